@@ -47,7 +47,7 @@ def tools() -> list[Any]:
         for tool in json.loads(path.read_text("utf-8"))["tools"]:
             for schema in (tool.get("inputSchema"), tool.get("outputSchema")):
                 text = json.dumps(schema, sort_keys=True)
-                if isinstance(schema, dict) and dialects.of(schema) is not None and len(text) < LARGEST:
+                if isinstance(schema, dict) and dialects.find_dialect(schema) is not None and len(text) < LARGEST:
                     found[text] = schema
     return [*found.values()]
 

@@ -59,7 +59,7 @@ def least(costs: Sequence[Cost]) -> Cost:
 
 def one_yaml(folder: Path, listed: Sequence[Any]) -> str:
     """One YAML file."""
-    (folder / "one.yaml").write_text(yamlwriter.manifest(_manifest(listed)))
+    (folder / "one.yaml").write_text(yamlwriter.format_manifest(_manifest(listed)))
     return "one.yaml"
 
 
@@ -73,8 +73,8 @@ def many_files(folder: Path, listed: Sequence[Any]) -> str:
     """A file for each tool."""
     (folder / "tools").mkdir(exist_ok=True)
     for tool in listed:
-        (folder / "tools" / f"{tool['name']}.yaml").write_text(yamlwriter.manifest({"tools": [tool]}))
-    (folder / "many.yaml").write_text(yamlwriter.manifest({**_manifest([]), "include": ["tools/*.yaml"]}))
+        (folder / "tools" / f"{tool['name']}.yaml").write_text(yamlwriter.format_manifest({"tools": [tool]}))
+    (folder / "many.yaml").write_text(yamlwriter.format_manifest({**_manifest([]), "include": ["tools/*.yaml"]}))
     return "many.yaml"
 
 

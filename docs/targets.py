@@ -25,6 +25,7 @@ PAGE: Final = Path(__file__).with_name("targets.md")
 KINDS: Final[tuple[metadata.Kind, ...]] = ("tool", "resource")
 _NOT_REFUSED: Final = frozenset({"ignores", "ignores at root"})
 
+
 @dataclass(slots=True)
 class _Row:
     tools: int = 0
@@ -58,7 +59,7 @@ def measure(folder: Path) -> str:
 def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
     found = [
         finding
-        for finding in targets.judge(targets.listed(tools, server), targets.TARGETS[name])
+        for finding in targets.judge(targets.make_list(tools, server), targets.TARGETS[name])
         if finding.rule.kind not in _NOT_REFUSED
     ]
     sure = {finding.tool for finding in found if finding.rule.is_sure}
@@ -70,7 +71,7 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
             {"name": each.name, "description": "d", "inputSchema": each.parameters}
             for each in project_tools(tools, FORMS[name])
         ]
-        refused = targets.judge(targets.listed(written, server), targets.TARGETS[name])
+        refused = targets.judge(targets.make_list(written, server), targets.TARGETS[name])
         row.projected += len({each.tool for each in refused if each.rule.kind not in _NOT_REFUSED} - {None})
 
 
@@ -89,7 +90,7 @@ def keys() -> Iterator[str]:
     """What hosts read of `_meta`, with who says so."""
     yield "| in `_meta` of | key | says | takes | who reads it |\n|---|---|---|---|---|\n"
     for kind in KINDS:
-        for key in metadata.keys(kind).values():
+        for key in metadata.load_keys(kind).values():
             host = f"{key.host}, [{key.certainty}]({key.source}) {key.read}"
             yield f"| a {kind} | `{key.name}` | {key.says} | {key.takes} | {host} |\n"
 

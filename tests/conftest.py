@@ -61,7 +61,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 def _no_workers() -> Iterator[None]:
     """Load here, once, what a worker of each command would load anew; workers have tests of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "worthwhile", lambda: False)
+        patch.setattr(worker, "is_worthwhile", lambda: False)
         yield
 
 

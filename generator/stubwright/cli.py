@@ -17,14 +17,14 @@ from typing import NoReturn
 
 from stubwright import __version__
 from stubwright.commands import VERBS
-from stubwright.commands.shared.console import Output, OutputError, UsageError, err
+from stubwright.commands.shared.console import Output, OutputError, UsageError, write_err
 from stubwright.commands.shared.servers import CommandParser
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its status."""
     gc.disable()  # a command is short, and makes many objects that live until it ends
-    sys.stdout, sys.stderr = Output.of(sys.stdout), Output.of(sys.stderr)
+    sys.stdout, sys.stderr = Output.wrap(sys.stdout), Output.wrap(sys.stderr)
     try:
         try:
             status = run(sys.argv[1:] if argv is None else argv)
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         status = 1
         if not isinstance(error.why, BrokenPipeError):  # a reader may go when it has enough
             with suppress(OutputError):
-                err(f"stubwright: the output cannot be written: {error}")
+                write_err(f"stubwright: the output cannot be written: {error}")
                 sys.stderr.flush()
     os._exit(status)  # nothing is left to do, and to take all objects apart one by one takes its time
 
@@ -55,7 +55,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         return verb(arguments)
     except UsageError as error:
-        err(f"stubwright: {error}")
+        write_err(f"stubwright: {error}")
         return 2
     except ModuleNotFoundError as error:
         from stubwright.project.light import explain_missing
@@ -63,7 +63,7 @@ def run(argv: Sequence[str]) -> int:
         explanation = explain_missing(error)
         if explanation is None:
             raise
-        err(f"stubwright: {explanation}")
+        write_err(f"stubwright: {explanation}")
         return 2
 
 

@@ -17,6 +17,6 @@ FILE: Final = package_data.ROOT / "dependencies.json"
 
 
 @cache
-def modules() -> frozenset[str]:
+def list_modules() -> frozenset[str]:
     """Return the names by which they are imported."""
     return frozenset(name for names in json.loads(FILE.read_bytes()).values() for name in names)

@@ -1,4 +1,4 @@
-"""What HTTP requests are made of: the parts of URLs, and which header fields a manifest may set, to what."""
+"""Parts of HTTP requests: the parts of URLs, and the header fields that a manifest may set, with their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """The name of a header (RFC 9110, section 5.6.2)."""
 
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""What no header's value holds (RFC 9110, section 5.5)."""
+"""Characters that no header's value may hold (RFC 9110, section 5.5)."""
 
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 """A variable of a URL in braces, as paths of OpenAPI and templates of RFC 6570 have it."""

@@ -1,4 +1,4 @@
-"""What a checked manifest means: frozen dataclasses, with every node knowing its place in the source.
+"""The meaning of a checked manifest: frozen dataclasses, in which every node knows its place in the source.
 
 Lowering builds these and planning reads them; nothing here reads a file or makes a name.
 """
@@ -21,7 +21,7 @@ _CONTENT = frozenset({"file", "messages", "text"})
 
 Emit: TypeAlias = Literal["server", "client"]
 Formats: TypeAlias = Literal["annotate", "assert", "exact", "assert and exact"]
-"""What `format` means. `exact`: formats that have types accept only what these represent exactly, others are notes."""
+"""The meaning of `format`. `exact`: formats with types accept only what these represent exactly, others annotate."""
 
 Refs: TypeAlias = Literal["bundled", "inlined"]
 
@@ -85,7 +85,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something that a handler may ask: `answer` is the class of its answers; a question by URL has no `schema`."""
+    """A question that a handler may ask: `answer` is the class of its answers; a question by URL has no `schema`."""
 
     name: str
     message: str
@@ -144,12 +144,12 @@ class Tool:
 
     @property
     def has_context(self) -> bool:
-        """Whether its handler gets a context of a class of its own."""
+        """True if its handler gets a context of a class of its own."""
         return self.has_handles or bool(self.questions) or bool(self.paginate)
 
     @property
     def listed(self) -> Mapping[str, Json]:
-        """What `tools/list` has of it: no `outputSchema` that results need not fit.
+        """The entry for `tools/list`, without an `outputSchema` that results need not fit.
 
         Servers MUST provide results that conform to one that is listed (MCP 2025-11-25, server/tools, "Output Schema").
         """
@@ -166,7 +166,7 @@ class Tool:
 
     @property
     def task_support(self) -> str:
-        """Whether it runs as a task: `forbidden`, `optional` or `required`."""
+        """The support for tasks: `forbidden`, `optional` or `required`."""
         execution = self.definition.get("execution")
         support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
         return support if isinstance(support, str) else "forbidden"
@@ -189,7 +189,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """What a resource, a resource template and a prompt have in common.
+    """The common parts of a resource, a resource template and a prompt.
 
     `section` is the list that it stands in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
     name. `handled` says that the handlers have a method for it. `completed` are the arguments that something is offered
@@ -212,17 +212,17 @@ class Primitive:
 
     @property
     def has_context(self) -> bool:
-        """Whether its handler gets a context of a class of its own."""
+        """True if its handler gets a context of a class of its own."""
         return bool(self.questions)
 
     @property
     def has_model(self) -> bool:
-        """Whether there are handlers that get its arguments as a model."""
+        """True if a handler gets its arguments as a model."""
         return self.handled and self.arguments is not None
 
     @property
     def kind(self) -> str:
-        """What it is, in words."""
+        """The kind of the primitive in words."""
         return self.section.noun
 
 
@@ -272,7 +272,7 @@ class Manifest:
 
     @property
     def primitives(self) -> Mapping[vocabulary.Section, tuple[Primitive, ...]]:
-        """What it lists beside tools."""
+        """The resources, templates and prompts that it lists."""
         return {
             vocabulary.RESOURCES: self.resources,
             vocabulary.TEMPLATES: self.templates,
@@ -296,5 +296,5 @@ class Manifest:
 
     @property
     def calls(self) -> bool:
-        """Whether its server calls an API."""
+        """True if its server calls an API."""
         return "server" in self.emit and any(tool.call is not None for tool in self.tools)

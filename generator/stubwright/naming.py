@@ -2,7 +2,7 @@
 
 Takes one name as a manifest writes it and gives the Python name that stands for it. A name depends on its wire name
 alone, never on its neighbours or their order; the one exception is two properties that meet in one class, which
-`fields` tells apart by spelling out the characters that an identifier cannot hold. Nothing is ever numbered.
+`name_fields` tells apart by spelling out the characters that an identifier cannot hold. Nothing is ever numbered.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ ANNOTATION_NAMES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "
 """Names that annotations use: a member of a class that took one would hide the type from the members below it."""
 
 CLIENT_NAMES = frozenset({"call_for", "connect", "raw", "tasks", "tools_for", "with_options", "with_raw_response"})
-"""What a client binding offers beside its tools."""
+"""Members of a client binding apart from its tools."""
 
 DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
 """Names that decorate the methods of tools, so that no method may take one from those below it."""
 
 HANDLER_NAMES = frozenset({"around"})
-"""What an object of handlers may have beside the methods of tools, prompts and resources."""
+"""Methods that handlers may have apart from those of tools, prompts and resources."""
 
 CONTEXT = Name("Context")
-"""What handlers get as `ctx`, if they have nothing to ask."""
+"""The class of `ctx` in handlers that ask nothing."""
 
 MAPPING_NAMES = frozenset({"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
-"""What models that are mappings have beside their fields."""
+"""Members of models that are mappings, apart from their fields."""
 
 MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
     "datetime": frozenset({"dt_date", "dt_datetime", "dt_time"}),
@@ -49,7 +49,7 @@ MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
     "typing": frozenset({"Annotated", "Any", "Final", "Literal", "Optional", "TypeAlias", "Union", "cast"}),
     "uuid": frozenset({"UUID"}),
 }
-"""What modules of models import of others that are not their package's; they import nothing that is not listed."""
+"""Names that modules of models import from other packages; they import no others."""
 
 MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
 """The same names, which no class of models may have."""
@@ -58,7 +58,7 @@ PAGE_NAMES = frozenset(
     {"Ask", "Binding", "BlobResourceContents", "CallHandles", "Completion", "ContentBlock", "Handles", "Mapping"}
     | {"PerCall", "PrimitivesBinding", "PromptMessage", "Protocol", "Sequence", "TextResourceContents"}
 )
-"""What the pages that import models (the client, the handlers, their contexts) import of others as well, but for what
+"""Names that the pages with models (the client, the handlers, their contexts) import from elsewhere, except those that
 packages export: a model of that name would hide it there."""
 
 PRINTER_NAMES = frozenset({"BaseModel"})
@@ -94,7 +94,7 @@ _FIELD_NAMES = (
 
 
 _HANDLE_NAMES = frozenset({"Any", "Handle", "Handles", "Literal", "overload", "property"})
-"""What the classes of handles need, so that no attribute may take one."""
+"""Names that the classes of handles need, so that no attribute may take one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _module(name: str) -> Name:
     return Name(f"{name}_" if paths.is_device(name) else name)
 
 
-def words(name: str) -> tuple[str, ...]:
+def split_words(name: str) -> tuple[str, ...]:
     """Split a wire name into its words.
 
     A word ends at every character that is not a letter or digit, at each step from a lower-case letter to a capital,
@@ -128,20 +128,20 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(part for chunk in _NO_WORD.split(plain) for part in _STEP.split(chunk) if part)
 
 
-def method(name: str) -> Name:
+def name_method(name: str) -> Name:
     """Return the method of a tool: its words in lower case, joined by `_`.
 
     A name without words, or that starts with a digit, gets `tool_` in front; a keyword or a reserved name gets a `_`
     at its end.
     """
-    joined = _identifier(_lower("_".join(words(name))))
+    joined = _identifier(_lower("_".join(split_words(name))))
     if not joined.isidentifier() and not keyword.iskeyword(joined):
         joined = f"tool_{joined}".rstrip("_")
     reserved = CLIENT_NAMES | ANNOTATION_NAMES | DECORATOR_NAMES | HANDLER_NAMES
     return Name(f"{joined}_" if keyword.iskeyword(joined) or joined in reserved else joined)
 
 
-def pascal(snake: str) -> Name:
+def to_pascal(snake: str) -> Name:
     """Return a method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
     name = _pascal(snake)
     return Name(name if name.isidentifier() else f"_{name}")  # of a `pythonName` such as `_1`, which is refused later
@@ -151,79 +151,81 @@ def _pascal(snake: str) -> str:
     return "".join(_unmarked(part[:1].upper()) + part[1:] for part in snake.split("_"))
 
 
-def tool(name: str, python_name: str | None = None) -> Names:
+def name_tool(name: str, python_name: str | None = None) -> Names:
     """Return all Python names of the tool called `name` on the wire; `python_name` is the manifest's `pythonName`."""
-    method_name = Name(python_name) if python_name else method(name)
+    method_name = Name(python_name) if python_name else name_method(name)
     return Names(
         method=method_name,
-        stem=pascal(method_name),
+        stem=to_pascal(method_name),
         module=method_name + "_" if method_name in MODEL_PACKAGES else _module(method_name),
     )
 
 
-def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
+def name_primitive(kind: str, name: str, python_name: str | None = None) -> Names:
     """Return all Python names of a `prompt`, or of a resource or resource template, by its name on the wire.
 
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
     """
     verb = "prompt" if kind == "prompt" else "read"
-    method_name = Name(python_name or f"{verb}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
-    return Names(method=method_name, stem=pascal(method_name), module=_module(method_name))
+    method_name = Name(
+        python_name or f"{verb}_{_identifier(_lower('_'.join(split_words(name)))).strip('_')}".rstrip("_")
+    )
+    return Names(method=method_name, stem=to_pascal(method_name), module=_module(method_name))
 
 
-def completion(names: Names) -> Name:
+def name_completion(names: Names) -> Name:
     """Return the method that completes the arguments of the prompt or resource template with these names."""
     return Name(f"complete_{names.method}")
 
 
-def input_class(names: Names) -> Name:
+def name_input_class(names: Names) -> Name:
     """Return the class of a tool's arguments."""
     return names.stem + "Input"
 
 
-def output_class(names: Names) -> Name:
+def name_output_class(names: Names) -> Name:
     """Return the class of a tool's structured result."""
     return names.stem + "Output"
 
 
-def arguments(names: Names, kind: str) -> Name:
+def name_arguments(names: Names, kind: str) -> Name:
     """Return the class of the arguments of a prompt, or of the variables of a resource template."""
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
-def examples_module(package: Name) -> Name:
+def name_examples_module(package: Name) -> Name:
     """Return the module of a package's examples as tests, which stands beside it."""
     return Name(f"test_{package}")
 
 
-def handwritten_module(server: str) -> Name:
+def name_handwritten_module(server: str) -> Name:
     """Return the module for a server's handlers, as `new` calls it: `weather-mcp` gives `weather_server`."""
-    return Name("_".join([*(word.lower() for word in server_words(server)), "server"]))
+    return Name("_".join([*(word.lower() for word in split_server_words(server)), "server"]))
 
 
-def handwritten_class(stem: Name) -> Name:
-    """Return the class of a server's handlers, as `new` calls it; `stem` is what `server_stem` gives."""
+def name_handwritten_class(stem: Name) -> Name:
+    """Return the class of a server's handlers, as `new` calls it; `stem` is what `name_server_stem` gives."""
     return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem
 
 
-def question(name: str) -> str:
+def name_question(name: str) -> str:
     """Return the method for a question whose own name cannot be a method's."""
     return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
 
 
-def folder(kind: str) -> Name:
+def name_folder(kind: str) -> Name:
     """Return the folder below `models` for the models of prompts, or of resources."""
     return Name("prompts" if kind == "prompt" else "resources")
 
 
-def model_module(names: Names, kind: str) -> Name:
+def name_model_module(names: Names, kind: str) -> Name:
     """Return the module below `models` for the models of a prompt, or of a resource."""
-    return Name(f"{folder(kind)}.{names.module}")
+    return Name(f"{name_folder(kind)}.{names.module}")
 
 
 def answer(names: Names, question: str) -> Name:
     """Return the class of the answers to a question of the primitive with these names."""
-    return names.stem + pascal(method(question)) + "Answer"
+    return names.stem + to_pascal(name_method(question)) + "Answer"
 
 
 def ask_class(names: Names) -> Name:
@@ -231,40 +233,42 @@ def ask_class(names: Names) -> Name:
     return names.stem + "Ask"
 
 
-def context_class(names: Names) -> Name:
+def name_context_class(names: Names) -> Name:
     """Return the class of `ctx` in the handler of a primitive that asks; for all others it is `CONTEXT`."""
     return names.stem + CONTEXT
 
 
-def handlers_class(stem: Name) -> Name:
-    """Return the interface of a server's handlers; `stem` is what `server_stem` gives."""
+def name_handlers_class(stem: Name) -> Name:
+    """Return the interface of a server's handlers; `stem` is what `name_server_stem` gives."""
     return stem + "Handlers"
 
 
-def client_class(stem: Name) -> Name:
-    """Return the client of a server; `stem` is what `server_stem` gives."""
+def name_client_class(stem: Name) -> Name:
+    """Return the client of a server; `stem` is what `name_server_stem` gives."""
     return stem + "Client"
 
 
-def toolset_client(stem: Name, toolset: str) -> Name:
+def name_toolset_client(stem: Name, toolset: str) -> Name:
     """Return the client of a toolset, whose words are in lower case with `-` between them."""
-    return stem + pascal(toolset.replace("-", "_")) + "Client"
+    return stem + to_pascal(toolset.replace("-", "_")) + "Client"
 
 
-def shared(name: str) -> Names:
+def name_shared(name: str) -> Names:
     """Return the Python names of the shared schema called `name` under `schemas:`: its class and its module."""
-    snake = Name(method(name).rstrip("_"))
-    return Names(method=snake, stem=pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else _module(snake))
+    snake = Name(name_method(name).rstrip("_"))
+    return Names(
+        method=snake, stem=to_pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else _module(snake)
+    )
 
 
-def shared_class(names: Names) -> Name:
+def name_shared_class(names: Names) -> Name:
     """Return the class of the shared schema with these names."""
     return names.stem + "Model" if names.stem in MODEL_NAMES | PAGE_NAMES | PRINTER_NAMES else names.stem
 
 
 def handle_id(kind: str) -> Name:
     """Return the type of the ids of the handles of one kind: `basket` gives `BasketId`."""
-    return pascal(method(kind).rstrip("_")) + "Id"
+    return to_pascal(name_method(kind).rstrip("_")) + "Id"
 
 
 def handle_attribute(kind: str) -> Name:
@@ -272,23 +276,23 @@ def handle_attribute(kind: str) -> Name:
     return Name(f"{kind}_" if keyword.iskeyword(kind) or kind in _HANDLE_NAMES else kind)
 
 
-def own_handles_class(names: Names) -> Name:
+def name_own_handles_class(names: Names) -> Name:
     """Return the class of the handles that the handler of a tool has."""
     name = names.stem + "Handles"
     return names.stem + "ToolHandles" if name in PAGE_NAMES else name
 
 
-def circle(first: str) -> Name:
+def name_circle(first: str) -> Name:
     """Return the module of shared schemas that lead to each other; `first` is the first one in alphabetical order."""
-    return Name(f"_{shared(first).module}_circle")
+    return Name(f"_{name_shared(first).module}_circle")
 
 
-def values(names: Names) -> Name:
+def name_values(names: Names) -> Name:
     """Return the tuple of the values of the shared enumeration with these names: `STATUS_VALUES`."""
     return Name(f"{names.method.upper()}_VALUES")
 
 
-def server_words(server: str) -> tuple[str, ...]:
+def split_server_words(server: str) -> tuple[str, ...]:
     """Return the words of a server's name that tell it from other servers.
 
     `mcp`, at the start and the end, and a `server` beside it are left out, as long as something is left:
@@ -300,7 +304,7 @@ def server_words(server: str) -> tuple[str, ...]:
     second, and `python.package` tells them apart: a name that depended on the other manifests of a project would
     change, and break all imports, when somebody adds one.
     """
-    parts = words(server)
+    parts = split_words(server)
     lower = tuple(part.lower() for part in parts)
     start, end = 0, len(parts)
     if lower[:1] == ("mcp",):
@@ -312,22 +316,22 @@ def server_words(server: str) -> tuple[str, ...]:
     return parts[start:end] or parts
 
 
-def package(server: str) -> Name:
+def name_package(server: str) -> Name:
     """Return the import package for a server's name: `weather` and `weather-mcp` give `weather_mcp`."""
-    parts = [_lower(part) for part in server_words(server)]
+    parts = [_lower(part) for part in split_server_words(server)]
     joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
     return Name(joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}")
 
 
-def server_stem(server: str) -> Name:
+def name_server_stem(server: str) -> Name:
     """Return the stem of a server's own classes: `weather-mcp` gives `Weather`, as in `WeatherHandlers`."""
-    stem = _pascal(_lower("_".join(server_words(server))))
+    stem = _pascal(_lower("_".join(split_server_words(server))))
     return Name(stem if stem.isidentifier() else f"Server{stem}")
 
 
-def nested(stem: Name, name: str) -> Name:
+def name_nested(stem: Name, name: str) -> Name:
     """Return the class of a schema below the class `stem`, at the property (or other place) `name`."""
-    return stem + _pascal(_lower("_".join(words(name))) or "field")
+    return stem + _pascal(_lower("_".join(split_words(name))) or "field")
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +342,7 @@ class Step:
     name: str = ""
 
 
-def ladder(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]) -> tuple[Name, ...]:
+def list_nested_names(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]) -> tuple[Name, ...]:
     """Return the names that the class of a schema below others may have, from the shortest on.
 
     Args:
@@ -347,11 +351,11 @@ def ladder(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]
         definition: The definition that it is, or is below, by its name in `$defs`.
         steps: The way to it, from the definition or from the root.
     """
-    starts = [root] if definition is None else [nested(stem, definition), nested(root, definition)]
+    starts = [root] if definition is None else [name_nested(stem, definition), name_nested(root, definition)]
     steps = tuple(steps)
     rungs = [_stepped(start, steps, kinds) for kinds in _SPELLINGS for start in starts]
     if rungs[-1] == root:  # the root's own class has that name
-        rungs.append(nested(root, "object"))
+        rungs.append(name_nested(root, "object"))
     return tuple(dict.fromkeys(rungs))
 
 
@@ -368,26 +372,26 @@ def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
     name = start
     for step in steps:
         if step.kind in kinds and (step.name or step.kind in ("item", "value", "property")):
-            name = nested(name, step.name if step.kind in ("property", "branch") else step.kind + step.name)
+            name = name_nested(name, step.name if step.kind in ("property", "branch") else step.kind + step.name)
     return name
 
 
-def digested_class(name: Name, what: object) -> Name:
+def name_digested_class(name: Name, what: object) -> Name:
     """Return a class whose name others need, too, with a digest of what it stands for."""
     return name + _digest(repr(what)).upper()
 
 
-def digested_method(name: str, wire: str) -> str:
+def name_digested_method(name: str, wire: str) -> str:
     """Return a method whose name others need, too, with a digest of the name on the wire."""
     readable = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
     return f"{readable}_{_digest(wire)}"
 
 
 LONGEST_METHOD = 60
-"""How long a method's name may get that is made from a URI, or ends in a digest."""
+"""The most characters of a method's name that is made from a URI, or ends in a digest."""
 
 
-def free(name: Name, taken: Container[str]) -> Name:
+def find_free(name: Name, taken: Container[str]) -> Name:
     """Return the name, with as many `_` at its end as it takes to differ from those that are taken."""
     while name in taken:
         name = name + "_"
@@ -407,7 +411,7 @@ def _unmarked(text: str) -> str:
     return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
 
-def field(name: str) -> Name:
+def name_field(name: str) -> Name:
     """Return the attribute for a property, by its name alone.
 
     An identifier stays as it is. Else each run of characters that an identifier cannot hold becomes one `_`, leading
@@ -417,7 +421,7 @@ def field(name: str) -> Name:
     return _fix(name, _kept(name))
 
 
-def fields(names: Iterable[str]) -> Mapping[str, Name]:
+def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
     """Return the attributes of one class, by property.
 
     Where two properties would meet, the one that already is the attribute keeps it, and the others have their
@@ -425,7 +429,7 @@ def fields(names: Iterable[str]) -> Mapping[str, Name]:
     not enough, end in a digest of the wire name. The order of `names` changes nothing.
     """
     wires = list(names)
-    names = {wire: field(wire) for wire in wires}
+    names = {wire: name_field(wire) for wire in wires}
     for remake in (_spelled, _digested):
         meetings = Counter(names.values())
         crowded = [wire for wire in wires if meetings[names[wire]] > 1 and names[wire] != wire]
@@ -470,4 +474,4 @@ def _spelled(name: str) -> Name:
 
 
 def _digested(name: str) -> Name:
-    return Name(f"{field(name).rstrip('_')}_{_digest(name)}")
+    return Name(f"{name_field(name).rstrip('_')}_{_digest(name)}")

@@ -1,4 +1,4 @@
-"""What stubwright brings along beside its own code: templates, the runtime, and the manifest's JSON Schema."""
+"""Data of stubwright beside its own code: templates, the runtime, and the manifest's JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT: Final = Path(__file__).parent
 """The folder of stubwright's own code."""
 
 RUNTIME: Final = Path(stubwright_runtime.__file__).parent
-"""What generated packages run on."""
+"""The folder of the runtime, on which generated packages run."""
 
 MANIFEST_SCHEMA: Final = ROOT / "compile" / "manifest.schema.json"
 """The JSON Schema of manifests."""

@@ -20,7 +20,7 @@ _DEVICES = frozenset(
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]')
 
 
-def slashed(path: str) -> str:
+def use_slashes(path: str) -> str:
     """Return a path from the command line with `/` between folders, where Windows also takes `\\`.
 
     Files that are shared with other systems hold it so.
@@ -28,9 +28,9 @@ def slashed(path: str) -> str:
     return path.replace("\\", "/") if isinstance(PurePath(), PureWindowsPath) else path
 
 
-def normal(path: str) -> str:
-    """Return a path from the command line as the compiler has it: `slashed`, without what leads nowhere."""
-    return posixpath.normpath(slashed(path))
+def normalize(path: str) -> str:
+    """Return a path from the command line as the compiler has it: `use_slashes`, without what leads nowhere."""
+    return posixpath.normpath(use_slashes(path))
 
 
 def leaves(path: str, folder: str = "") -> bool:
@@ -48,7 +48,7 @@ def resolve(folder: str, base: str, relative: str) -> str | None:
     return None if leaves(path) else posixpath.join(folder, path)
 
 
-def no_path(path: str) -> bool:
+def is_impossible(path: str) -> bool:
     """Tell whether a path is impossible: it holds a NUL, or half a surrogate pair that stands for no byte."""
     try:
         return b"\0" in os.fsencode(path)
@@ -57,12 +57,12 @@ def no_path(path: str) -> bool:
 
 
 def is_device(name: str) -> bool:
-    """Return whether Windows allows no module or folder of this name."""
+    """Tell whether Windows reserves this name, so that no module or folder may have it."""
     return name.lower() in _DEVICES
 
 
-def misfit(path: str) -> str | None:
-    """Return why no file on Windows can have a path, for people; None if one can.
+def find_misfit(path: str) -> str | None:
+    """Return the reason why no file on Windows can have a path, for people; None if one can.
 
     The rules are those of "Naming Files, Paths, and Namespaces"
     (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).

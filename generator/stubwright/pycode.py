@@ -2,8 +2,8 @@
 
 What goes into a generated file is `Code`, and a plain `str` is refused wherever source is put together: here, and
 by the templates. There are four ways to get some: `Name` takes what is nothing but names, the filters of `literals`
-turn values and texts into literals, docstrings and comments, `code` and `join` lay out other code, and `trusted` is for
-text that stubwright wrote before or that was parsed and looked through. The words of `code` and `join` stand in
+turn values and texts into literals, docstrings and comments, `fill` and `join` lay out other code, and `trust` is for
+text that stubwright wrote before or that was parsed and looked through. The words of `fill` and `join` stand in
 stubwright's own source, which a test holds.
 """
 
@@ -39,13 +39,13 @@ class Name(Code):
         return Name(f"{self}{end}")
 
 
-def code(layout: LiteralString, *parts: Code) -> Code:
+def fill(layout: LiteralString, *parts: Code) -> Code:
     """Fill each `{}` of `layout` with the next part.
 
     Raises:
         TypeError: A part is plain text.
     """
-    return Code(layout.format(*map(checked, parts)))
+    return Code(layout.format(*map(parse, parts)))
 
 
 def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
@@ -54,17 +54,19 @@ def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
     Raises:
         TypeError: A part is plain text.
     """
-    return Code(separator.join(map(checked, parts)))
+    return Code(separator.join(map(parse, parts)))
 
 
-def checked(part: object) -> Code:
+def parse(part: object) -> Code:
     """Return the text if it is source.
 
     Raises:
         TypeError: It is not.
     """
     if not isinstance(part, Code):
-        raise TypeError(f"{part!r} is no Python source: it needs `literal`, `docstring`, `comment` or a name")
+        raise TypeError(
+            f"{part!r} is no Python source: it needs `format_literal`, `format_docstring`, `format_comment` or a name"
+        )
     return part
 
 
@@ -74,6 +76,6 @@ def list_item(kind: Code) -> Code | None:
     return Code(text[len("list[") : -1]) if text.startswith("list[") else None
 
 
-def trusted(text: str) -> Code:
+def trust(text: str) -> Code:
     """Trust text as source: stubwright wrote it before, or has parsed it and looked through it."""
     return Code(text)

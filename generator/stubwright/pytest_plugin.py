@@ -81,7 +81,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What became of a run: its report, or why there is none."""
+    """The outcome of a run: its report, or the reason why there is none."""
 
     report: Mapping[str, Any]
     problem: str = ""

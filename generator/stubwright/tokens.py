@@ -1,4 +1,4 @@
-"""What a text costs models: its tokens.
+"""The cost of a text for models: its tokens.
 
 They are counted as OpenAI's models do (`o200k_base`), where `tiktoken` is installed and has its table already: nothing
 is downloaded. Otherwise they are an estimate from the characters, and said to be one. Each model counts in its own way.
@@ -23,18 +23,18 @@ _TABLE: Final = "https://openaipublic.blob.core.windows.net/encodings/o200k_base
 _CACHES: Final = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
-def of(definition: Mapping[str, Any]) -> int:
+def count(definition: Mapping[str, Any]) -> int:
     """Count the tokens of a definition, as compact JSON: as `tools/list` has it."""
-    return of_text(json.dumps(definition, ensure_ascii=False, separators=(",", ":")))
+    return count_text(json.dumps(definition, ensure_ascii=False, separators=(",", ":")))
 
 
-def of_text(text: str) -> int:
+def count_text(text: str) -> int:
     """Count the tokens of a text."""
     encode = _encoder()
     return tokens.estimate(len(text)) if encode is None else len(encode(text))
 
 
-def unit() -> str:
+def name_unit() -> str:
     """Name the unit of the count."""
     return "tokens, estimated" if _encoder() is None else "tokens of o200k_base"
 

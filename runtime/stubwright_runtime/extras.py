@@ -1,6 +1,6 @@
-"""What only some servers need installed: the extras of this distribution.
+"""The extras of this distribution: packages that only some servers need.
 
-Takes the name of an extra; says that it is missing, in one line, where an import of it fails.
+Takes the name of an extra; says in one line that it is missing if an import of it fails.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class MissingExtraError(ImportError):
-    """What a server needs is not installed."""
+    """A package that the server needs is not installed."""
 
 
 class Extra:

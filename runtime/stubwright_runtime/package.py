@@ -1,6 +1,6 @@
-"""What a generated package consists of: its tools, resources and prompts, by wire name.
+"""A generated package: its tools, resources and prompts, by wire name.
 
-Takes a row for each, with what cannot be derived from its name; returns mappings whose entries lead to their model
+Takes a row for each, with all that cannot be derived from its name; returns mappings whose entries lead to their model
 classes and to their definitions in the package's `manifest.json`. Both are loaded on first use, so that a thousand
 tools cost nothing at start. The SDK is never imported here.
 """
@@ -32,7 +32,7 @@ EXACT_FORMATS: Final = "exactFormats"
 """The key of `manifest.json` for formats that accept only what their types in Python represent exactly."""
 
 
-def stem_of(method: str) -> str:
+def make_stem(method: str) -> str:
     """Return the prefix of the names of a primitive's classes, from its method: `GetWeather` for `get_weather`."""
     return "".join(part[:1].upper() + part[1:] for part in method.split("_"))
 
@@ -45,7 +45,7 @@ class Tool:
         name: The wire name.
         method: The name of the method in the handlers and in the client; by default the wire name.
         stem: The prefix of the names of the tool's classes; by default the method in PascalCase.
-        module: Where the classes are, below `models`; by default the method.
+        module: The module of the classes, below `models`; by default the method.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Tool:
         """Derive what is not given."""
         method = self.method or self.name
         object.__setattr__(self, "method", method)
-        object.__setattr__(self, "stem", self.stem or stem_of(method))
+        object.__setattr__(self, "stem", self.stem or make_stem(method))
         object.__setattr__(self, "module", self.module or method)
 
     @property
@@ -72,7 +72,7 @@ class Tool:
     @property
     def Input(self) -> type[Model]:
         """The model of the tool's arguments: a class, as in `TOOLS["get-weather"].Input(location="Paris")`."""
-        model: type[Model] = self.package.model(self.module, self.input_name)
+        model: type[Model] = self.package.load_model(self.module, self.input_name)
         return model
 
     @property
@@ -80,7 +80,7 @@ class Tool:
         """The model of the tool's result; `None` if the tool has no `outputSchema`."""
         if self.output_name is None:
             return None
-        model: type[Model | Root[Any]] = self.package.model(self.module, self.output_name)
+        model: type[Model | Root[Any]] = self.package.load_model(self.module, self.output_name)
         return model
 
     @property
@@ -100,18 +100,18 @@ class Tool:
 
     @property
     def has_context(self) -> bool:
-        """Whether its handler gets a `ctx` of its own class: it may ask questions, uses handles, or gives pages."""
+        """True if its handler gets a `ctx` of its own class: it may ask questions, uses handles, or has pages."""
         return bool(self.extension.get("ask")) or "handles" in self.extension or self.is_paginated
 
     @property
     def is_paginated(self) -> bool:
-        """Whether its list comes in pages, whose cursors the server seals (`paginate`)."""
+        """True if its list comes in pages, whose cursors the server seals (`paginate`)."""
         return "paginate" in self.extension
 
     @property
     def definition(self) -> dict[str, Any]:
         """The tool as sent (MCP, schema, `Tool`), including key order and nulls. Do not change it."""
-        return self.package.entries("tools")[self.name][0]
+        return self.package.list_entries("tools")[self.name][0]
 
     @property
     def accepts(self) -> dict[str, Any]:
@@ -136,8 +136,8 @@ class Tool:
 
     @property
     def extension(self) -> dict[str, Any]:
-        """What the manifest says about the tool under `stubwright`, which is never sent."""
-        return self.package.entries("tools")[self.name][1]
+        """The `stubwright` object of the tool in the manifest, which is never sent."""
+        return self.package.list_entries("tools")[self.name][1]
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class Tool:
 
         Do not change it.
         """
-        return self.package.policy_of(self.name)
+        return self.package.find_policy(self.name)
 
     @property
     def redacted(self) -> list[str]:
@@ -153,23 +153,23 @@ class Tool:
         pointers: list[str] = self.policy.get("redact") or []
         return pointers
 
-    def hidden(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return JSON Pointers to what only the handler may see of arguments: redacted values, and ids of handles."""
+    def list_hidden(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return JSON Pointers to the arguments that only the handler may see: redacted values, and ids of handles."""
         if "handles" not in self.extension:
             return self.redacted
         from .schema import handle_ids
 
         return [*self.redacted, *handle_ids.find_hidden_ids(self, arguments)]
 
-    def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Keep what is redacted out of the log for the length of a call."""
+    def hide(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Keep redacted values out of the log for the length of a call."""
         from .observability import redaction
 
-        return redaction.hiding(self, arguments)
+        return redaction.hide_secrets(self, arguments)
 
-    def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy JSON arguments deeply, with `"[redacted]"` in place of what is hidden."""
-        if not (hidden := self.hidden(arguments)):
+    def redact(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Copy JSON arguments deeply, with `"[redacted]"` in place of hidden values."""
+        if not (hidden := self.list_hidden(arguments)):
             return copy.deepcopy(dict(arguments))
         from .observability import redaction
 
@@ -177,42 +177,44 @@ class Tool:
 
     @property
     def result_budget(self) -> int | None:
-        """How many tokens a result may have: the tool's own `budget`, or that of all tools; `None` without either."""
+        """The most tokens of a result: the tool's own `budget`, or that of all tools; `None` without either."""
         budgets = (self.extension.get("budget") or {}, self.package.manifest.get("budget") or {})
         return next((budget["result"] for budget in budgets if "result" in budget), None)
 
     @property
     def task_support(self) -> str:
-        """Whether a call may or must run as a task: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
+        """The support of calls as tasks: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
         execution: dict[str, Any] = self.definition.get("execution") or {}
         support: str = execution.get("taskSupport") or "forbidden"
         return support
 
     @property
     def is_bound(self) -> bool:
-        """Whether the manifest binds the tool to an HTTP call, so that it needs no handler."""
+        """True if the manifest binds the tool to an HTTP call, so that it needs no handler."""
         return "http" in self.extension
 
     @property
     def takes_misfits(self) -> bool:
-        """Whether the HTTP call is made with arguments that do not fit the `inputSchema` (`http: {input: lenient}`)."""
+        """True if the HTTP call is made with arguments that do not fit the `inputSchema` (`http: {input: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
         return http.get("input") == "lenient"
 
     @property
     def is_lenient(self) -> bool:
-        """Whether the result of the HTTP call need not fit the `outputSchema` (`http: {output: lenient}`)."""
+        """True if the result of the HTTP call need not fit the `outputSchema` (`http: {output: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
         return http.get("output") == "lenient"
 
     @property
     def asserts_formats(self) -> bool:
-        """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
+        """True if `format` is checked (`formats: assert`) and not just an annotation (JSON Schema 2020-12, Validation
+        7).
+        """
         return self.package.asserts_formats
 
     @property
     def has_exact_formats(self) -> bool:
-        """Whether formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
+        """True if formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
         return self.package.has_exact_formats
 
 
@@ -250,7 +252,7 @@ class Package:
         resources: Its resources, by their URIs.
         templates: Its resource templates, by their URI templates.
         prompts: Its prompts, by wire name.
-        handlers: Where its handlers are by default, as `module:name`.
+        handlers: The default place of its handlers, as `module:name`.
     """
 
     def __init__(
@@ -280,7 +282,7 @@ class Package:
         Raises:
             FileNotFoundError: The package's `manifest.json` is missing.
         """
-        manifest: dict[str, Any] = json.loads(self.data("manifest.json"))
+        manifest: dict[str, Any] = json.loads(self.read_data("manifest.json"))
         return manifest
 
     @property
@@ -290,12 +292,14 @@ class Package:
 
     @property
     def asserts_formats(self) -> bool:
-        """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
+        """True if `format` is checked (`formats: assert`) and not just an annotation (JSON Schema 2020-12, Validation
+        7).
+        """
         return bool(self.manifest.get("formats") == "assert")
 
     @property
     def has_exact_formats(self) -> bool:
-        """Whether formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
+        """True if formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
         return bool(self.manifest.get(EXACT_FORMATS))
 
     @cached_property
@@ -305,14 +309,14 @@ class Package:
         policies += [
             extension.get("policy") or {}
             for section in ("resources", "resourceTemplates", "prompts")
-            for _, extension in self.entries(section).values()
+            for _, extension in self.list_entries(section).values()
         ]
         return frozenset(key for policy in policies for key, value in policy.items() if value)
 
-    def policy_of(self, name: str) -> dict[str, Any]:
+    def find_policy(self, name: str) -> dict[str, Any]:
         """Return the policy of a tool: its own, and the default of all tools for what it does not set."""
         if name not in self._policies:
-            own: Mapping[str, Any] = self.entries("tools")[name][1].get("policy") or {}
+            own: Mapping[str, Any] = self.list_entries("tools")[name][1].get("policy") or {}
             self._policies[name] = {**(self.manifest.get("policy") or {}), **own}
         return self._policies[name]
 
@@ -321,7 +325,7 @@ class Package:
         """The old names by which tools can still be called."""
         return {
             alias["name"]: Alias(alias["name"], name, alias.get("removeAfter"), alias.get("arguments") or {})
-            for name, (_, extension) in self.entries("tools").items()
+            for name, (_, extension) in self.list_entries("tools").items()
             for alias in extension.get("aliases") or ()
         }
 
@@ -332,35 +336,35 @@ class Package:
 
     @cached_property
     def has_tasks(self) -> bool:
-        """Whether calls of any tool may run as tasks."""
+        """True if calls of any tool may run as tasks."""
         return any(tool.task_support != "forbidden" for tool in self.tools.values())
 
     @cached_property
     def has_calls(self) -> bool:
-        """Whether any tool is bound to an HTTP call."""
+        """True if any tool is bound to an HTTP call."""
         return any(tool.is_bound for tool in self.tools.values())
 
     @cached_property
     def keeps_results(self) -> bool:
-        """Whether large results are kept, to be read as resources."""
+        """True if large results are kept, to be read as resources."""
         return any("large" in tool.extension.get("http", ()) for tool in self.tools.values())
 
     @cached_property
     def has_result_budget(self) -> bool:
-        """Whether the result of any tool may have only so many tokens."""
+        """True if any tool has a limit of tokens for its results."""
         return any(tool.result_budget is not None for tool in self.tools.values())
 
     @property
     def has_handles(self) -> bool:
-        """Whether the server keeps state between calls."""
+        """True if the server keeps state between calls."""
         return bool(self.manifest.get("handles"))
 
     @property
     def has_scopes(self) -> bool:
-        """Whether anything requires scopes, or scopes include others."""
+        """True if any policy requires scopes, or scopes include others."""
         return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
 
-    def data(self, path: str) -> bytes:
+    def read_data(self, path: str) -> bytes:
         """Read a file of the package.
 
         Raises:
@@ -371,11 +375,11 @@ class Package:
             raise FileNotFoundError(f"{path} of the package {self.name!r} is missing")
         return content
 
-    def model(self, module: str, name: str) -> Any:
+    def load_model(self, module: str, name: str) -> Any:
         """Return a class of a module below `models`."""
         return getattr(importlib.import_module(f"{self.name}.models.{module}"), name)
 
-    def context(self, name: str) -> Any:
+    def load_context(self, name: str) -> Any:
         """Return a class of the module `contexts`."""
         return getattr(importlib.import_module(f"{self.name}.contexts"), name)
 
@@ -383,7 +387,7 @@ class Package:
         """Return the parts of its server (`server.core.parts.Part`), which a package may wrap in others."""
         return parts
 
-    def entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
+    def list_entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
         """Return a list of the manifest, such as `prompts`, by key: for each entry what is sent, and our extension."""
         if section not in self._entries:
             key = _KEYS[section]

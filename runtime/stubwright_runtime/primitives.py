@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-from .package import stem_of
+from .package import make_stem
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Template:
 
     def __post_init__(self) -> None:
         """Derive what is not given."""
-        object.__setattr__(self, "stem", self.stem or stem_of(self.method))
+        object.__setattr__(self, "stem", self.stem or make_stem(self.method))
 
     @property
     def params_name(self) -> str:
@@ -70,7 +70,7 @@ class Prompt:
 
     def __post_init__(self) -> None:
         """Derive what is not given."""
-        object.__setattr__(self, "stem", self.stem or stem_of(self.method or ""))
+        object.__setattr__(self, "stem", self.stem or make_stem(self.method or ""))
 
     @property
     def args_name(self) -> str:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stubwright.calling.arguments import ArgumentError, parse
-from stubwright.calling.signatures import signature
+from stubwright.calling.signatures import format_signature
 
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -200,4 +200,4 @@ def test_any_json_can_be_said(value: Any, other: Any) -> None:
 def test_a_schema_of_any_quality_is_no_crash(schema: Any) -> None:
     with suppress(ArgumentError):
         assert "x" in parsed("x=1", "x.y=2", schema=schema if isinstance(schema, dict) else {})
-    assert signature({"name": "t", "inputSchema": schema, "outputSchema": schema}).startswith("t(")
+    assert format_signature({"name": "t", "inputSchema": schema, "outputSchema": schema}).startswith("t(")

@@ -25,8 +25,8 @@ from stubwright.codegen.surface import Class
 from stubwright.compile import rules
 from stubwright.compile.lower import lower
 from stubwright.compile.resolve import resolve
-from stubwright.jsonschema.circles import circles
-from stubwright.pycode import code
+from stubwright.jsonschema.circles import find_circles
+from stubwright.pycode import fill
 
 ROOT = Path(__file__).parents[2]
 SHARED: dict[str, Any] = {
@@ -93,7 +93,7 @@ def test_circles_are_what_leads_to_each_other() -> None:
         for _ in steps:
             for here in steps:
                 reached[here] |= {far for near in steps[here] for far in reached[near]}
-        found = circles(steps)
+        found = find_circles(steps)
         assert sorted(member for members in found for member in members) == [*steps]
         assert all(reached[one] >= {*members} for members in found for one in members)
         for before, after in combinations(found, 2):
@@ -102,7 +102,7 @@ def test_circles_are_what_leads_to_each_other() -> None:
 
 def test_a_circle_may_be_long() -> None:
     steps = {here: [(here + 1) % 5000] for here in range(5000)}
-    assert [len(members) for members in circles(steps)] == [5000]
+    assert [len(members) for members in find_circles(steps)] == [5000]
 
 
 def test_a_class_exists_once(folder: Path) -> None:
@@ -211,7 +211,7 @@ def large(size: int) -> dict[str, Any]:
 def _unwritten(draft: Any) -> datamodel.ModelModule:
     """A module whose classes are planned, and not written."""
     classes = [Class(plan.name, plan.roles, plan.is_root, (), draft.place) for plan in draft.plans]
-    return datamodel.ModelModule(code(""), tuple(classes), ())
+    return datamodel.ModelModule(fill(""), tuple(classes), ())
 
 
 def work(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -229,9 +229,9 @@ def work(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
         resolved = resolve(bundle)
         assert not [found for found in rules.check(resolved) if found.severity == "error"]
         manifest = lower(resolved, "m.json")
-        homes = datamodel.homes(manifest.shared)
-        datamodel.shared_modules(manifest.shared, homes)
-        datamodel.modules(manifest.tools, homes)
+        homes = datamodel.find_homes(manifest.shared)
+        datamodel.make_shared_modules(manifest.shared, homes)
+        datamodel.make_modules(manifest.tools, homes)
     finally:
         sys.setprofile(None)
     return calls

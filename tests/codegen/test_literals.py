@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stubwright.codegen.source.literals import comment, docstring, literal
+from stubwright.codegen.source.literals import format_comment, format_docstring, format_literal
 
 NEVER_TOO_LONG = black.Mode(line_length=1_000_000)
 TEXT = st.text(
@@ -26,18 +26,18 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_a_literal_is_the_value(value: Any) -> None:
-    assert ast.literal_eval(literal(value)) == value
+    assert ast.literal_eval(format_literal(value)) == value
 
 
 @given(TEXT)
 def test_black_leaves_strings_alone(text: str) -> None:
-    source = f"x = {literal(text)}\n"
+    source = f"x = {format_literal(text)}\n"
     assert black.format_str(source, mode=NEVER_TOO_LONG) == source
 
 
 @given(TEXT)
 def test_a_docstring_is_the_text_and_black_leaves_it_alone(text: str) -> None:
-    source = f"class A:\n    {docstring(text, 4)}\n\n    x: int\n    {docstring(text, 4)}\n"
+    source = f"class A:\n    {format_docstring(text, 4)}\n\n    x: int\n    {format_docstring(text, 4)}\n"
     (written,) = ast.parse(source).body
     assert isinstance(written, ast.ClassDef)
     words = " ".join(text.replace("\r", "\n").split())
@@ -58,13 +58,13 @@ def test_a_docstring_is_the_text_and_black_leaves_it_alone(text: str) -> None:
     ],
 )
 def test_literals_read_well(value: Any, source: str) -> None:
-    assert literal(value) == source
+    assert format_literal(value) == source
 
 
 @given(TEXT)
 def test_a_comment_is_a_line_that_says_no_encoding(text: str) -> None:
     for each in (text, f"coding{text}", f"-*- coding:{text} -*-", f"vim: set fileencoding={text}:"):
-        source = comment(each)
+        source = format_comment(each)
         assert source.isprintable()
         encoding, _ = tokenize.detect_encoding(iter([f"{source}\n".encode()]).__next__)
         assert encoding == "utf-8"
@@ -72,7 +72,7 @@ def test_a_comment_is_a_line_that_says_no_encoding(text: str) -> None:
 
 def test_only_json_is_a_literal() -> None:
     with pytest.raises(TypeError, match="object is no JSON value"):
-        literal(object())
+        format_literal(object())
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ def test_only_json_is_a_literal() -> None:
     ],
 )
 def test_docstrings_read_well(text: str, source: str) -> None:
-    assert docstring(text, 4) == source
+    assert format_docstring(text, 4) == source

@@ -230,8 +230,8 @@ def test_mappings_in_unions_and_in_each_other() -> None:
 def test_a_shared_mapping_is_one_class_wherever_it_stands() -> None:
     pointers = {"#/$defs/Counts": "Counts", "#/$defs/Stats": "Stats"}
     shared = (
-        ir.SharedSchema("Counts", naming.shared("Counts"), modules.schema(COUNTS)),
-        ir.SharedSchema("Stats", naming.shared("Stats"), modules.schema(STATS)),
+        ir.SharedSchema("Counts", naming.name_shared("Counts"), modules.schema(COUNTS)),
+        ir.SharedSchema("Stats", naming.name_shared("Stats"), modules.schema(STATS)),
     )
     wire = {
         "type": "object",
@@ -242,8 +242,8 @@ def test_a_shared_mapping_is_one_class_wherever_it_stands() -> None:
         },
         "$defs": {"Counts": COUNTS, "Stats": STATS},
     }
-    module = datamodel.modules([modules.tool("of_shared", wire, shared=pointers)], datamodel.homes(shared))[0]
-    made = datamodel.shared_modules(shared)
+    module = datamodel.make_modules([modules.tool("of_shared", wire, shared=pointers)], datamodel.find_homes(shared))[0]
+    made = datamodel.make_shared_modules(shared)
     assert [*made.of] == ["Counts", "Stats"], "the first is for whole results, and a dictionary below the root"
     stats = modules.load(made.of["Stats"], "shared.stats").Stats
     model = modules.load(module, "of_shared").OfSharedInput

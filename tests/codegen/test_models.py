@@ -28,8 +28,8 @@ from modules import load, made
 from stubwright import ir, naming
 from stubwright.codegen.models import datamodel
 from stubwright.codegen.source import render
-from stubwright.codegen.surface import Argument, Class, ClassRole, Field, Type, optional, plain
-from stubwright.pycode import Name, code, trusted
+from stubwright.codegen.surface import Argument, Class, ClassRole, Field, Type, make_optional, make_plain
+from stubwright.pycode import Name, fill, trust
 
 pytestmark = pytest.mark.corpus
 
@@ -46,7 +46,7 @@ HOSTILE = 'a"b\'c """ {{ x }} {% y %} ${z} \\ \x00\n\r\u202e \\N{BULLET}'
 
 
 def source(arguments: dict[str, Any], result: dict[str, Any] | None = None, name: str = "do_it") -> str:
-    return render.python(datamodel.modules([modules.tool(name, arguments, result)])[0].source)
+    return render.format_python(datamodel.make_modules([modules.tool(name, arguments, result)])[0].source)
 
 
 def of(text: str, name: str) -> str:
@@ -109,17 +109,17 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         },
         "required": ["unit", "place"],
     }
-    module = datamodel.modules([modules.tool("do_it", wire)])[0]
-    place, literal, text = Name("DoItInputPlace"), code('Literal["a"]'), code("str")
-    lat = Field("lat", Name("lat"), optional(Type(code("float"), (code("float"),))), code("None"), "")
+    module = datamodel.make_modules([modules.tool("do_it", wire)])[0]
+    place, literal, text = Name("DoItInputPlace"), fill('Literal["a"]'), fill("str")
+    lat = Field("lat", Name("lat"), make_optional(Type(fill("float"), (fill("float"),))), fill("None"), "")
     assert module.classes == (
         Class(
             Name("DoItInput"),
             frozenset({"input"}),
             True,
             (
-                Field("x-y", Name("x_y"), Type(code("Nullable[str]"), (code("Nullable[str]"),)), code("None"), "One."),
-                Field("place", Name("place"), plain(place), None, ""),
+                Field("x-y", Name("x_y"), Type(fill("Nullable[str]"), (fill("Nullable[str]"),)), fill("None"), "One."),
+                Field("place", Name("place"), make_plain(place), None, ""),
                 Field("unit", Name("unit"), Type(literal, (literal,), frozenset({Name("Literal")})), None, ""),
             ),
             modules.PLACE,
@@ -127,9 +127,9 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         Class(place, frozenset({"input"}), False, (lat,), modules.PLACE),
     )
     assert module.parameters == (
-        Argument("place", Name("place"), plain(place), True, False, "", None),
+        Argument("place", Name("place"), make_plain(place), True, False, "", None),
         Argument("unit", Name("unit"), Type(literal, (literal,), frozenset({Name("Literal")})), True, False, "", None),
-        Argument("x-y", Name("x_y"), Type(code("str | None"), (text, code("None"))), False, True, "One.", None),
+        Argument("x-y", Name("x_y"), Type(fill("str | None"), (text, fill("None"))), False, True, "One.", None),
     )
 
 
@@ -210,7 +210,7 @@ def test_docstrings_are_silent_about_keywords_of_other_dialects() -> None:
         (DRAFT_7, ["Encoded as base64.", always, further]),
         (modules.LATEST, ["Encoded as base64.", always, "`a` requires `b`.", further]),
     ):
-        (parameter,) = datamodel.modules([modules.tool("do_it", {"$schema": uri, **wire})])[0].parameters
+        (parameter,) = datamodel.make_modules([modules.tool("do_it", {"$schema": uri, **wire})])[0].parameters
         assert parameter.doc == " ".join(["At least 1 key.", *said, "Deprecated."])
 
 
@@ -234,7 +234,7 @@ def test_nested_classes_are_called_by_where_they_stand() -> None:
         },
         "$defs": {"Deep": {"type": "object", "properties": {"deeper": {"$ref": "#/$defs/Deep"}}}},
     }
-    made_of = datamodel.modules([modules.tool("do_it", wire)])[0]
+    made_of = datamodel.make_modules([modules.tool("do_it", wire)])[0]
     assert set(made_of.names) == {
         "DoItInput",
         "DoItInputPlace",
@@ -388,7 +388,7 @@ def test_odd_names() -> None:
     assert model.model_dump(mode="json") == everything
     by_python = {each.name: everything[each.wire] for each in module.parameters}
     assert getattr(loaded, modules.root(module))(**by_python).model_dump(mode="json") == everything
-    assert {each.wire: each.name for each in module.parameters} == dict(naming.fields(names))
+    assert {each.wire: each.name for each in module.parameters} == dict(naming.name_fields(names))
 
 
 def test_text_never_becomes_code() -> None:
@@ -404,8 +404,8 @@ def test_text_never_becomes_code() -> None:
         },
     }
     text = source(wire, name="do_it")
-    assert render.python(trusted(text)) == text
-    module = datamodel.modules([modules.tool("do_it", wire)])[0]
+    assert render.format_python(trust(text)) == text
+    module = datamodel.make_modules([modules.tool("do_it", wire)])[0]
     cls = getattr(load(module), modules.root(module))
     assert cls().list_ == [HOSTILE]
     assert outcome(cls, {HOSTILE: "b", "nested": {"a": HOSTILE}}) is None
@@ -588,9 +588,11 @@ def test_shared_schemas_are_imported() -> None:
     kind = {"enum": ["a", "b"]}
     pointers = {"#/$defs/Size": "Size"}
     shared = (
-        ir.SharedSchema("Place", naming.shared("Place"), modules.schema({**place, "$defs": {"Size": size}}, pointers)),
-        ir.SharedSchema("Size", naming.shared("Size"), modules.schema(size)),
-        ir.SharedSchema("Kind", naming.shared("Kind"), modules.schema(kind)),
+        ir.SharedSchema(
+            "Place", naming.name_shared("Place"), modules.schema({**place, "$defs": {"Size": size}}, pointers)
+        ),
+        ir.SharedSchema("Size", naming.name_shared("Size"), modules.schema(size)),
+        ir.SharedSchema("Kind", naming.name_shared("Kind"), modules.schema(kind)),
     )
     wire = {
         "type": "object",
@@ -598,11 +600,11 @@ def test_shared_schemas_are_imported() -> None:
         "$defs": {"Place": place, "Size": size, "Kind": kind},
     }
     pointers = {"#/$defs/Place": "Place", "#/$defs/Size": "Size", "#/$defs/Kind": "Kind"}
-    module = datamodel.modules([modules.tool("do_it", wire, shared=pointers)], datamodel.homes(shared))[0]
+    module = datamodel.make_modules([modules.tool("do_it", wire, shared=pointers)], datamodel.find_homes(shared))[0]
     assert module.names == ("DoItInput",)
     assert {name for each in module.parameters for name in each.type.names} == {"Kind", "Place"}
     assert "from .shared.place import Place\n" in module.source
-    made = datamodel.shared_modules(shared)
+    made = datamodel.make_shared_modules(shared)
     assert [*made.of] == ["Place", "Size", "Kind"]
     assert not made.circles
     made_place, made_size, made_kind = made.of.values()
@@ -621,10 +623,12 @@ def test_shared_schemas_that_lead_to_each_other_are_in_one_module() -> None:
     both = {"Person": person, "Pet": pet}
     pointers = {"#/$defs/Person": "Person", "#/$defs/Pet": "Pet"}
     shared = [
-        ir.SharedSchema(name, naming.shared(name), modules.schema({**wire, "$defs": both}, pointers), circle="Person")
+        ir.SharedSchema(
+            name, naming.name_shared(name), modules.schema({**wire, "$defs": both}, pointers), circle="Person"
+        )
         for name, wire in both.items()
     ]
-    made = datamodel.shared_modules(shared)
+    made = datamodel.make_shared_modules(shared)
     assert {name: module.names for name, module in made.of.items()} == {"Person": ("Person",), "Pet": ("Pet",)}
     assert [*made.circles] == ["_person_circle"]
     load(made.circles[Name("_person_circle")], "shared._person_circle")

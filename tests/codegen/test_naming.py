@@ -39,33 +39,33 @@ from stubwright.pycode import Name
     ],
 )
 def test_tool(wire: str, method: str, stem: str) -> None:
-    names = naming.tool(wire)
+    names = naming.name_tool(wire)
     assert (names.method, names.stem) == (method, stem)
 
 
 def test_a_python_name_of_the_manifest_wins() -> None:
-    assert naming.tool("get-weather", "fetch") == naming.Names(Name("fetch"), Name("Fetch"), Name("fetch"))
+    assert naming.name_tool("get-weather", "fetch") == naming.Names(Name("fetch"), Name("Fetch"), Name("fetch"))
 
 
 @pytest.mark.parametrize("wire", ["shared", "prompts", "resources"])
 def test_a_module_does_not_shadow_a_folder_of_models(wire: str) -> None:
-    assert naming.tool(wire) == naming.Names(Name(wire), Name(wire.title()), Name(f"{wire}_"))
+    assert naming.name_tool(wire) == naming.Names(Name(wire), Name(wire.title()), Name(f"{wire}_"))
 
 
 @pytest.mark.parametrize("wire", ["con", "AUX", "Nul", "prn", "com1", "COM9", "lpt-1", "LPT9"])
 def test_a_module_has_no_name_that_windows_reserves(wire: str) -> None:
-    names = naming.tool(wire)
+    names = naming.name_tool(wire)
     joined = wire.lower().replace("-", "_")
     assert names.method == joined
     assert names.module == (joined if "-" in wire else f"{joined}_")
-    assert naming.shared(wire).module == names.module
+    assert naming.name_shared(wire).module == names.module
     upper = joined.upper()
-    assert naming.tool("other", upper) == naming.Names(
-        Name(upper), naming.pascal(Name(upper)), Name(upper if "-" in wire else f"{upper}_")
+    assert naming.name_tool("other", upper) == naming.Names(
+        Name(upper), naming.to_pascal(Name(upper)), Name(upper if "-" in wire else f"{upper}_")
     )
-    assert naming.primitive("prompt", "other", joined).module == names.module
-    assert not paths.is_device(naming.package(wire)), "which ends in `_mcp`"
-    assert not paths.is_device(naming.handwritten_module(wire))
+    assert naming.name_primitive("prompt", "other", joined).module == names.module
+    assert not paths.is_device(naming.name_package(wire)), "which ends in `_mcp`"
+    assert not paths.is_device(naming.name_handwritten_module(wire))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_module_has_no_name_that_windows_reserves(wire: str) -> None:
     ],
 )
 def test_server(server: str, package: str, stem: str) -> None:
-    assert (naming.package(server), naming.server_stem(server)) == (package, stem)
+    assert (naming.name_package(server), naming.name_server_stem(server)) == (package, stem)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_server(server: str, package: str, stem: str) -> None:
     ],
 )
 def test_field(wire: str, attribute: str) -> None:
-    assert naming.field(wire) == attribute
+    assert naming.name_field(wire) == attribute
 
 
 def test_fields_that_meet_are_told_apart_whatever_their_order() -> None:
@@ -131,24 +131,24 @@ def test_fields_that_meet_are_told_apart_whatever_their_order() -> None:
         "StartTime>": "StartTime_greater_than_sign",
     }
     for order in permutations(expected):
-        assert naming.fields(order) == expected
-    assert naming.fields(["+1", "-1"]) == {"+1": "plus_sign_1", "-1": "hyphen_minus_1"}
-    assert naming.fields(["🚀", ""]) == {"🚀": "rocket", "": "field"}
+        assert naming.name_fields(order) == expected
+    assert naming.name_fields(["+1", "-1"]) == {"+1": "plus_sign_1", "-1": "hyphen_minus_1"}
+    assert naming.name_fields(["🚀", ""]) == {"🚀": "rocket", "": "field"}
 
 
 @given(st.text())
 def test_every_wire_name_gives_a_usable_method(wire: str) -> None:
-    names = naming.tool(wire)
+    names = naming.name_tool(wire)
     assert names.method.isidentifier()
     assert not keyword.iskeyword(names.method)
     assert names.stem.isidentifier()
-    assert naming.package(wire).isidentifier()
-    assert naming.server_stem(wire).isidentifier()
+    assert naming.name_package(wire).isidentifier()
+    assert naming.name_server_stem(wire).isidentifier()
 
 
 @given(st.lists(st.text(max_size=6), unique=True, max_size=8))
 def test_every_set_of_properties_gives_distinct_usable_attributes(wires: list[str]) -> None:
-    made = naming.fields(wires)
+    made = naming.name_fields(wires)
     assert list(made) == wires
     assert len(set(made.values())) == len(wires)
     for attribute in made.values():
@@ -156,4 +156,4 @@ def test_every_set_of_properties_gives_distinct_usable_attributes(wires: list[st
         assert not keyword.iskeyword(attribute)
         assert not attribute.startswith("_")
         assert attribute not in dir(BaseModel)
-    assert naming.fields(reversed(wires)) == made
+    assert naming.name_fields(reversed(wires)) == made

@@ -18,7 +18,7 @@ from instances import draw
 from packages import check, generate, imported, manifest
 from server_fixture import exchange
 from stubwright.jsonschema import dialects
-from stubwright_runtime.schema.numbers import exact_instance, exact_schema
+from stubwright_runtime.schema.numbers import make_exact_instance, make_exact_schema
 from suite import VALUE, rebased
 
 
@@ -26,7 +26,7 @@ def tools() -> list[dict[str, Any]]:
     """A tool for each schema."""
     made = []
     for number, schema in enumerate(odd.SCHEMAS):
-        dialect = dialects.of(schema)
+        dialect = dialects.find_dialect(schema)
         assert dialect is not None
         below = {"type": "object", "properties": {VALUE: rebased(schema, dialect)}}
         made.append(
@@ -51,8 +51,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def tried(schema: Any, name: str) -> tuple[list[Any], list[Any]]:
     """Values that a schema accepts, and values that it does not."""
-    exact = jsonschema_rs.validator_for(exact_schema(schema))
-    verdicts = [(value, exact.is_valid(exact_instance(value))) for value in [*odd.VALUES, *draw(schema, name, 10)]]
+    exact = jsonschema_rs.validator_for(make_exact_schema(schema))
+    verdicts = [(value, exact.is_valid(make_exact_instance(value))) for value in [*odd.VALUES, *draw(schema, name, 10)]]
     return [value for value, is_valid in verdicts if is_valid], [value for value, is_valid in verdicts if not is_valid]
 
 

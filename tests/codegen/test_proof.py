@@ -16,7 +16,7 @@ from stubwright import cli
 from stubwright.codegen.pages import modules
 from stubwright.codegen.pages.primitive_code import PrimitiveCode
 from stubwright.incremental import proof, proofs
-from stubwright.pycode import trusted
+from stubwright.pycode import trust
 
 TICKET = {"type": "object", "properties": {"id": {"type": "integer"}, "next": {"$ref": "#/schemas/Ticket"}}}
 RING = {
@@ -80,7 +80,7 @@ def broken(*given: Any) -> list[PrimitiveCode]:
     """The units, of which that of the second tool names a class that is not there."""
     return [
         (
-            replace(unit, module=trusted(unit.module.replace("| None", "| Lost | None")))
+            replace(unit, module=trust(unit.module.replace("| None", "| Lost | None")))
             if "SecondInput" in unit.classes
             else unit
         )

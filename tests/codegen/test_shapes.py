@@ -96,7 +96,7 @@ def test_draft_7_ignores_what_stands_beside_a_reference() -> None:
     closed = {"$ref": "#/definitions/A", "items": False, "additionalProperties": False, "if": True, "then": False}
     document = Document("d", schema({**wire, "properties": {"a": closed}}))
     assert document.shape(at("properties", "a")) == (STRING,)
-    assert [*document.children(at("properties", "a"), "additionalProperties")] == []
+    assert [*document.find_children(at("properties", "a"), "additionalProperties")] == []
     later = {"$defs": {"A": {"type": ["string", "integer"]}}, "$ref": "#/$defs/A", "type": "integer"}
     assert shape(later) == (INTEGER,)
 

@@ -327,7 +327,7 @@ def defaults() -> str:
         properties[f"q{number}"] = {"type": "array", "items": fixed, "default": [value]}
     for number, (schema, values) in enumerate(WIDER):
         properties |= {f"w{number}_{index}": {**schema, "default": value} for index, value in enumerate(values)}
-    module = datamodel.modules([modules.tool("do_it", {"type": "object", "properties": properties})])[0]
+    module = datamodel.make_modules([modules.tool("do_it", {"type": "object", "properties": properties})])[0]
     assert all(each.default is not None for each in module.parameters)
     return module.source
 

@@ -653,10 +653,10 @@ def test_a_person_is_told_of_what_takes_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with console.Printer("text", strict=False).at_work("compiling a.yaml"):
+    with console.Printer("text", strict=False).show_work("compiling a.yaml"):
         time.sleep(1.2)
-    with console.Printer("text", strict=False).at_work("compiling b.yaml"):
+    with console.Printer("text", strict=False).show_work("compiling b.yaml"):
         pass
-    with console.Printer("text", strict=False, quiet=True).at_work("compiling c.yaml"):
+    with console.Printer("text", strict=False, quiet=True).show_work("compiling c.yaml"):
         time.sleep(1.2)
     assert capsys.readouterr().err == "compiling a.yaml …\r\x1b[K"

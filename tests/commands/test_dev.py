@@ -249,7 +249,7 @@ def test_what_a_module_imports_of_its_project_is_found(tmp_path: Path) -> None:
         "other.py": "",
     }.items():
         write(tmp_path / name, text)
-    found = {path.relative_to(tmp_path).as_posix() for path in modules.reached("app.one", [str(tmp_path)])}
+    found = {path.relative_to(tmp_path).as_posix() for path in modules.find_reached("app.one", [str(tmp_path)])}
     there = {name for name in found if (tmp_path / name).exists()}
     assert there == {"app/__init__.py", "app/one.py", "app/two/__init__.py", "three.py"}
     assert {"app/missing.py", "app/missing/__init__.py", "pydantic.py"} <= found

@@ -19,7 +19,7 @@ import pytest
 from command_line import stubwright
 from editors import write
 from processes import running
-from stubwright.serving.issuer import Issuer, scopes_of
+from stubwright.serving.issuer import Issuer, list_scopes
 from stubwright_runtime import Forbidden, Unauthorized
 from stubwright_runtime.client.transports.connecting import Connection, create_client
 from terminals import Terminal
@@ -130,7 +130,7 @@ def test_a_run_takes_its_own_token_alone(guarded: Path, tmp_path: Path) -> None:
             call(url, "say", {"word": "hello"})
         auth = {"issuer": "https://auth.example.com", "audience": "https://diary.example.com/mcp"}
         with pytest.raises(Unauthorized):
-            call(url, "say", {"word": "hello"}, Issuer().token(auth, "ann", ["diary:read"]))
+            call(url, "say", {"word": "hello"}, Issuer().make_token(auth, "ann", ["diary:read"]))
         write(guarded / "diary.py", HANDLERS.replace("        breakpoint()\n", "").replace("noted", "noted again"))
         until(log, process, "\ndiary_mcp: serving", 2)
         end = time.monotonic() + 30
@@ -193,7 +193,7 @@ def test_scopes_come_from_all_parts_of_a_manifest() -> None:
         "tools": [{"name": "x"}, policy],
         "prompts": [policy],
     }
-    assert scopes_of(document) == ("a", "of-all", "c", "admin", "b")
+    assert list_scopes(document) == ("a", "of-all", "c", "admin", "b")
 
 
 def until(log: Path, process: subprocess.Popen[Any], words: str, times: int = 1) -> str:

@@ -169,8 +169,8 @@ def test_before_2019_09_a_reference_stands_alone() -> None:
 
 
 def test_tokens_are_estimated_from_the_characters_of_compact_json() -> None:
-    assert tokens.of({"name": "ab"}) == 3  # {"name":"ab"} has 13 characters
-    assert tokens.of({"name": "東京"}) == 3
+    assert tokens.count({"name": "ab"}) == 3  # {"name":"ab"} has 13 characters
+    assert tokens.count({"name": "東京"}) == 3
 
 
 def test_what_a_page_says(tmp_path: Path) -> None:

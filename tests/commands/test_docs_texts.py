@@ -13,7 +13,7 @@ from stubwright.docs.texts import split_name
 
 def shown(text: str, level: int = 4) -> str:
     """A text as HTML on one line."""
-    return re.sub(r" *\n *", "", markdown.html(text, level))
+    return re.sub(r" *\n *", "", markdown.render_html(text, level))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_code_has_a_label_and_is_text() -> None:
     ],
 )
 def test_a_description_brings_nothing_along(text: str) -> None:
-    page = Page(f'<div class="text">{markdown.html(text, 4)}</div>')
+    page = Page(f'<div class="text">{markdown.render_html(text, 4)}</div>')
     assert page.unsafe() == []
     assert all(link.startswith("https://x.org") for link in page.having("href"))
 
@@ -92,7 +92,7 @@ def test_a_description_brings_nothing_along(text: str) -> None:
 def test_a_text_of_no_sensible_length_is_shown_as_it_is() -> None:
     long = "![" * markdown.MOST + "<b>*x*"
     assert shown(long).endswith("![&lt;b&gt;*x*</code></pre></div>")
-    assert markdown.brief(long, 20) == "![" * 9 + "!…"
+    assert markdown.shorten(long, 20) == "![" * 9 + "!…"
 
 
 def test_an_image_is_a_link_to_it() -> None:
@@ -106,7 +106,7 @@ def test_an_image_is_a_link_to_it() -> None:
 def test_what_turns_text_is_shown_by_its_number(text: str) -> None:
     assert "a\\u202eb" in shown(text)
     assert "\u202e" not in shown(text)
-    assert markdown.brief(text, 99) == "a\\u202eb"
+    assert markdown.shorten(text, 99) == "a\\u202eb"
 
 
 def test_a_link_does_not_turn_its_text() -> None:
@@ -123,7 +123,7 @@ def test_a_link_does_not_turn_its_text() -> None:
     ],
 )
 def test_headings_go_below_that_of_the_page_without_a_gap(text: str, expected: list[str]) -> None:
-    assert re.findall(r"<(h\d)>", markdown.html(text, 4)) == expected
+    assert re.findall(r"<(h\d)>", markdown.render_html(text, 4)) == expected
 
 
 def test_a_docstring_loses_the_indentation_of_its_code() -> None:
@@ -153,7 +153,7 @@ def test_a_docstring_loses_the_indentation_of_its_code() -> None:
     ],
 )
 def test_the_first_paragraph(text: str, expected: str) -> None:
-    assert markdown.brief(text, 20) == expected
+    assert markdown.shorten(text, 20) == expected
 
 
 @pytest.mark.parametrize(

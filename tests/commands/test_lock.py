@@ -172,7 +172,7 @@ def test_a_contract_is_compared_with_its_revision_and_with_the_server(folder: Pa
 def test_the_page_shows_a_contract_as_it_is_written() -> None:
     page = (ROOT / "docs" / "contracts.md").read_text("utf-8")
     shown = page.partition("```yaml\n")[2].partition("```")[0]
-    first, _, *body = yamlwriter.locked(yaml.safe_load(shown)).splitlines()
+    first, _, *body = yamlwriter.format_locked(yaml.safe_load(shown)).splitlines()
     assert shown.splitlines()[0] == first
     assert shown.splitlines()[2:] == body
 
@@ -341,7 +341,7 @@ def test_files_that_are_not_contracts(folder: Path) -> None:
 def test_a_contract_without_its_server_is_not_replaced(folder: Path) -> None:
     (folder / "contracts").mkdir()
     file = folder / "contracts" / "weather.yaml"
-    file.write_text(text := yamlwriter.locked({"stubwright": 1, "server": {"name": "weather", "version": "1"}}))
+    file.write_text(text := yamlwriter.format_locked({"stubwright": 1, "server": {"name": "weather", "version": "1"}}))
     done = stubwright("lock", "specs/weather.yaml", cwd=folder)
     assert (done.returncode, file.read_text()) == (1, text)
     assert "this contract does not say where its server is" in done.stderr
@@ -380,7 +380,7 @@ def test_the_contract_of_another_server_with_the_same_name_is_kept(folder: Path)
 )
 def test_the_file_of_a_name_is_one_that_every_system_allows(name: str, file: str) -> None:
     assert files.make_name(name) == file
-    assert paths.misfit(file) is None
+    assert paths.find_misfit(file) is None
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------

@@ -80,13 +80,13 @@ def test_a_file_that_was_edited_is_left_as_it_is(project: Path) -> None:
 @pytest.mark.parametrize("command", [None, 'stubwright import openapi "a b" -o x'])
 def test_a_file_says_where_it_is_from_and_whether_it_was_edited(name: str, command: str | None) -> None:
     value: dict[str, Any] = {"tools": [{"name": "a", "description": "d\x85\u2028 é"}]}
-    text = yamlwriter.imported(value, name, command)
-    assert yamlwriter.origin(text) == yamlwriter.Origin(command, is_edited=False)
-    assert yamlwriter.origin(text.replace("\n", "\r\n")) == yamlwriter.Origin(command, is_edited=False)
-    assert yamlwriter.origin(text.replace("é", "e")) == yamlwriter.Origin(command, is_edited=True)
-    assert yamlwriter.origin(text.replace("Imported by", "Written by")) is None
+    text = yamlwriter.format_imported(value, name, command)
+    assert yamlwriter.parse_origin(text) == yamlwriter.Origin(command, is_edited=False)
+    assert yamlwriter.parse_origin(text.replace("\n", "\r\n")) == yamlwriter.Origin(command, is_edited=False)
+    assert yamlwriter.parse_origin(text.replace("é", "e")) == yamlwriter.Origin(command, is_edited=True)
+    assert yamlwriter.parse_origin(text.replace("Imported by", "Written by")) is None
     head = "\n".join(line for line in text.split("\n") if "sha256:" not in line)
-    assert yamlwriter.origin(head) == yamlwriter.Origin(command, is_edited=False)  # by an older stubwright
+    assert yamlwriter.parse_origin(head) == yamlwriter.Origin(command, is_edited=False)  # by an older stubwright
 
 
 @pytest.mark.parametrize(

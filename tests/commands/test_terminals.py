@@ -132,24 +132,24 @@ def test_differences() -> None:
         printers.unified.render(NASTY, old, old + b"\r"),
     ):
         assert not harmful(shown)
-    text = changes.text([], changes.Comparison(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)
+    text = changes.format_text([], changes.Comparison(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)
     assert not harmful(text)
     assert len(text.splitlines()) == 1
-    assert not harmful(changes.markdown([], changes.Comparison(NASTY, NASTY, {}, {}, NASTY, NASTY)))
-    assert changes.json([], changes.Comparison(NASTY, NASTY, {}, {}, "1", "1")).isascii()
+    assert not harmful(changes.format_markdown([], changes.Comparison(NASTY, NASTY, {}, {}, NASTY, NASTY)))
+    assert changes.format_json([], changes.Comparison(NASTY, NASTY, {}, {}, "1", "1")).isascii()
 
 
 @pytest.mark.parametrize("form", ["{}", "a{}b", "é{}", "x: {} y", "{}\nline\n", " {} ", "👩{}", "# {}"])
 def test_imported_text_is_escaped_and_reads_back(form: str) -> None:
     odd = [*NASTY, "\u200d", "\U0001f469\u200d\U0001f4bb", NASTY.replace("\r", "")]
     value: dict[str, Any] = {form.format(one): {"text": form.format(one), "list": [form.format(one)]} for one in odd}
-    text = yamlwriter.manifest(value)
+    text = yamlwriter.format_manifest(value)
     assert HIDDEN.search(text) is None
     back, problems = yamltext.parse(text)
     assert not problems
     assert back == value
     assert yaml.safe_load(text) == value
-    saved = yamlwriter.imported(value, "saved.json")
+    saved = yamlwriter.format_imported(value, "saved.json")
     assert HIDDEN.search(saved) is None
     assert {key: one for key, one in json.loads(saved).items() if key not in ("x-imported", "x-digest")} == value
 

@@ -143,9 +143,9 @@ def test_patterns(tmp_path: Path) -> None:
     write(tmp_path / "a" / "d" / "x.json", json.dumps({}))
 
     def seen(pattern: str) -> tuple[list[str], list[str]]:
-        found = Pattern.of(tmp_path, pattern)
-        folders = {path.relative_to(tmp_path).as_posix() for path in found.folders()}
-        return sorted(folders), [path.relative_to(tmp_path).as_posix() for path in found.files()]
+        found = Pattern.make_relative(tmp_path, pattern)
+        folders = {path.relative_to(tmp_path).as_posix() for path in found.find_folders()}
+        return sorted(folders), [path.relative_to(tmp_path).as_posix() for path in found.find_files()]
 
     assert seen("a/d/*.json") == (["a/d"], ["a/d/x.json"])
     assert seen("a/*/x.json") == (["a", "a/b", "a/d"], ["a/d/x.json"])
@@ -157,5 +157,5 @@ def test_patterns(tmp_path: Path) -> None:
 def test_what_was_known_stays_while_something_is_broken() -> None:
     first, second = (Inputs(frozenset({Path(name)}), frozenset()) for name in ("/a", "/b"))
     broken = Inputs(second.files, frozenset(), is_whole=False)
-    assert second.after(first).files == {Path("/b")}
-    assert broken.after(first).files == {Path("/a"), Path("/b")}
+    assert second.add_previous(first).files == {Path("/b")}
+    assert broken.add_previous(first).files == {Path("/a"), Path("/b")}

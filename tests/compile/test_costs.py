@@ -34,10 +34,10 @@ def test_an_output_schema_that_is_not_listed_costs_nothing(output: str, tmp_path
         with imported(tmp_path, name) as module:
             async with mcp.Client(module.build_server(None)) as client:
                 (listed,) = (await client.list_tools()).tools
-                return tokens.of(listed.model_dump(mode="json", by_alias=True, exclude_none=True))
+                return tokens.count(listed.model_dump(mode="json", by_alias=True, exclude_none=True))
 
     sent = asyncio.run(ask())
     assert (sent > 100) is (output == "strict")
-    (shown,) = listings.of_manifest(checked.manifest, "2026-07-28").sections["tools"]
+    (shown,) = listings.list_manifest(checked.manifest, "2026-07-28").sections["tools"]
     view = views.view(checked.manifest, value)
-    assert {costs.measure(checked.manifest).server, tokens.of(shown), view.tokens} == {sent}
+    assert {costs.measure(checked.manifest).server, tokens.count(shown), view.tokens} == {sent}

@@ -14,8 +14,8 @@ from stubwright.jsonschema.dialects import DIALECTS, DRAFT_4, DRAFT_6, DRAFT_7, 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_each_dialect_is_known_by_its_identifier(dialect: Dialect) -> None:
     plain = dialect.uri.rstrip("#")
-    assert dialects.of({"$schema": plain}) is dialect
-    assert dialects.of({"$schema": f"{plain}#"}) is dialect
+    assert dialects.find_dialect({"$schema": plain}) is dialect
+    assert dialects.find_dialect({"$schema": f"{plain}#"}) is dialect
     assert jsonschema_rs.meta.is_valid({"$schema": dialect.uri})
 
 
@@ -34,13 +34,13 @@ def test_each_dialect_is_known_by_its_identifier(dialect: Dialect) -> None:
     ],
 )
 def test_other_identifiers_are_not(uri: Any) -> None:
-    assert dialects.of({"$schema": uri}) is None
+    assert dialects.find_dialect({"$schema": uri}) is None
 
 
 def test_without_an_identifier_it_is_2020_12() -> None:
-    assert dialects.of({}) is DRAFT_2020_12
-    assert dialects.of(True) is DRAFT_2020_12
-    assert dialects.of({"type": "object"}, DRAFT_7) is DRAFT_7
+    assert dialects.find_dialect({}) is DRAFT_2020_12
+    assert dialects.find_dialect(True) is DRAFT_2020_12
+    assert dialects.find_dialect({"type": "object"}, DRAFT_7) is DRAFT_7
 
 
 def test_where_reusable_schemas_stand() -> None:
@@ -78,7 +78,7 @@ def test_subschemas_come_in_the_order_of_the_source() -> None:
         "$defs": {"a": {"additionalProperties": {"prefixItems": [{}]}}},
         "definitions": {"b": 3},
     }
-    assert [pointer for pointer, _ in dialects.subschemas(schema, DRAFT_2020_12)] == [
+    assert [pointer for pointer, _ in dialects.iterate_subschemas(schema, DRAFT_2020_12)] == [
         (),
         ("properties", "enum"),
         ("properties", "properties"),
@@ -96,7 +96,7 @@ def test_subschemas_come_in_the_order_of_the_source() -> None:
 def test_what_a_dialect_does_not_have_holds_no_schemas() -> None:
     schema = {"prefixItems": [{}], "items": [{}, {}], "if": {}, "dependencies": {"a": ["b"], "c": {}}, "id": {}}
     inner = {
-        dialect.name: [pointer for pointer, _ in dialects.subschemas(schema, dialect)][1:]
+        dialect.name: [pointer for pointer, _ in dialects.iterate_subschemas(schema, dialect)][1:]
         for dialect in (DRAFT_2020_12, DRAFT_7, DRAFT_4)
     }
     assert inner == {
@@ -110,12 +110,12 @@ def test_what_a_dialect_does_not_have_holds_no_schemas() -> None:
     "broken", [3, None, [], {"properties": [1]}, {"items": 3}, {"allOf": {}}, {"$defs": {"a": None}}]
 )
 def test_broken_schemas_are_walked_too(broken: Any) -> None:
-    assert next(iter(dialects.subschemas(broken, DRAFT_2020_12))) == ((), broken)
-    assert len(list(dialects.subschemas(broken, DRAFT_7))) <= 2
+    assert next(iter(dialects.iterate_subschemas(broken, DRAFT_2020_12))) == ((), broken)
+    assert len(list(dialects.iterate_subschemas(broken, DRAFT_7))) <= 2
 
 
 def test_depth_is_no_matter() -> None:
     schema: Any = {}
     for _ in range(5_000):
         schema = {"not": schema}
-    assert sum(1 for _ in dialects.subschemas(schema, DRAFT_2020_12)) == 5_001
+    assert sum(1 for _ in dialects.iterate_subschemas(schema, DRAFT_2020_12)) == 5_001

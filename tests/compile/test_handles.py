@@ -12,7 +12,7 @@ from conftest import ROOT
 from jsonschema_rs import validator_for
 
 from packages import check, generate, imported, manifest, tool
-from stubwright.compile.handles import duration, retention
+from stubwright.compile.handles import describe_duration, describe_retention
 from stubwright.mock.package import _remove_policies
 
 HANDLE: Any = {"type": "string", "x-handle": "basket"}
@@ -40,12 +40,12 @@ def kept(folder: Path, value: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_how_long_one_lives_in_words(said: dict[str, Any], sentence: str) -> None:
-    assert retention("basket", said) == sentence
+    assert describe_retention("basket", said) == sentence
 
 
 def test_kinds_in_words() -> None:
-    assert retention("open_order", {"ttl": "1h"}) == "An open order lives 1 hour."
-    assert duration("90s") == "90 seconds"
+    assert describe_retention("open_order", {"ttl": "1h"}) == "An open order lives 1 hour."
+    assert describe_duration("90s") == "90 seconds"
 
 
 @pytest.mark.parametrize("refs", ["bundled", "inlined"])
@@ -64,7 +64,7 @@ def test_marks_of_large_schemas_that_are_kept_once_lead_to_their_places(tmp_path
     schemas = {"Big": {"type": "object", "properties": {"words": words, "id": {"$ref": "#/schemas/Id"}}}, "Id": HANDLE}
     tools = [tool(name, {"big": {"$ref": "#/schemas/Big"}}) for name in ("one", "two")]
     with imported(tmp_path, generate(tmp_path, shop(*tools, schemas=schemas))) as package:
-        shown = package.TOOLS["two"].shown({"big": {"words": "w", "id": "b"}})
+        shown = package.TOOLS["two"].redact({"big": {"words": "w", "id": "b"}})
     assert shown == {"big": {"words": "w", "id": "[redacted]"}}
 
 

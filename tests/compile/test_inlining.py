@@ -37,14 +37,18 @@ PLACE = Place("m.yaml", ("tools", 0, "inputSchema"))
 
 def inlined(schema: dict[str, Any]) -> Inlined:
     before = json.dumps(schema)
-    made = inline(schema, dialects.of(schema) or dialects.DRAFT_2020_12, PLACE)
+    made = inline(schema, dialects.find_dialect(schema) or dialects.DRAFT_2020_12, PLACE)
     assert json.dumps(schema) == before, "the schema itself stays as it is"
     return made
 
 
 def references(schema: Any) -> list[str]:
-    dialect = dialects.of(schema) or dialects.DRAFT_2020_12
-    return [one["$ref"] for _, one in dialects.subschemas(schema, dialect) if isinstance(one, dict) and "$ref" in one]
+    dialect = dialects.find_dialect(schema) or dialects.DRAFT_2020_12
+    return [
+        one["$ref"]
+        for _, one in dialects.iterate_subschemas(schema, dialect)
+        if isinstance(one, dict) and "$ref" in one
+    ]
 
 
 # What stands in the place of a reference
@@ -561,11 +565,11 @@ def _cases(draw: st.DrawFn) -> tuple[dict[str, Any], list[Any]]:
 
 def _loops(schema: dict[str, Any]) -> bool:
     """Whether a definition applies itself to its own instance, which `check` refuses (SW223)."""
-    dialect = dialects.of(schema) or dialects.DRAFT_2020_12
+    dialect = dialects.find_dialect(schema) or dialects.DRAFT_2020_12
     outline = Outline(PLACE, schema, dialect, Folder("", {}))
     leading: dict[Any, set[Any]] = {(dialect.defs, name): set() for name in NAMES}
     for reference in outline.references:
-        for pointer in outline.folded(reference.pointer):
+        for pointer in outline.find_folded(reference.pointer):
             if pointer in leading and isinstance(reference.target, Local):
                 leading[pointer].add(reference.target.pointer)
     for start, first in leading.items():

@@ -307,7 +307,11 @@ def test_bundled_schemas_decide_as_before(corpus: Path, draft: str) -> None:
     for path in suite.files(corpus, draft):
         for group in json.loads(path.read_text("utf-8")):
             shared = suite.identified(group["schema"], dialect)
-            if isinstance(shared, bool) or dialects.of(shared, dialect) != dialect or "localhost" in json.dumps(shared):
+            if (
+                isinstance(shared, bool)
+                or dialects.find_dialect(shared, dialect) != dialect
+                or "localhost" in json.dumps(shared)
+            ):
                 continue
             schema = {"$schema": dialect.uri, "type": "object", "properties": {"v": {"$ref": "#/schemas/S"}}}
             made = lowered(

@@ -53,7 +53,7 @@ FEATURES = {
 
 
 def test_each_revision_has_its_features() -> None:
-    assert {date: set(revisions.Revision.of(date).features) for date in revisions.REVISIONS} == FEATURES
+    assert {date: set(revisions.Revision.from_date(date).features) for date in revisions.REVISIONS} == FEATURES
     assert {feature for date in FEATURES for feature in FEATURES[date]} == set(get_args(revisions.Feature))
 
 
@@ -62,7 +62,7 @@ def test_each_revision_has_its_features() -> None:
     [("2023-01-01", "2024-11-05"), ("", "2024-11-05"), ("2025-07-01", "2025-06-18"), ("2030-01-01", "2026-07-28")],
 )
 def test_a_date_without_a_revision_is_the_one_before(date: str, known: str) -> None:
-    assert revisions.Revision.of(date).date == known
+    assert revisions.Revision.from_date(date).date == known
 
 
 def test_no_other_module_compares_dates() -> None:
@@ -84,7 +84,7 @@ from stubwright_runtime.mcp import revisions as r
 future = ("2027-01-01", frozenset({"handshake_tasks"}), frozenset({"stateless"}), {"tools": frozenset({"price"})})
 r._CHANGES = (*r._CHANGES, future)
 r._TABLE = r._table()
-new, old = r.Revision.of("2027-01-01"), r.Revision.of("2026-07-28")
+new, old = r.Revision.from_date("2027-01-01"), r.Revision.from_date("2026-07-28")
 assert new.date == "2027-01-01" and new.has("handshake_tasks") and not new.has("stateless") and new.has("audio")
 assert old.has("stateless") and not old.has("handshake_tasks")
 assert new.fields["tools"] == {"price"}

@@ -50,4 +50,4 @@ def test_a_path_relative_to_a_file(folder: str, base: str, relative: str, expect
 
 @pytest.mark.parametrize(("path", "expected"), [("a", False), ("ä\udc80", False), ("a\0b", True), ("\ud800", True)])
 def test_what_no_file_can_be_called(path: str, expected: bool) -> None:
-    assert paths.no_path(path) is expected
+    assert paths.is_impossible(path) is expected

@@ -553,7 +553,7 @@ def is_constant(node: ast.expr) -> bool:
 
 
 def test_templates_of_source_refuse_plain_text() -> None:
-    environment = render.environment("package")
+    environment = render.make_environment("package")
     assert environment.from_string("{{ one }}{{ one | literal }}").render(one=pycode.Name("x")) == 'x"x"'
     for template in (
         "{{ one }}",

@@ -20,7 +20,7 @@ STRNG = Diagnostic(
     Place("specs/weather.yaml", ("schemas", "Place", "type")),
     "did you mean `string`?",
 )
-NO_TITLE = Diagnostic("SW300", "no title", Place("specs/weather.yaml", ("server",)).key())
+NO_TITLE = Diagnostic("SW300", "no title", Place("specs/weather.yaml", ("server",)).point_at_key())
 NO_FILE = Diagnostic("SW001", "`a.yaml` does not exist", None, "check the path")
 
 
@@ -60,7 +60,7 @@ def test_one_unknown_key_of_many_tools_is_one_finding_for_people() -> None:
     text = "".join(f"t{index}: {{summary: a, other: b}}\n" for index in range(60))
     sources = {"a.yaml": Document("a.yaml", text, None)}
     found = [
-        Diagnostic("SW300", f"`{key}` is unknown", Place("a.yaml", (f"t{index}", key)).key())
+        Diagnostic("SW300", f"`{key}` is unknown", Place("a.yaml", (f"t{index}", key)).point_at_key())
         for key in ("summary", "other")
         for index in range(60)
     ]

@@ -64,7 +64,7 @@ def test_no_shared_schema_is_called_like_an_export(name: str) -> None:
     state = {"type": "object", "properties": {"a": {"type": "string"}}}
     handles = {"thing": {"state": {"$ref": "#/schemas/Thing"}, "ttl": "1h"}}
     value = {"tools": [tool({})], "handles": handles, "schemas": {"Thing": state, name: state}}
-    class_name = naming.shared_class(naming.shared(name))
+    class_name = naming.name_shared_class(naming.name_shared(name))
     expected = ["SW212"] if class_name in ALWAYS | OF_HANDLES else []
     assert [code for code in codes(bundle_of(value)) if code == "SW212"] == expected
 
@@ -79,7 +79,7 @@ def test_what_models_import_can_be_the_name_of_a_shared_schema(tmp_path: Path) -
     value = packages.manifest([packages.tool("get", properties)], schemas=schemas)
     with packages.imported(tmp_path, packages.generate(tmp_path, value)) as package:
         given = package.GetInput.model_validate({each: {"inner": {"a": 1}} for each in properties})
-        classes = {name: naming.shared_class(naming.shared(name)) for name in schemas}
+        classes = {name: naming.name_shared_class(naming.name_shared(name)) for name in schemas}
         for (name, class_name), attribute in zip(classes.items(), properties, strict=True):
             assert type(getattr(given, attribute)) is getattr(package, class_name), name
             assert getattr(given, attribute).inner.a == 1
@@ -123,7 +123,7 @@ def test_whatever_the_runtime_imports_is_a_dependency() -> None:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 imported.add(node.module.partition(".")[0])
     assert {"cryptography", "mcp", "pydantic", "redis"} <= imported
-    assert imported - sys.stdlib_module_names - {"_typeshed"} <= dependencies.modules()
+    assert imported - sys.stdlib_module_names - {"_typeshed"} <= dependencies.list_modules()
 
 
 def test_places_of_overlays_are_in_the_overlay() -> None:
@@ -169,7 +169,7 @@ def test_ignored_warnings_of_any_stage_are_left_out() -> None:
     in_tool = Diagnostic("SW320", "a default", Place("manifest.json", ("tools", 0, "inputSchema", "default")))
     elsewhere = Diagnostic("SW320", "a default", Place("manifest.json", ("schemas", "A", "default")))
     error = Diagnostic("SW220", "a reference", Place("manifest.json", ("tools", 0)))
-    assert rules.suppressed(resolve(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
+    assert rules.suppress(resolve(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
 
 
 @pytest.mark.parametrize("support", ["optional", "required"])
@@ -242,7 +242,7 @@ def test_references_resolve_where_the_validator_resolves_them(corpus: Path, draf
     for path in suite.files(corpus, draft, "**/*.json"):
         for group in json.loads(path.read_text("utf-8")):
             schema = group["schema"]
-            if dialects.of(schema, dialect) is None or not isinstance(schema, dict):
+            if dialects.find_dialect(schema, dialect) is None or not isinstance(schema, dict):
                 continue
             found = references.Outline(Place("m"), schema, dialect, references.Folder("", {"m": ()}))
             broken = [one.text for one in found.references if isinstance(one.target, references.Broken)]

@@ -95,7 +95,7 @@ def check(text: str, **files: str) -> list[Diagnostic]:
     bundle, found = source.load("m.yaml", Files(**{"m.yaml": text}, **files))
     assert found == []
     assert bundle is not None
-    return schema.in_order(bundle, (*schema.validate(bundle), *schema.schemas(bundle)))
+    return schema.sort_diagnostics(bundle, (*schema.validate(bundle), *schema.validate_schemas(bundle)))
 
 
 def validate(value: Any) -> list[Diagnostic]:
@@ -103,7 +103,7 @@ def validate(value: Any) -> list[Diagnostic]:
     text = json.dumps(value)
     bundle, found = source.load("m.json", Files(**{"m.json": text}))
     assert bundle is not None
-    diagnostics = found + schema.in_order(bundle, (*schema.validate(bundle), *schema.schemas(bundle)))
+    diagnostics = found + schema.sort_diagnostics(bundle, (*schema.validate(bundle), *schema.validate_schemas(bundle)))
     assert printers.text.render(diagnostics, bundle.documents, color=False) or not diagnostics
     return diagnostics
 
@@ -365,7 +365,7 @@ import sys
 from stubwright.compile import source, validate
 from stubwright.project.files import disk
 bundle, found = source.load({str(Path(__file__).parents[2] / "specs" / "weather.yaml")!r}, disk.Disk())
-assert not [*found, *validate.validate(bundle), *validate.schemas(bundle)]
+assert not [*found, *validate.validate(bundle), *validate.validate_schemas(bundle)]
 print([name for name in ("jsonschema", "referencing", "pydantic", "mcp", "black", "jinja2") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

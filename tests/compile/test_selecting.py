@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from instances import valid
 from stubwright.jsonschema.selecting import Selecting
-from stubwright_runtime.http.selections import select, steps_of, tree_of, value_at
+from stubwright_runtime.http.selections import get_value, make_tree, parse_steps, select
 
 Json = Any
 
@@ -90,9 +90,9 @@ POINTERS = st.lists(
 @given(SCHEMAS, POINTERS, st.integers(0, 1000))
 def test_what_is_selected_of_a_valid_value_is_valid(schema: Json, pointers: list[str], seed: int) -> None:
     root = {"allOf": [schema], "$defs": DEFS} if isinstance(schema, bool) else {**schema, "$defs": DEFS}
-    tree = tree_of(pointers)
+    tree = make_tree(pointers)
     derived = Selecting(root)
-    made = derived.finished(derived.kept(root, tree))
+    made = derived.finish(derived.keep(root, tree))
     validator = jsonschema_rs.validator_for(made)
     for value in valid(root, str(seed), 8):
         kept = select(value, tree)
@@ -215,7 +215,7 @@ LIST: Json = {
 )
 def test_a_schema_is_derived_as_exactly_as_it_can_be(schema: Json, pointers: list[str], expected: Json) -> None:
     derived = Selecting(schema)
-    made = derived.finished(derived.kept(schema, tree_of(pointers)))
+    made = derived.finish(derived.keep(schema, make_tree(pointers)))
     if expected == "whole":  # what is kept whole keeps its references, and what they lead to
         items = made["properties"]["items"]["items"]
         assert items["properties"] == {"owner": {"$ref": "#/$defs/Owner"}}
@@ -225,14 +225,14 @@ def test_a_schema_is_derived_as_exactly_as_it_can_be(schema: Json, pointers: lis
 
 
 def test_steps() -> None:
-    assert steps_of("/a~1b/~0/*/~2/") == ["a/b", "~", None, "*", ""]
-    assert steps_of("") == []
+    assert parse_steps("/a~1b/~0/*/~2/") == ["a/b", "~", None, "*", ""]
+    assert parse_steps("") == []
     value = {"items": [{"id": 1, "x": 2}, {"id": 3, "*": 4}], "n": None, "*": {"id": 5}}
-    assert select(value, tree_of(["/items/*/id"])) == {"items": [{"id": 1}, {"id": 3}]}
-    assert select(value, tree_of(["/items/1"])) == {"items": [{"id": 3, "*": 4}]}
-    assert select(value, tree_of(["/~2/id", "/n/deeper"])) == {"n": None, "*": {"id": 5}}
-    assert select(value, tree_of(["/*/id"])) == {"items": [], "n": None, "*": {"id": 5}}
-    assert select(value, tree_of([""])) == value
-    assert value_at(value, "/items/-/id") == 3
-    assert value_at(value, "/items/7/id") is None
-    assert json.dumps(select([1, "a"], tree_of(["/*/id"]))) == '[1, "a"]'
+    assert select(value, make_tree(["/items/*/id"])) == {"items": [{"id": 1}, {"id": 3}]}
+    assert select(value, make_tree(["/items/1"])) == {"items": [{"id": 3, "*": 4}]}
+    assert select(value, make_tree(["/~2/id", "/n/deeper"])) == {"n": None, "*": {"id": 5}}
+    assert select(value, make_tree(["/*/id"])) == {"items": [], "n": None, "*": {"id": 5}}
+    assert select(value, make_tree([""])) == value
+    assert get_value(value, "/items/-/id") == 3
+    assert get_value(value, "/items/7/id") is None
+    assert json.dumps(select([1, "a"], make_tree(["/*/id"]))) == '[1, "a"]'

@@ -46,7 +46,7 @@ class Files:
     def glob(self, folder: str, pattern: str) -> list[str]:
         return sorted(fnmatch.filter(self._files, f"{folder}/{pattern}" if folder else pattern))
 
-    def within(self, path: str, folder: str) -> bool:
+    def is_within(self, path: str, folder: str) -> bool:
         return path.startswith(folder)
 
 
@@ -307,7 +307,7 @@ def test_a_broken_file_can_still_be_shown() -> None:
     bundle, found = load({"m.yaml": "a: [1\n"})
     assert found
     assert bundle is not None
-    assert bundle.documents["m.yaml"].lines.line(1) == "a: [1"
+    assert bundle.documents["m.yaml"].lines.get_line(1) == "a: [1"
 
 
 TEXT = (
@@ -344,8 +344,8 @@ TEXT = (
 )
 def test_spans_are_one_token(pointer: tuple[str | int, ...], on: Any, expected: tuple[int, int, str]) -> None:
     document = Document("m.yaml", TEXT, None)
-    span = document.span(Place("m.yaml", pointer, on))
-    line = document.lines.line(span.line)
+    span = document.find_span(Place("m.yaml", pointer, on))
+    line = document.lines.get_line(span.line)
     assert line is not None
     assert (span.line, span.column, line[span.column - 1 : span.end_column - 1]) == expected
 
@@ -353,10 +353,10 @@ def test_spans_are_one_token(pointer: tuple[str | int, ...], on: Any, expected: 
 def test_spans_in_json_with_tabs() -> None:
     text = '{\n\t"a": "b\\tc",\n\t"d": [{"e": null}, 1e2]}'
     document = Document("m.json", text, None)
-    assert document.span(Place("m.json", ("a",))) == Span("m.json", 2, 7, 2, 13)
-    assert document.span(Place("m.json", ("d", 0))) == Span("m.json", 3, 8, 3, 9)
-    assert document.span(Place("m.json", ("d", 0, "e"))) == Span("m.json", 3, 14, 3, 18)
-    assert document.span(Place("m.json", ("d", 1))) == Span("m.json", 3, 21, 3, 24)
+    assert document.find_span(Place("m.json", ("a",))) == Span("m.json", 2, 7, 2, 13)
+    assert document.find_span(Place("m.json", ("d", 0))) == Span("m.json", 3, 8, 3, 9)
+    assert document.find_span(Place("m.json", ("d", 0, "e"))) == Span("m.json", 3, 14, 3, 18)
+    assert document.find_span(Place("m.json", ("d", 1))) == Span("m.json", 3, 21, 3, 24)
 
 
 def scalars(here: Any, pointer: tuple[str | int, ...] = ()) -> list[tuple[tuple[str | int, ...], Any]]:
@@ -376,8 +376,8 @@ def test_json_values_and_their_tokens(data: Any, ascii_only: bool, indent: Any) 
     assert json.dumps(made) == json.dumps(data)
     document = Document("m.json", text, made)
     for pointer, scalar in scalars(data):
-        span = document.span(Place("m.json", pointer))
-        line = document.lines.line(span.line) or ""
+        span = document.find_span(Place("m.json", pointer))
+        line = document.lines.get_line(span.line) or ""
         token = json.loads(line[span.column - 1 : span.end_column - 1])
         assert json.dumps(token) == json.dumps(scalar)
 
@@ -452,7 +452,7 @@ def test_a_saved_response_is_known_by_its_result() -> None:
     assert bundle is not None
     document = bundle.documents["f.json"]
     assert document.value == {"tools": [{"name": "x"}]}
-    assert document.span(Place("f.json", ("tools", 0, "name"))) == Span("f.json", 2, 32, 2, 35)
+    assert document.find_span(Place("f.json", ("tools", 0, "name"))) == Span("f.json", 2, 32, 2, 35)
 
 
 @pytest.mark.parametrize(
@@ -552,7 +552,7 @@ def test_large_files_are_read() -> None:
     bundle, found = load({"m.json": text}, "m.json")
     assert found == []
     assert bundle is not None
-    assert bundle.documents["m.json"].span(Place("m.json", ("tools", 3999, "name"))).line > 270_000
+    assert bundle.documents["m.json"].find_span(Place("m.json", ("tools", 3999, "name"))).line > 270_000
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 
 import corpus
 from stubwright import naming
-from stubwright.compile.uritemplates import TemplateError, Variable, variables
+from stubwright.compile.uritemplates import TemplateError, Variable, parse_variables
 
 pytestmark = pytest.mark.corpus
 
@@ -26,10 +26,10 @@ def test_the_library_reads_the_same(template: str) -> None:
         parsed = UriTemplate.parse(template)
     except InvalidUriTemplate:
         with pytest.raises(TemplateError):
-            variables(template)
+            parse_variables(template)
         return
     optional = parsed.query_variable_names
-    assert variables(template) == tuple(
+    assert parse_variables(template) == tuple(
         Variable(each.name, each.explode, each.name not in optional) for each in parsed.variables
     )
 
@@ -46,6 +46,6 @@ def test_the_library_reads_the_same(template: str) -> None:
     ],
 )
 def test_names_of_offers(kind: str, name: str, method: str, stem: str) -> None:
-    made = naming.primitive("prompt" if kind == "prompt" else "read", name)
+    made = naming.name_primitive("prompt" if kind == "prompt" else "read", name)
     assert (made.method, made.stem, made.module) == (method, stem, method)
-    assert naming.primitive("read", name, "own_name").method == "own_name"
+    assert naming.name_primitive("read", name, "own_name").method == "own_name"

@@ -31,7 +31,9 @@ TOOL: dict[str, Any] = {"name": "ping", "description": "Ping.", "inputSchema": {
 def imported(description: str) -> str:
     """A manifest as `stubwright import` writes it."""
     server = {"name": "tiny", "version": "1.0.0"}
-    return yamlwriter.imported({"stubwright": 1, "server": server, "tools": [{**TOOL, "description": description}]})
+    return yamlwriter.format_imported(
+        {"stubwright": 1, "server": server, "tools": [{**TOOL, "description": description}]}
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -79,10 +81,12 @@ def test_words_of_others_count(old: str, new: str, capsys: pytest.CaptureFixture
 
 def test_only_the_imported_file_of_a_manifest_is_somebody_else_s() -> None:
     """Words in the entry file are one's own, also where it includes an imported file."""
-    Path("theirs.yaml").write_text(yamlwriter.imported({"tools": [{**TOOL, "name": "pong"}]}))
+    Path("theirs.yaml").write_text(yamlwriter.format_imported({"tools": [{**TOOL, "name": "pong"}]}))
     entry = MANIFEST + "include: [theirs.yaml]\n"
     assert diff(entry, entry.replace("Ping.", EVIL)) == 0
-    Path("changed.yaml").write_text(yamlwriter.imported({"tools": [{**TOOL, "name": "pong", "description": EVIL}]}))
+    Path("changed.yaml").write_text(
+        yamlwriter.format_imported({"tools": [{**TOOL, "name": "pong", "description": EVIL}]})
+    )
     assert diff(entry, entry.replace("theirs", "changed")) == 1
 
 

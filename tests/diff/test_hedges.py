@@ -46,7 +46,7 @@ def part(schema: Json, **more: Json) -> Part:
 
 def find_values(*group: Part) -> list[Json]:
     """The values that a search makes for all of them."""
-    return list(Search(1_000, 2, Budget(1_000)).values(group))
+    return list(Search(1_000, 2, Budget(1_000)).find_values(group))
 
 
 def recursive(**properties: Json) -> Json:
@@ -268,7 +268,7 @@ def test_what_is_too_long_to_search_may_break(monkeypatch: pytest.MonkeyPatch) -
 def test_texts_that_do_not_fit_take_steps(steps: list[Search]) -> None:
     pattern = {"type": "string", "pattern": "^(?=b)a"}
     search = Search(1_000, 2, Budget(1_000))
-    assert list(search.values((Part(pattern, Judge(pattern)),))) == []
+    assert list(search.find_values((Part(pattern, Judge(pattern)),))) == []
     assert 10 < len(steps) < 100
 
 
@@ -313,10 +313,10 @@ def test_four_multiples_on_each_side_of_a_bound_are_tried(bound: str) -> None:
 def test_a_budget_ends_all_its_searches() -> None:
     budget = Budget(5)
     part = Part({"type": "integer"}, Judge({"type": "integer"}))
-    first = islice(Search(1_000, 2, budget).values((part,)), 3)
+    first = islice(Search(1_000, 2, budget).find_values((part,)), 3)
     assert len(list(first)) == 3
     with pytest.raises(ExhaustedError):
-        list(Search(1_000, 2, budget).values((part,)))
+        list(Search(1_000, 2, budget).find_values((part,)))
     assert budget.steps == 0
 
 
@@ -327,7 +327,7 @@ def test_steps_are_kept_for_later_searches() -> None:
     for later in (2, 1, 0):
         budget.keep_for(later)
         with pytest.raises(ExhaustedError):
-            list(Search(1_000, 2, budget).values((part,)))
+            list(Search(1_000, 2, budget).find_values((part,)))
         left.append(budget.steps)
     assert left == [6, 3, 0]
 
@@ -336,7 +336,7 @@ def test_steps_are_kept_for_later_searches() -> None:
 def test_a_search_says_if_more_levels_may_find_more(levels: int, *, is_cut: bool) -> None:
     schema = {"type": "array", "items": {"type": "array", "items": {"const": 1}, "maxItems": 1}, "maxItems": 1}
     search = Search(1_000, levels, Budget(1_000))
-    assert ([[1]] in list(search.values((Part(schema, Judge(schema)),)))) != is_cut
+    assert ([[1]] in list(search.find_values((Part(schema, Judge(schema)),)))) != is_cut
     assert search.is_cut == is_cut
 
 

@@ -303,7 +303,7 @@ def test_less_exactness_below_not_is_not_proved() -> None:
     ],
 )
 def test_a_translated_schema_accepts_the_same(schema: Json) -> None:
-    dialect = dialects.of(schema)
+    dialect = dialects.find_dialect(schema)
     assert dialect is not None
     made = upgrade(schema, dialect)
     assert made is not None

@@ -67,7 +67,7 @@ def public(corpus: Path) -> list[Json]:
 
 def is_usable(schema: Json) -> bool:
     """Whether a schema is valid in its dialect, for both judges."""
-    if dialects.of(schema) is None:
+    if dialects.find_dialect(schema) is None:
         return False
     try:
         jsonschema_rs.meta.validate(schema)

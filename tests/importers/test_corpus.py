@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_saved_lists_become_manifests_that_are_accepted(shard: int, corpus: Path, tmp_path: Path) -> None:
     for path in real.files(corpus, shard):
         made = real.imported(path)
-        text = yamlwriter.manifest(made.manifest)
+        text = yamlwriter.format_manifest(made.manifest)
         (tmp_path / "manifest.yaml").write_text(text, "utf-8")
         checked = pipeline.compile_manifest(str(tmp_path / "manifest.yaml"), disk.Disk(), "manifest.yaml")
         assert [found for found in checked.diagnostics if found.severity == "error"] == [], path.stem

@@ -130,7 +130,7 @@ def listed(folder: Path, tools: str, head: str = "") -> ImportResult:
     """What `import tools` makes of a saved list."""
     (folder / "saved.json").write_text(f'{head}{{"tools": [\n{tools}\n]}}', encoding="utf-8")
     arguments = argparse.Namespace(file=str(folder / "saved.json"), name=None, prefix="")
-    return import_.saved_list(arguments)()
+    return import_.prepare_saved_list(arguments)()
 
 
 def named(name: str, properties: str) -> str:

@@ -134,7 +134,7 @@ def test_whatever_a_server_says_becomes_a_manifest_that_passes_check(
     made = servers.make_manifest(
         ServerListing(MODERN, info, {"completions": {}}, sections), name=None, default_name="server"
     )
-    assert yaml.safe_load(yamlwriter.manifest(made.manifest)) == made.manifest
+    assert yaml.safe_load(yamlwriter.format_manifest(made.manifest)) == made.manifest
     found = check(tmp_path_factory.getbasetemp(), made.manifest)
     assert [one for one in found if one.severity == "error"] == []
 

@@ -10,7 +10,7 @@ import pytest
 
 from openapi_documents import imported
 from stubwright.importers import large_results
-from stubwright.jsonschema.sizes import ITEMS, characters
+from stubwright.jsonschema.sizes import ITEMS, estimate_characters
 
 TEXT = {"type": "string"}
 RECORD = {"type": "object", "properties": {f"field_{number}": TEXT for number in range(10)}}
@@ -32,26 +32,26 @@ RECORD = {"type": "object", "properties": {f"field_{number}": TEXT for number in
 )
 def test_an_estimate_is_near_a_typical_value(schema: Any, like: Any) -> None:
     typical = len(json.dumps(like, separators=(",", ":")))
-    assert typical / 1.5 <= characters(schema) <= typical * 1.5
+    assert typical / 1.5 <= estimate_characters(schema) <= typical * 1.5
 
 
 def test_a_list_of_records_counts_each() -> None:
-    one = characters(RECORD)
+    one = estimate_characters(RECORD)
     listed = {"type": "object", "properties": {"data": {"type": "array", "items": RECORD}}}
-    assert ITEMS * one <= characters(listed) <= ITEMS * one * 1.1
+    assert ITEMS * one <= estimate_characters(listed) <= ITEMS * one * 1.1
     tags = {"type": "object", "properties": {"tags": {"type": "array", "items": TEXT}}}
     inner = {"type": "array", "items": tags}
-    assert characters(inner) < ITEMS * ITEMS * characters(TEXT) / 3, "lists inside are shorter"
-    assert characters({"type": "object", "properties": {"body": TEXT}}) > 300, "a body is prose"
+    assert estimate_characters(inner) < ITEMS * ITEMS * estimate_characters(TEXT) / 3, "lists inside are shorter"
+    assert estimate_characters({"type": "object", "properties": {"body": TEXT}}) > 300, "a body is prose"
 
 
 def test_circles_end() -> None:
     node: dict[str, Any] = {"type": "object", "properties": {"name": TEXT}}
     node["properties"] |= {name: {"$ref": "#/$defs/Node"} for name in ("left", "right")}
     schema = {"$ref": "#/$defs/Node", "$defs": {"Node": node}}
-    assert 0 < characters(schema) < 100_000
-    assert characters({"$ref": "#/nowhere"}) == 2
-    assert characters(True) > 0
+    assert 0 < estimate_characters(schema) < 100_000
+    assert estimate_characters({"$ref": "#/nowhere"}) == 2
+    assert estimate_characters(True) > 0
 
 
 def test_an_import_names_the_tools_whose_results_are_large(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_an_import_names_the_tools_whose_results_are_large(tmp_path: Path) -> No
         document["paths"][f"/{name}"] = {"get": {"operationId": name, "responses": responses}}
     made = imported(tmp_path, document)
     (note,) = [note for note in made.cost if "large" in note and "tools" not in note]
-    size = large_results.tokens({"all": {"type": "array", "items": wide}})["all"]
+    size = large_results.estimate_tokens({"all": {"type": "array", "items": wide}})["all"]
     assert size > large_results.LARGE
     assert note == (
         f"results that may be large, in tokens, about: `all` {size:,}; `select` and `page` keep parts of them"

@@ -116,13 +116,13 @@ def judged(prism_: Prism, document: Path, folder: Path, manifest: Mapping[str, J
 def serve(judge: Judge, folder: Path, name: str, manifest: Mapping[str, Json]) -> Report:
     """Call all tools of the server in `folder`, which was built from that manifest."""
     before = time.perf_counter()
-    with credentials(manifest, judge.url), imported(folder / "generated", naming.package(name)) as package:
+    with credentials(manifest, judge.url), imported(folder / "generated", naming.name_package(name)) as package:
         return asyncio.run(called(package, name, judge, before))
 
 
 async def called(package: ModuleType, name: str, judge: Judge, before: float) -> Report:
     """Call all tools of a server, over `tools/call`; its start is counted from `before`."""
-    async with getattr(package, f"{naming.server_stem(name)}Client").connect(package.build_server()) as client:
+    async with getattr(package, f"{naming.name_server_stem(name)}Client").connect(package.build_server()) as client:
         listed = [
             each.model_dump(mode="json", by_alias=True, exclude_none=True)
             for each in (await client.raw.list_tools()).tools

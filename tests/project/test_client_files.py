@@ -31,7 +31,7 @@ VARIABLES = {"TOKEN": 'a "quoted" \\ one', "CITY": "Köln"}
 
 
 def entry(client: Client, name: str = "weather") -> Entry:
-    return Entry.of(client, name, LAUNCH, VARIABLES)
+    return Entry.make(client, name, LAUNCH, VARIABLES)
 
 
 def suffix(client: Client) -> str:
@@ -76,9 +76,9 @@ def test_a_server_that_is_taken_out_leaves_what_was_there(client: Client, tmp_pa
     file.write_bytes(before)
     assert edit(file, entry(client, "another").put, private=True)
     assert file.read_bytes() != before
-    assert edit(file, entry(client, "another").taken_from, private=True)
+    assert edit(file, entry(client, "another").remove, private=True)
     assert file.read_bytes() == before
-    assert not edit(file, entry(client, "another").taken_from, private=True)
+    assert not edit(file, entry(client, "another").remove, private=True)
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -338,7 +338,7 @@ def test_files_of_variables(text: str, found: dict[str, str] | None) -> None:
 def test_a_line_that_is_no_variable_is_told_and_not_quoted(line: str, tmp_path: Path) -> None:
     with pytest.raises(UnfitError) as refused:
         variables.parse(f"OK=1\n{line}\n")
-    found = configuration.misplaced(f"OK=1\n{line}\n", Path(".env"), refused.value)
+    found = configuration.report_misplaced(f"OK=1\n{line}\n", Path(".env"), refused.value)
     at: Any = found.at
     assert (at.line, at.column) == (2, 1)
     assert found.message == "this line is no `NAME=value`; a value in quotes ends on its line"
@@ -352,21 +352,21 @@ def test_each_client_says_where_it_is_documented_and_has_files_on_all_systems(mo
         assert all(source.startswith("https://") for source in client.sources)
         for system in ("darwin", "linux", "win32"):
             monkeypatch.setattr("sys.platform", system)
-            file = client.file("user", Path("/p"), {})
+            file = client.find_file("user", Path("/p"), {})
             assert file is not None
             assert file.is_relative_to(home)
     monkeypatch.setattr("sys.platform", "linux")
-    assert CLIENTS["vscode"].file("user", home, {"XDG_CONFIG_HOME": "/c"}) == Path("/c/Code/User/mcp.json")
+    assert CLIENTS["vscode"].find_file("user", home, {"XDG_CONFIG_HOME": "/c"}) == Path("/c/Code/User/mcp.json")
     monkeypatch.setattr("sys.platform", "win32")
-    assert CLIENTS["claude"].file("user", home, {"APPDATA": "/a"}) == Path("/a/Claude/claude_desktop_config.json")
-    assert CLIENTS["cursor"].file("project", home, {}) == home / ".cursor/mcp.json"
-    assert CLIENTS["claude"].file("project", home, {}) is None
+    assert CLIENTS["claude"].find_file("user", home, {"APPDATA": "/a"}) == Path("/a/Claude/claude_desktop_config.json")
+    assert CLIENTS["cursor"].find_file("project", home, {}) == home / ".cursor/mcp.json"
+    assert CLIENTS["claude"].find_file("project", home, {}) is None
 
 
 def test_what_a_client_replaces_is_named() -> None:
     launch = Launch("/p", "a_mcp", None, ("/a",))
     values = {"A": "$x", "B": "${env:x}", "C": "5 $"}
-    replaced = {name: Entry.of(client, "a", launch, values).replaced() for name, client in CLIENTS.items()}
+    replaced = {name: Entry.make(client, "a", launch, values).list_replaced() for name, client in CLIENTS.items()}
     assert replaced["gemini"] == ("`A`", "`B`")
     assert replaced["vscode"] == ("`B`",)
     assert replaced["claude"] == ()

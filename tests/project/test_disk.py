@@ -104,14 +104,14 @@ def test_a_path_is_inside_where_it_really_is(
     Path("in/to-itself").symlink_to(tmp_path / "in")
     Path("in/out").symlink_to(tmp_path / "inside")
     assert inside.Inside("in").holds(path) == is_inside
-    assert disk.Disk().within(path, "in") == is_inside
+    assert disk.Disk().is_within(path, "in") == is_inside
 
 
 def test_a_text_is_that_of_a_file_and_of_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\xc3\xa9\xff\r\n")
-    assert disk.text(tmp_path / "a") == "é\ufffd\r\n"
-    assert disk.text(tmp_path / "b") is None
-    assert disk.text(tmp_path / "a/b") is None
+    assert disk.read_text(tmp_path / "a") == "é\ufffd\r\n"
+    assert disk.read_text(tmp_path / "b") is None
+    assert disk.read_text(tmp_path / "a/b") is None
     with pytest.raises(IsADirectoryError) as raised:
-        disk.text(tmp_path)
+        disk.read_text(tmp_path)
     assert raised.value.filename == str(tmp_path)

@@ -16,13 +16,13 @@ import forked
 from processes import running
 from stubwright import cli, naming
 from stubwright.codegen import surface
-from stubwright.codegen.asked import asked_methods
+from stubwright.codegen.asked import list_asked_methods
 from stubwright.codegen.pages import renames
 from stubwright.codegen.surface import HandlerMethod, MethodRole, Parameter
 from stubwright.diagnostics import Place, Span
 from stubwright.project.handwritten import handlers, imports, qualifying
 from stubwright.project.handwritten.handlers import Handwritten
-from stubwright.pycode import Name, trusted
+from stubwright.pycode import Name, trust
 
 
 def method(role: MethodRole, names: naming.Names, result: str, **parameters: str) -> HandlerMethod:
@@ -31,17 +31,17 @@ def method(role: MethodRole, names: naming.Names, result: str, **parameters: str
         key="key",
         names=names,
         name=names.method,
-        parameters=tuple(Parameter(Name(one), surface.plain(Name(kind))) for one, kind in parameters.items()),
+        parameters=tuple(Parameter(Name(one), surface.make_plain(Name(kind))) for one, kind in parameters.items()),
         wrapper=Name("Returns" if role == "tool" else "MaybeAwaitable"),
-        result=surface.plain(Name(result)),
+        result=surface.make_plain(Name(result)),
         doc="Does it.",
         place=Place("x.yaml"),
     )
 
 
-GET = method("tool", naming.tool("get"), "GetOutput", args="GetInput", ctx="Context")
-SAY = method("tool", naming.tool("say"), "Content", args="SayInput", ctx="SayContext")
-READ = method("resource", naming.primitive("read", "a"), "ResourceContents", ctx="Context")
+GET = method("tool", naming.name_tool("get"), "GetOutput", args="GetInput", ctx="Context")
+SAY = method("tool", naming.name_tool("say"), "Content", args="SayInput", ctx="SayContext")
+READ = method("resource", naming.name_primitive("read", "a"), "ResourceContents", ctx="Context")
 NEEDED = (GET, SAY, READ)
 
 WHOLE = """\
@@ -147,7 +147,7 @@ def test_what_a_manifest_calls_otherwise() -> None:
         ]
         return {"tools": named, **more}
 
-    renamed = renames.renamed_methods
+    renamed = renames.match_renamed_methods
     before = document(("get", "Gets.", None), ("say", "Says.", None), ("a", "A.", "aa"))
     after = document(("fetch", "Gets.", None), ("say", "Says.", "say_it"), ("a", "A.", "aa"))
     assert renamed(before, after) == {"get": "fetch", "say": "say_it"}
@@ -226,7 +226,7 @@ def test_stubs_bring_what_they_need() -> None:
 def test_stubs_use_the_name_by_which_their_package_is_imported(line: str, signature: str) -> None:
     text = f"{line}\n\n{CLASS}"
     written = Handwritten("x.py", text, "X", "XHandlers", "x_mcp")
-    assert handlers.names_to_import(written, (GET,)) == ()
+    assert handlers.list_names_to_import(written, (GET,)) == ()
     made = handlers.with_stubs(written, (GET,))
     assert made.startswith(f"{line}\n\nclass X")
     assert f"    async def get({signature}\n" in made
@@ -243,14 +243,14 @@ def test_stubs_use_the_name_by_which_their_package_is_imported(line: str, signat
 )
 def test_stubs_import_names_where_that_is_the_custom_or_needed(line: str) -> None:
     written = Handwritten("x.py", f"{line}\n\n{CLASS}", "X", "XHandlers", "x_mcp")
-    assert handlers.names_to_import(written, (GET,)) == ("Context", "GetInput", "GetOutput")
+    assert handlers.list_names_to_import(written, (GET,)) == ("Context", "GetInput", "GetOutput")
     assert "async def get(self, args: GetInput, ctx: Context) -> GetOutput:" in handlers.with_stubs(written, (GET,))
 
 
 def test_qualified_types_keep_what_is_no_name_of_the_package() -> None:
     names = frozenset({Name("A"), Name("Mapping")})
-    kind = surface.Type(trusted("Mapping[str, A] | Literal['A', 'é'] | A"), (trusted("A"),), names)
-    made = qualifying.qualified(kind, "api", ())
+    kind = surface.Type(trust("Mapping[str, A] | Literal['A', 'é'] | A"), (trust("A"),), names)
+    made = qualifying.qualify(kind, "api", ())
     assert made.text == "Mapping[str, api.A] | Literal['A', 'é'] | api.A"
     assert [str(choice) for choice in made.choices] == ["api.A"]
     assert made.names == {Name("Mapping"), Name("api")}
@@ -291,7 +291,7 @@ def test_the_methods_that_a_package_asked_for() -> None:
         "resourceTemplates": [{"name": "c", "stubwright": {"complete": {"d": "handler"}}}],
         "prompts": [{"name": "p", "stubwright": {"messages": [], "complete": {"a": ["b"]}}}],
     }
-    assert {method.name: method.result for method in asked_methods(document)} == {
+    assert {method.name: method.result for method in list_asked_methods(document)} == {
         "get_it": "GetItOutput",
         "say_it": "SayItOutput",
         "read_a": None,
@@ -332,7 +332,7 @@ def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> 
 def test_names_that_stubs_need() -> None:
     text = "from x_mcp import (\n    Context,\n    GetInput,\n)\nclass X(XHandlers): pass\n"
     written = Handwritten("x.py", text, "X", "XHandlers")
-    assert handlers.names_to_import(written, NEEDED) == (
+    assert handlers.list_names_to_import(written, NEEDED) == (
         "Content",
         "GetOutput",
         "ResourceContents",

@@ -75,7 +75,7 @@ def both(
     if ": error[" in said:
         return said
     shutil.rmtree(tmp_path / "generated")
-    shutil.rmtree(user_cache.folder())
+    shutil.rmtree(user_cache.locate())
     cold, first = generated(tmp_path, start, capsys)
     assert first == said
     assert cold.keys() == again.keys()
@@ -258,7 +258,7 @@ def test_a_cache_that_cannot_be_used_is_as_good_as_none(
     in_the_middle(what)
     again, _ = generated(tmp_path, what, capsys)
     shutil.rmtree(tmp_path / "generated")
-    shutil.rmtree(user_cache.folder())
+    shutil.rmtree(user_cache.locate())
     cold, _ = generated(tmp_path, what, capsys)
     assert {path: data for path, data in again.items() if path != LOCK} == {
         path: data for path, data in cold.items() if path != LOCK
@@ -291,8 +291,8 @@ def lowered(folder: Path) -> ir.Manifest:
 
 def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    taken = reserved.of(made)
-    parts = (made.tools, modules.homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
+    taken = reserved.reserve(made)
+    parts = (made.tools, modules.find_homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
     workers = worker.Workers()
     results = workers.begin([(modules.make, parts)] * 3, 2)
     assert results() == [modules.make(*parts)] * 3
@@ -301,8 +301,8 @@ def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
 
 def test_what_a_worker_cannot_do_is_done_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    taken = reserved.of(made)
-    parts = (made.tools, modules.homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
+    taken = reserved.reserve(made)
+    parts = (made.tools, modules.find_homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
     workers = worker.Workers()
     for each in workers._workers:
         each._process.kill()

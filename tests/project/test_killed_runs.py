@@ -154,7 +154,7 @@ def test_after_a_kill_the_next_run_makes_what_a_first_run_makes(
         told = capsys.readouterr().err
         assert tree(Path("generated")) == left  # it only looks
         assert (status, "SW402" in told) == (0 if left == states[then] else status, False), (number, told)
-        if journal.interrupted(Path("generated")):
+        if journal.was_interrupted(Path("generated")):
             began += 1
             assert "error[SW407]: a run that wrote here was killed before it was done" in told
         assert generate() == 0, (number, capsys.readouterr().err)
@@ -190,7 +190,7 @@ def test_a_kill_while_a_killed_run_is_mended_changes_nothing_of_that(
         restored(Path("generated"), states[BEFORE])
     half = left[len(left) * 2 // 3]
     restored(Path("generated"), half)
-    assert journal.interrupted(Path("generated"))
+    assert journal.was_interrupted(Path("generated"))
     Path("m.yaml").write_text(AFTER)
     for number in each_kill(generate):
         assert generate() == 0
@@ -221,6 +221,6 @@ def test_what_one_command_writes_replaces_what_its_killed_run_left(tmp_path: Pat
 
 
 def test_a_lock_keeps_each_digest_that_a_file_may_have() -> None:
-    both = frozenset({digests.digest(b"1"), digests.digest(b"2")})
+    both = frozenset({digests.compute_digest(b"1"), digests.compute_digest(b"2")})
     known = lock.load(lock.dump(lock.Lock("1", {"m": lock.Entry("", {"a.py": both, "b.py": both})})))
     assert known.manifests["m"].files == {"a.py": both, "b.py": both}

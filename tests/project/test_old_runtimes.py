@@ -27,7 +27,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(RUNTIME_MARK + b"x = 1\n")
         path = file.relative_to("generated").as_posix()
-        listed["manifests"]["sample.json"]["files"][path] = digests.digest(file.read_bytes())
+        listed["manifests"]["sample.json"]["files"][path] = digests.compute_digest(file.read_bytes())
     listed["generator"] = "0.1.0"
     Path("generated", lock.NAME).write_text(json.dumps(listed, indent=2))
 

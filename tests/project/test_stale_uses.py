@@ -63,7 +63,7 @@ def _public(kind: type) -> set[str]:
 
 
 def test_what_is_read_of_the_context_is_what_it_has() -> None:
-    assert interface.context_members() == _public(stubwright_runtime.Context)
+    assert interface.find_context_members() == _public(stubwright_runtime.Context)
 
 
 # Imports
@@ -93,7 +93,7 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
 def stale(manifest: Manifest, text: str) -> list[str]:
     """What is said of the imports and the contexts of a module, with where it stands."""
     written = Handwritten("x.py", text, "X", "XHandlers", "x_mcp")
-    needed = surface.handler_methods(manifest)
+    needed = surface.list_handler_methods(manifest)
     found = handlers.compare(written, needed, interface=Interface(manifest)).diagnostics
     lines = []
     for each in found:

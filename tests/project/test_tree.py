@@ -27,17 +27,17 @@ def write(output: Path, files: dict[str, str], *, manifest: str = MANIFEST, forc
     )
     tree.apply(output, changes)
     if not changes.diagnostics:
-        note = freshness.noted(disk.Disk(), output, "", changes.lock.manifests[manifest])
+        note = freshness.make_note(disk.Disk(), output, "", changes.lock.manifests[manifest])
         freshness.remember(output, manifest, note)
     return changes
 
 
 def is_fresh(output: Path, *, manifest: str = MANIFEST, option: str = "") -> bool:
-    return freshness.untouched(disk.Disk(), output, journal.read_lock(output), manifest, option)
+    return freshness.is_untouched(disk.Disk(), output, journal.read_lock(output), manifest, option)
 
 
 def entry(hash_: str, files: list[tuple[str, bytes]]) -> lock.Entry:
-    return lock.Entry(hash_, {path: frozenset({digests.digest(data)}) for path, data in files})
+    return lock.Entry(hash_, {path: frozenset({digests.compute_digest(data)}) for path, data in files})
 
 
 def contents(output: Path) -> dict[str, str]:
@@ -90,7 +90,7 @@ def test_a_foreign_file_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_foreign_file_with_the_same_content_is_adopted(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
     assert codes(write(tmp_path, {"a.py": "1"})) == []
-    assert journal.read_lock(tmp_path).owner("a.py") == MANIFEST
+    assert journal.read_lock(tmp_path).find_owner("a.py") == MANIFEST
 
 
 def test_an_edited_file_is_left_alone_until_forced(tmp_path: Path) -> None:
@@ -263,9 +263,9 @@ def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
     merged = lock.load(text).manifests["m"]
     assert merged.hash == ""
     assert merged.files == {
-        "a.py": {digests.digest(b"1"), digests.digest(b"3")},
-        "b.py": {digests.digest(b"2")},
-        "c.py": {digests.digest(b"4")},
+        "a.py": {digests.compute_digest(b"1"), digests.compute_digest(b"3")},
+        "b.py": {digests.compute_digest(b"2")},
+        "c.py": {digests.compute_digest(b"4")},
     }
 
 
@@ -273,13 +273,15 @@ def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
 def test_an_older_lock_in_conflict_owns_its_files_alone(section: str) -> None:
     """Such a lock has more sections, whose entries look like those of files."""
     made = lock.dump(lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1")])}))
-    more = f'"{section}": {{\n        "other": "{digests.digest(b"2")}"\n      }}'
+    more = f'"{section}": {{\n        "other": "{digests.compute_digest(b"2")}"\n      }}'
     before = made.replace('"files": {', f'{more},\n      "files": {{')
     after = made.replace("\n      }\n    }", f"\n      }},\n      {more}\n    }}")
     for text in (before, after):
         assert text != made
         conflicting = text.replace('  "generator": "1",', '<<<<<<< HEAD\n  "generator": "1",\n=======\n>>>>>>> theirs')
-        assert lock.load(conflicting).manifests == {"m": lock.Entry("", {"a.py": frozenset({digests.digest(b"1")})})}
+        assert lock.load(conflicting).manifests == {
+            "m": lock.Entry("", {"a.py": frozenset({digests.compute_digest(b"1")})})
+        }
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"generator": "1", "manifests": []}', "\0", "[" * 100_000])
@@ -402,7 +404,7 @@ def test_what_is_no_file_is_neither_opened_nor_replaced(tmp_path: Path) -> None:
     assert codes(write(output, {"p/b.py": "2"})) == ["SW404"]
     assert (output / "p/a.py").is_fifo()
     with pytest.raises(inside.BarredError, match="it is a pipe"):
-        disk.text(output / "p/a.py")
+        disk.read_text(output / "p/a.py")
 
 
 def test_a_cache_that_is_a_link_keeps_what_it_leads_to(tmp_path: Path) -> None:

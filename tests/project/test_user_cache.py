@@ -277,7 +277,7 @@ def test_a_forged_document_of_a_package_is_as_good_as_none(text: str, checkout: 
 def user_digest(path: Path) -> str:
     from stubwright.incremental import digests
 
-    return digests.digest(path.read_bytes())
+    return digests.compute_digest(path.read_bytes())
 
 
 MODULE = '''"""A."""
@@ -325,10 +325,10 @@ METHOD = '''    @deprecated("x")
     ],
 )
 def test_a_kept_module_only_declares(line: str) -> None:
-    inspection.module(MODULE)
+    inspection.parse_module(MODULE)
     ast.parse(MODULE + line)
     with pytest.raises(ValueError, match="code that"):
-        inspection.module(MODULE + line)
+        inspection.parse_module(MODULE + line)
 
 
 @pytest.mark.parametrize(
@@ -355,10 +355,10 @@ def test_a_kept_module_only_declares(line: str) -> None:
     ],
 )
 def test_a_kept_method_only_calls_the_client(old: str, new: str) -> None:
-    inspection.method(METHOD)
-    inspection.method(METHOD.replace('@deprecated("x")', "@_runtime.paged"))
-    inspection.method(METHOD.replace('@deprecated("x")', "@_runtime.started"))
+    inspection.parse_method(METHOD)
+    inspection.parse_method(METHOD.replace('@deprecated("x")', "@_runtime.paged"))
+    inspection.parse_method(METHOD.replace('@deprecated("x")', "@_runtime.started"))
     paged = """@_cast("_runtime.PagedBy[A | Literal['a b'] | None]", _runtime.PagedBy("a"))"""
-    inspection.method(METHOD.replace('@deprecated("x")', paged))
+    inspection.parse_method(METHOD.replace('@deprecated("x")', paged))
     with pytest.raises(ValueError, match=r"code|call the client|not a method"):
-        inspection.method(METHOD.replace(old, new, 1))
+        inspection.parse_method(METHOD.replace(old, new, 1))

@@ -140,7 +140,7 @@ def test_it_needs_what_the_runtime_needs(capsys: pytest.CaptureFixture[str]) -> 
     assert "needs `jsonschema-rs>=0.60`" in capsys.readouterr().err
     say(
         "vendored",
-        *(wanted.replace("jsonschema-rs", "jsonschema_rs") for wanted in vendoring.requirements()),
+        *(wanted.replace("jsonschema-rs", "jsonschema_rs") for wanted in vendoring.list_requirements()),
     )
     assert cli.run(["check", "--strict"]) == 0, capsys.readouterr().err
 

@@ -41,7 +41,7 @@ def test_versions_that_differ(checked: Checked) -> None:
 
 
 def test_imported_manifests_and_clients_beside_it(checked: Checked) -> None:
-    imported = yamlwriter.imported({**MANIFEST, "server": {"name": "other", "version": "7"}}, "", None)
+    imported = yamlwriter.format_imported({**MANIFEST, "server": {"name": "other", "version": "7"}}, "", None)
     said = checked(weather=SERVER, other=imported)
     assert said.count("SW413") == 1
     assert "weather.yaml:2:34" in said
@@ -79,7 +79,7 @@ def test_manifests_that_are_not_the_project_s_one_server(checked: Checked) -> No
 
 def test_clients_and_imports_have_versions_of_their_own(checked: Checked) -> None:
     assert "SW413" not in checked(weather=f"{SERVER}emit: [client]\n")
-    assert "SW413" not in checked(weather=yamlwriter.imported(MANIFEST, "", None))
+    assert "SW413" not in checked(weather=yamlwriter.format_imported(MANIFEST, "", None))
 
 
 def test_the_warning_can_be_ignored(checked: Checked) -> None:

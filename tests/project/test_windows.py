@@ -30,7 +30,7 @@ HOLD = """
 import sys
 from pathlib import Path, PureWindowsPath
 from stubwright.project.files import locking
-with locking.by_file(Path(sys.argv[1])):
+with locking.hold_by_file(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -60,7 +60,7 @@ def test_a_file_keeps_other_processes_waiting(tmp_path: Path) -> None:
 
 def test_this_process_can_hold_a_folder_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with locking.by_file(Path("x")):
+    with locking.hold_by_file(Path("x")):
         assert [path.suffix for path in tmp_path.iterdir()] in ([".lock"], [])
 
 
@@ -141,7 +141,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("given", "path"), [(r"specs\weather.yaml", "specs/weather.yaml"), (r".\a\..\b.yaml", "b.yaml"), ("a/b", "a/b")]
 )
 def test_a_manifest_may_be_given_with_backslashes(given: str, path: str) -> None:
-    assert paths.normal(given) == path
+    assert paths.normalize(given) == path
 
 
 @pytest.mark.usefixtures("windows")
@@ -205,7 +205,7 @@ def test_a_command_takes_a_manifest_with_backslashes(
     ],
 )
 def test_windows_has_no_file_of_every_name(path: str, reason: str | None) -> None:
-    assert paths.misfit(path) == reason
+    assert paths.find_misfit(path) == reason
 
 
 @pytest.mark.skipif(os.name == "nt", reason="one of its files cannot be there")
@@ -249,7 +249,7 @@ def test_an_attached_file_that_is_named_with_a_backslash_is_packed_with_slashes(
 
 @pytest.mark.skipif(os.name == "nt", reason="a backslash is between folders there")
 def test_a_backslash_is_part_of_a_name_elsewhere() -> None:
-    assert paths.normal(r"./specs\weather.yaml") == r"specs\weather.yaml"
+    assert paths.normalize(r"./specs\weather.yaml") == r"specs\weather.yaml"
 
 
 @pytest.mark.parametrize(("refusals", "moves"), [(0, True), (2, True), (3, True), (4, False)])

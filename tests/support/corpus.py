@@ -81,7 +81,7 @@ def build(path: Path, folder: Path, *, rich: bool = False) -> Server:
     manifest has `python: {formats: rich}`.
     """
     name = f"{path.stem}-rich" if rich else path.stem
-    package = naming.package(name)
+    package = naming.name_package(name)
     if not (folder / package).is_dir():
         folder.mkdir(exist_ok=True)
         own = Path(tempfile.mkdtemp(dir=folder.parent))
@@ -97,7 +97,7 @@ def build(path: Path, folder: Path, *, rich: bool = False) -> Server:
     wire = [
         {key: item for key, item in tool.items() if key != "stubwright"} for tool in imported(path).manifest["tools"]
     ]
-    return Server(package, f"{naming.server_stem(name)}Client", wire)
+    return Server(package, f"{naming.name_server_stem(name)}Client", wire)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Files:
         """The paths below a folder that match."""
         return sorted(fnmatch.filter(self._texts, f"{folder}/{pattern}" if folder else pattern))
 
-    def within(self, path: str, folder: str) -> bool:
+    def is_within(self, path: str, folder: str) -> bool:
         """There are no links."""
         return path.startswith(folder)
 
@@ -47,6 +47,6 @@ def shown(bundle: Bundle, diagnostics: list[Diagnostic]) -> list[str]:
     lines = []
     for one in diagnostics:
         assert isinstance(one.at, Place)
-        span = bundle.documents[one.at.file].span(one.at)
+        span = bundle.documents[one.at.file].find_span(one.at)
         lines.append(f"{span.file}:{span.line}:{span.column} {one.code} {one.message} ({one.help})")
     return lines

@@ -34,7 +34,7 @@ def tool(
 ) -> ir.Tool:
     return ir.Tool(
         name=name,
-        names=naming.tool(name),
+        names=naming.name_tool(name),
         description=None,
         definition={},
         input=schema(arguments, shared, rich=rich, exact=exact),
@@ -73,7 +73,7 @@ def made(
     exact: bool = False,
 ) -> tuple[datamodel.ModelModule, ModuleType]:
     """The module of one tool, and the same loaded; `rich` as in `python: {formats: rich}`, `exact` as in `strict`."""
-    module = datamodel.modules([tool(name, arguments, result, rich=rich or exact, exact=exact)])[0]
+    module = datamodel.make_modules([tool(name, arguments, result, rich=rich or exact, exact=exact)])[0]
     return module, load(module, name)
 
 
@@ -81,7 +81,7 @@ def many_made(tools: Iterable[ir.Tool]) -> Iterator[tuple[datamodel.ModelModule,
     """As `made` for each of many tools, some of which are written together, as those of a package are."""
     waiting = iter(tools)
     while some := [*itertools.islice(waiting, _TOGETHER)]:
-        for each, module in zip(some, datamodel.modules(some), strict=True):
+        for each, module in zip(some, datamodel.make_modules(some), strict=True):
             yield module, load(module, each.name)
 
 

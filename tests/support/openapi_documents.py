@@ -32,7 +32,7 @@ def imported(
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
     made = manifest.make_manifest(Documents(str(path), disk.Disk()), selection or Selection(), None, options)
-    (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
+    (folder / "manifest.yaml").write_text(yamlwriter.format_manifest(made.manifest))
     checked = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk(), "manifest.yaml")
     assert [found for found in checked.diagnostics if found.severity == "error"] == []
     return made

@@ -16,7 +16,7 @@ from mcp_types import INTERNAL_ERROR, jsonrpc_message_adapter
 from stubwright_runtime.mcp.errors import UNWRITABLE
 from stubwright_runtime.server.core.core import Core
 from stubwright_runtime.server.embedding.server import PackageServer
-from stubwright_runtime.server.protocol.messages import error_response, read
+from stubwright_runtime.server.protocol.messages import encode_error, read
 
 
 class SdkConnection:
@@ -36,7 +36,7 @@ class SdkConnection:
         """Give the SDK what a line says; what is no message is refused, since the SDK's own transport drops it."""
         for entry in read(line):
             if entry.answer is not None:
-                self.lines.append(json.loads(error_response(entry.answer.id, entry.answer.error)))
+                self.lines.append(json.loads(encode_error(entry.answer.id, entry.answer.error)))
             if entry.message is not None:
                 message = jsonrpc_message_adapter.validate_python(entry.message, by_name=False)
                 if "id" in entry.message and "method" in entry.message:

@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.references import identifying
+from stubwright.jsonschema.references import name_id_keyword
 
 VALUE = "value"
 DRAFTS = {
@@ -81,7 +81,7 @@ def says_the_same(schema: Any, draft: str) -> bool:
     strange = (newer.keywords ^ older.keywords) | CHANGED[draft]
     return all(
         strange.isdisjoint(inner) if isinstance(inner, dict) else older is not dialects.DRAFT_4
-        for _, inner in dialects.subschemas(schema, newer)
+        for _, inner in dialects.iterate_subschemas(schema, newer)
     )
 
 
@@ -127,7 +127,7 @@ def rebased(schema: Any, dialect: dialects.Dialect) -> Any:
 
 def identified(schema: Any, dialect: dialects.Dialect) -> Any:
     """The schema, with an identifier if it has a `$recursiveRef`, which can be nothing but `#` wherever it is put."""
-    below = [inner for _, inner in dialects.subschemas(schema, dialect) if isinstance(inner, dict)]
+    below = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
     if "$recursiveRef" in dialect.plain and any("$recursiveRef" in inner for inner in below):
         return {"$id": "https://example.com/suite", **schema}
     return schema
@@ -152,6 +152,6 @@ def _moved(schema: Any, dialect: dialects.Dialect) -> Any:
 
 
 def _is_document(schema: Mapping[str, Any], dialect: dialects.Dialect) -> bool:
-    identifier = schema.get(identifying(dialect))
+    identifier = schema.get(name_id_keyword(dialect))
     hidden = dialect.reference_hides_siblings and "$ref" in schema
     return isinstance(identifier, str) and not identifier.startswith("#") and not hidden

@@ -196,7 +196,7 @@ STRICT: Mapping[str, list[str]] = {
 def edited(chance: random.Random, old: Json) -> Json:
     """The schema with one to three edits."""
     new = copy.deepcopy(old)
-    dialect = dialects.of(new) or dialects.DRAFT_2020_12
+    dialect = dialects.find_dialect(new) or dialects.DRAFT_2020_12
     maker = schema_edits.Maker(chance)
     maker.defs = dict(new.get("$defs") or {})
     # `dependencies` is optional from 2019-09 on (Core, appendix C of 2020-12), so validators differ.

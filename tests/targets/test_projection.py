@@ -33,7 +33,7 @@ def project(schema: Json, target: str = STRICT, name: str = "get") -> ProjectedT
 def refused(projected: ProjectedTool, target: str) -> list[str]:
     """What the table of targets says of a function."""
     definition = {"name": projected.name, "description": "d", "inputSchema": projected.parameters}
-    found = targets.judge(targets.listed([definition], "s"), targets.TARGETS[target])
+    found = targets.judge(targets.make_list([definition], "s"), targets.TARGETS[target])
     return [finding.what for finding in found if finding.tool is not None]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stubwright.diagnostics.suggestions import did_you_mean, quoted, shorten
+from stubwright.diagnostics.suggestions import did_you_mean, quote, shorten
 
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _WORDS: Final = {
@@ -26,7 +26,7 @@ _WORDS: Final = {
     "string": "a text",
 }
 _DEPTH: Final = 20
-"""How many references are followed for one value; those that go in a circle say nothing."""
+"""The most references to follow for one value; those that go in a circle say nothing."""
 
 
 class ArgumentError(Exception):
@@ -72,8 +72,8 @@ def parse(
         is_json = name.endswith(":")
         path, place = reader.find(name.removesuffix(":"))
         value = _parse_json(text, place) if is_json else reader.convert(text, place)
-        _put(arguments, path, value, again=path in seen and not is_json and "array" in reader.types(place))
-        if path in seen and "array" not in reader.types(place):
+        _put(arguments, path, value, again=path in seen and not is_json and "array" in reader.find_types(place))
+        if path in seen and "array" not in reader.find_types(place):
             raise ArgumentError(f"`{place.name}` is given twice, and is no list")
         seen.add(path)
     return arguments
@@ -100,7 +100,7 @@ class _Reader:
         self._read = read
 
     def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
-        """Find where a named argument goes, and its schemas: a property of that name, otherwise one below another."""
+        """Find the place of a named argument, and its schemas: a property of that name, otherwise one below another."""
         schemas: tuple[Mapping[str, Any], ...] = (self._root,)
         path: tuple[str, ...] = ()
         rest = name
@@ -110,11 +110,11 @@ class _Reader:
                 return (*path, rest), _Place(name, found)
             first, dot, below = rest.partition(".")
             inner = self._property(schemas, first) if dot and below else ()
-            if not inner or "object" not in self.types(_Place(first, inner)):
+            if not inner or "object" not in self.find_types(_Place(first, inner)):
                 return (*path, rest), _Place(name, self._additional(schemas, rest, path))
             schemas, path, rest = inner, (*path, first), below
 
-    def types(self, place: _Place) -> frozenset[str]:
+    def find_types(self, place: _Place) -> frozenset[str]:
         """Return the types that a value may have; all of them where nothing is said."""
         found = frozenset(_TYPES)
         for schema in place.schemas:
@@ -128,7 +128,7 @@ class _Reader:
         elif text.startswith("@"):
             return self._from_file(text[1:], place)
         choices = [choice for schema in place.schemas for choice in self._choices(schema, _DEPTH)]
-        types = self.types(place)
+        types = self.find_types(place)
         if choices and "array" not in types:
             for choice in choices:
                 if text == (choice if isinstance(choice, str) else json.dumps(choice)):
@@ -137,7 +137,7 @@ class _Reader:
             for schema in place.schemas:
                 types &= self._types(schema, _DEPTH, beside_choices=True)
             if not types:
-                raise ArgumentError(f"`{place.name}` is {quoted(choices)}, not `{shorten(text)}`")
+                raise ArgumentError(f"`{place.name}` is {quote(choices)}, not `{shorten(text)}`")
         return self._convert(text, place, types)
 
     def _convert(self, text: str, place: _Place, types: frozenset[str]) -> Any:
@@ -167,7 +167,8 @@ class _Reader:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise ArgumentError(f"`{path}` is no text in UTF-8, which `{place.name}` needs") from None
-        return text if "string" in self.types(place) else self._convert(text.strip(), place, self.types(place))
+        types = self.find_types(place)
+        return text if "string" in types else self._convert(text.strip(), place, types)
 
     def _property(self, schemas: tuple[Mapping[str, Any], ...], name: str) -> tuple[Mapping[str, Any], ...]:
         found = []

@@ -1,4 +1,4 @@
-"""What may come next on the command line of `call` and `inspect`: tools, their arguments, and the values of these.
+"""Completion of the command line of `call` and `inspect`: tools, their arguments, and the values of these.
 
 Takes the line so far; gives words. It reads manifests, and asks no server: a key that is pressed starts nothing.
 """

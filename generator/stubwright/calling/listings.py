@@ -1,4 +1,4 @@
-"""What a server lists, for people and for programs: its entries, what they cost, and what each revision changes.
+"""A server's lists, for people and for programs: entries, their cost, and the differences between revisions.
 
 Takes a `ServerListing`; gives text or JSON. Prices are estimates of tokens, from the bytes that are sent.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import tokens
-from stubwright.calling.signatures import signature
+from stubwright.calling.signatures import format_signature
 from stubwright_runtime.mcp.revisions import SINCE
 from stubwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
 from stubwright_runtime.values.terminal import replace_controls, to_one_line
@@ -22,8 +22,8 @@ _SUMMARY: Final = 100
 _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", "idempotentHint": "idempotent"}
 
 
-def of_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
-    """Return what the server of a manifest lists to those who may call everything."""
+def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
+    """Return the lists of a manifest's server for a caller who may call everything."""
     from stubwright.importers.listing import ServerListing
 
     sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.listed for tool in manifest.tools]}
@@ -49,7 +49,7 @@ def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = 
         if not entries:
             continue
         noun = section.noun if len(entries) == 1 else f"{section.noun}s"
-        lines += ["", f"{len(entries)} {noun}, about {sum(map(tokens.of, entries)):,} tokens"]
+        lines += ["", f"{len(entries)} {noun}, about {sum(map(tokens.count, entries)):,} tokens"]
         for entry in entries:
             lines += _describe(section, entry, (needs or {}).get(str(entry.get("name")), ()))
     lines += [*([""] if listing.notes else []), *(f"note: {note}" for note in listing.notes)]
@@ -60,13 +60,13 @@ def to_json(listing: ServerListing) -> dict[str, Any]:
     """Format a listing for programs, with the estimate for each entry under `cost`."""
     sections = {name: list(entries) for name, entries in listing.sections.items()}
     cost = {
-        section.name: {str(entry.get(section.key)): tokens.of(entry) for entry in sections[section.name]}
+        section.name: {str(entry.get(section.key)): tokens.count(entry) for entry in sections[section.name]}
         for section in SECTIONS
         if section.name in sections
     }
     total = sum(sum(prices.values()) for prices in cost.values())
     head = {"revision": listing.revision, "server": dict(listing.info), "capabilities": dict(listing.capabilities)}
-    return {**head, **sections, "cost": {"unit": tokens.unit(), "total": total, **cost}}
+    return {**head, **sections, "cost": {"unit": tokens.name_unit(), "total": total, **cost}}
 
 
 def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
@@ -78,8 +78,8 @@ def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
     return None
 
 
-def keys(listing: ServerListing) -> list[str]:
-    """Return what all entries are asked for by."""
+def list_keys(listing: ServerListing) -> list[str]:
+    """Return the keys of all entries: names and URIs."""
     return [
         str(entry.get(section.key))
         for section in SECTIONS
@@ -88,8 +88,8 @@ def keys(listing: ServerListing) -> list[str]:
     ]
 
 
-def differences(newer: ServerListing, older: ServerListing, key: str | None = None) -> list[str]:
-    """Return what differs in another revision, a line each.
+def describe_differences(newer: ServerListing, older: ServerListing, key: str | None = None) -> list[str]:
+    """Return the differences in another revision, a line each.
 
     Args:
         newer: The listing to compare with.
@@ -115,7 +115,7 @@ def differences(newer: ServerListing, older: ServerListing, key: str | None = No
     return [to_one_line(line) for line in lines]
 
 
-def unknown(listing: ServerListing, date: str) -> str:
+def describe_unknown(listing: ServerListing, date: str) -> str:
     """Return a line with the fields of entries that clients of a revision do not know; empty if there are none."""
     found = [
         f"`{field}` of {section.noun}s"
@@ -141,7 +141,7 @@ def _changes(label: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 
 
 def _describe(section: Section, entry: Mapping[str, Any], needs: Sequence[str]) -> Iterator[str]:
-    name = signature(entry) if section is TOOLS else to_one_line(str(entry.get(section.key)))
+    name = format_signature(entry) if section is TOOLS else to_one_line(str(entry.get(section.key)))
     yield f"  {name}"
     text = str(entry.get("description") or entry.get("title") or "").strip()
     first = " ".join(text.partition("\n\n")[0].split())
@@ -150,5 +150,5 @@ def _describe(section: Section, entry: Mapping[str, Any], needs: Sequence[str]) 
     said = [word for hint, word in _HINTS.items() if isinstance(hints, dict) and hints.get(hint) is True]
     said = ["read-only"] if "read-only" in said else said  # the other hints mean nothing then
     said += [f"needs {', '.join(f'`{scope}`' for scope in needs)}"] if needs else []
-    said.append(f"{tokens.of(entry):,} tokens")
+    said.append(f"{tokens.count(entry):,} tokens")
     yield f"      {summary}{' ' if summary else ''}({', '.join(said)})"

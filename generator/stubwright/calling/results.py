@@ -1,4 +1,4 @@
-"""What a tool answered, for people, for programs, and as files.
+"""The result of a tool, for people, for programs, and as files.
 
 Takes a result as it came; gives text, JSON, or writes each picture, sound and file of its content.
 """
@@ -45,7 +45,7 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, bytes]]:
+def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures, sounds and files of a result, each with a unique name and its content."""
     for number, block in enumerate(result.get("content") or (), 1):
         source = block.get("resource") if block["type"] == "resource" else block
@@ -65,7 +65,7 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
         OSError: One cannot be written, or is there.
     """
     written = []
-    for name, content in files(result, tool):
+    for name, content in iterate_files(result, tool):
         path = folder / name
         if path.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))

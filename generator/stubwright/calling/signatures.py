@@ -18,7 +18,7 @@ _CHOICES: Final = 6
 _NAMES: Final = {"array": "list", "object": "object"}
 
 
-def signature(tool: Mapping[str, Any]) -> str:
+def format_signature(tool: Mapping[str, Any]) -> str:
     """Return the signature of a tool: its required arguments, then those with `?` that may be left out."""
     schema = tool.get("inputSchema")
     schema = schema if isinstance(schema, dict) else {}

@@ -1,1 +1,1 @@
-"""What Python classes a schema gives: its shapes, their classes, and what types cannot say in words."""
+"""The Python code of a package: shapes of schemas, their classes, and words for everything that types cannot say."""

@@ -28,22 +28,22 @@ class AskedMethod:
     result: Name | None = None
 
 
-def asked_methods(document: Mapping[str, Json]) -> Iterator[AskedMethod]:
+def list_asked_methods(document: Mapping[str, Json]) -> Iterator[AskedMethod]:
     """Yield the methods of a package."""
     for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
         for entry in document.get(section.name) or ():
             extension, key = entry.get("stubwright") or {}, entry.get(section.key, "")
             names = _names(section, entry)
             if section is vocabulary.TOOLS:
-                yield AskedMethod("tool", key, names.method, naming.output_class(names))
+                yield AskedMethod("tool", key, names.method, naming.name_output_class(names))
                 continue
             if ir.is_handled(extension):
                 yield AskedMethod("prompt" if section is vocabulary.PROMPTS else "resource", key, names.method)
             if ir.is_completed_by_handlers(extension):
-                yield AskedMethod("completion", key, naming.completion(names))
+                yield AskedMethod("completion", key, naming.name_completion(names))
 
 
-def method_name(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
+def name_method(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
     """Return the handlers' method for an entry of a list in a `manifest.json`."""
     return _names(section, entry).method
 
@@ -51,5 +51,5 @@ def method_name(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
 def _names(section: vocabulary.Section, entry: Mapping[str, Json]) -> naming.Names:
     name, own = entry["name"], (entry.get("stubwright") or {}).get("pythonName")
     if section is vocabulary.TOOLS:
-        return naming.tool(name, own)
-    return naming.primitive("prompt" if section is vocabulary.PROMPTS else "read", name, own)
+        return naming.name_tool(name, own)
+    return naming.name_primitive("prompt" if section is vocabulary.PROMPTS else "read", name, own)

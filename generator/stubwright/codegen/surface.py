@@ -12,20 +12,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from stubwright import ir, naming
-from stubwright.codegen.source.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
-from stubwright.codegen.source.literals import literal
-from stubwright.pycode import Code, Name, code, join, list_item
+from stubwright.codegen.source.docstrings import (
+    describe_arguments,
+    describe_deprecation,
+    describe_parameter,
+    describe_primitive,
+    describe_tool,
+)
+from stubwright.codegen.source.literals import format_literal
+from stubwright.pycode import Code, Name, fill, join, list_item
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Place
 
 ClassRole: TypeAlias = Literal["input", "output", "answer", "arguments", "variables", "shared"]
-"""What instances of a class are, or parts of what: a tool's arguments or its result, an answer to a question, a
-prompt's arguments, the variables of a resource template, or values of a shared schema."""
+"""The role of a class: its instances are, or are parts of, a tool's arguments or its result, an answer to a question, a
+prompt's arguments, the variables of a resource template, or values of a shared schema.
+"""
 
 MethodRole: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
-"""What a method does: call a tool, read a resource or a template's, get a prompt, or complete an argument."""
+"""The action of a method: call a tool, read a resource or a template's, get a prompt, or complete an argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +47,22 @@ class Type:
     names: frozenset[Name] = frozenset()
 
 
-def plain(name: Name) -> Type:
+def make_plain(name: Name) -> Type:
     """Return a type that is a class."""
     return Type(name, (name,), frozenset({name}))
 
 
-def optional(kind: Type) -> Type:
+def make_optional(kind: Type) -> Type:
     """Return a type or `None`."""
     if {"Any", "None"} & {*kind.choices}:
         return kind
-    return Type(code("{} | None", kind.text), (*kind.choices, code("None")), kind.names)
+    return Type(fill("{} | None", kind.text), (*kind.choices, fill("None")), kind.names)
 
 
-ANY = Type(code("Any"), (code("Any"),), frozenset({Name("Any")}))
-STR = Type(code("str"), (code("str"),))
-_TEXTS = Type(code("Sequence[str]"), (code("Sequence[str]"),), frozenset({Name("Sequence")}))
-_GIVEN = Type(code("Mapping[str, str]"), (code("Mapping[str, str]"),), frozenset({Name("Mapping")}))
+ANY = Type(fill("Any"), (fill("Any"),), frozenset({Name("Any")}))
+STR = Type(fill("str"), (fill("str"),))
+_TEXTS = Type(fill("Sequence[str]"), (fill("Sequence[str]"),), frozenset({Name("Sequence")}))
+_GIVEN = Type(fill("Mapping[str, str]"), (fill("Mapping[str, str]"),), frozenset({Name("Mapping")}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +148,14 @@ class Parameter:
             return self.given
         left_out = Name("Omit")
         choices = (*self.given.choices, left_out)
-        return Type(code("{} | {}", self.given.text, left_out), choices, self.given.names | {left_out})
+        return Type(fill("{} | {}", self.given.text, left_out), choices, self.given.names | {left_out})
 
     @property
     def source(self) -> Code:
         """As it stands in the signature."""
         if self.default is None:
-            return code("{}: {}", self.name, self.type.text)
-        return code("{}: {} = {}", self.name, self.type.text, self.default)
+            return fill("{}: {}", self.name, self.type.text)
+        return fill("{}: {} = {}", self.name, self.type.text, self.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +185,12 @@ class HandlerMethod:
     @property
     def signature(self) -> Code:
         """The arguments with their types, `self` among them."""
-        return join(", ", [code("self"), *(parameter.source for parameter in self.parameters)])
+        return join(", ", [fill("self"), *(parameter.source for parameter in self.parameters)])
 
     @property
     def returns(self) -> Code:
         """The type of what it gives: its result, in the wrapper that allows for more."""
-        return code("{}[{}]", self.wrapper, self.result.text)
+        return fill("{}[{}]", self.wrapper, self.result.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,16 +227,16 @@ class ClientMethod:
         """The type of what it returns, as the module writes it, which imports no model for that."""
         given = self.returns.text
         if self.gives_model or self.gives_content:
-            given = code("{}.{}", Name("_models" if self.gives_model else "_runtime"), given)
+            given = fill("{}.{}", Name("_models" if self.gives_model else "_runtime"), given)
         if self.gives_task:
-            return code("_runtime.ToolTask[{}]", given)
-        return code("_runtime.CallResponse[{}]", given) if self.gives_response else given
+            return fill("_runtime.ToolTask[{}]", given)
+        return fill("_runtime.CallResponse[{}]", given) if self.gives_response else given
 
     @property
     def signature(self) -> tuple[Code, ...]:
         """The parameters, `self` among them."""
-        named = (code("*"),) if self.by_name and self.parameters else ()
-        return (code("self"), *named, *(parameter.source for parameter in self.parameters))
+        named = (fill("*"),) if self.by_name and self.parameters else ()
+        return (fill("self"), *named, *(parameter.source for parameter in self.parameters))
 
     @property
     def names(self) -> frozenset[Name]:
@@ -240,7 +247,7 @@ class ClientMethod:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What a package offers."""
+    """The surface of a package."""
 
     handlers: tuple[HandlerMethod, ...]
     client: tuple[ClientMethod, ...]
@@ -252,33 +259,33 @@ def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
     """Return classes with the fields that they inherit from others that are among them."""
     by_name = {each.name: each for each in classes}
 
-    def inherited(cls: Class) -> tuple[Field, ...]:
+    def describe_inherited(cls: Class) -> tuple[Field, ...]:
         base = by_name.get(cls.base) if cls.base is not None else None
-        return (*inherited(base), *base.fields) if base is not None else ()
+        return (*describe_inherited(base), *base.fields) if base is not None else ()
 
-    return (replace(each, inherited=inherited(each)) for each in classes)
+    return (replace(each, inherited=describe_inherited(each)) for each in classes)
 
 
-def of(
+def describe(
     manifest: ir.Manifest,
     parameters: Mapping[str, tuple[Sequence[Argument], Type | None]],
     classes: Iterable[Class],
     enumerations: Iterable[Enumeration] = (),
 ) -> Surface:
-    """Return what the package of a manifest offers.
+    """Return the surface of a manifest's package.
 
     Args:
         manifest: The lowered manifest.
-        parameters: Those of the client's method of each tool, by the tool's name on the wire, and the type of what else
-            it takes.
+        parameters: The parameters of each tool's method of the client, by the tool's name on the wire, and the type of
+            its further arguments.
         classes: The classes of its models.
         enumerations: The types of its shared enumerations.
     """
     classes = tuple(classes)
-    calls = [tool_method(tool, *parameters[tool.name], classes) for tool in manifest.tools]
-    calls += [method for primitive in _primitives(manifest) for method in primitive_methods(primitive)]
+    calls = [describe_tool_method(tool, *parameters[tool.name], classes) for tool in manifest.tools]
+    calls += [method for primitive in _primitives(manifest) for method in describe_primitive_methods(primitive)]
     return Surface(
-        handlers=handler_methods(manifest) if "server" in manifest.emit else (),
+        handlers=list_handler_methods(manifest) if "server" in manifest.emit else (),
         client=tuple(calls) if "client" in manifest.emit else (),
         classes=classes,
         enumerations=tuple(enumerations),
@@ -292,7 +299,7 @@ def _primitives(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
 # --- Handlers ---
 
 
-def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
+def list_handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
     """Return the methods that the handlers must have: of tools, then of other primitives, then completions."""
     primitives = _primitives(manifest)
     return (
@@ -303,7 +310,7 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
 
 
 def _tool_handler(tool: ir.Tool) -> HandlerMethod:
-    doc = tool_doc(tool)
+    doc = describe_tool(tool)
     if tool.unbound:
         names = ", ".join(f"``{name}``" for name in tool.unbound)
         doc = f"{doc}\n\nNot bound here: {names}. The caller chooses {'it' if len(tool.unbound) == 1 else 'them'}."
@@ -318,7 +325,7 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
         name=tool.names.method,
         parameters=(Parameter(Name("args"), _input(tool)), _context(tool)),
         wrapper=Name("Returns"),
-        result=plain(Name("Content") if tool.output is None else naming.output_class(tool.names)),
+        result=make_plain(Name("Content") if tool.output is None else naming.name_output_class(tool.names)),
         doc=doc,
         place=tool.place,
         is_optional=tool.call is not None,
@@ -327,14 +334,14 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
 
 def _input(tool: ir.Tool) -> Type:
     """Return the type of a tool's arguments; the shared classes that it extends, or is, are as good."""
-    kind = plain(naming.input_class(tool.names))
-    others = (naming.shared_class(naming.shared(name)) for name in tool.input.extended)
+    kind = make_plain(naming.name_input_class(tool.names))
+    others = (naming.name_shared_class(naming.name_shared(name)) for name in tool.input.extended)
     return replace(kind, choices=(*kind.choices, *others))
 
 
 def _primitive_handler(primitive: ir.Primitive) -> HandlerMethod:
     is_prompt = primitive.kind == "prompt"
-    given = Parameter(Name("args"), plain(naming.arguments(primitive.names, primitive.kind)))
+    given = Parameter(Name("args"), make_plain(naming.name_arguments(primitive.names, primitive.kind)))
     return HandlerMethod(
         role="prompt" if is_prompt else "resource",
         key=primitive.key,
@@ -342,8 +349,8 @@ def _primitive_handler(primitive: ir.Primitive) -> HandlerMethod:
         name=primitive.names.method,
         parameters=(*([given] if primitive.arguments is not None else []), _context(primitive)),
         wrapper=Name("MaybeAwaitable"),
-        result=plain(Name("Messages" if is_prompt else "ResourceContents")),
-        doc=primitive_doc(primitive),
+        result=make_plain(Name("Messages" if is_prompt else "ResourceContents")),
+        doc=describe_primitive(primitive),
         place=primitive.place,
     )
 
@@ -353,25 +360,28 @@ def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
         role="completion",
         key=primitive.key,
         names=primitive.names,
-        name=naming.completion(primitive.names),
-        parameters=(Parameter(Name("args"), plain(Name("Completing"))), Parameter(Name("ctx"), plain(naming.CONTEXT))),
+        name=naming.name_completion(primitive.names),
+        parameters=(
+            Parameter(Name("args"), make_plain(Name("Completing"))),
+            Parameter(Name("ctx"), make_plain(naming.CONTEXT)),
+        ),
         wrapper=Name("MaybeAwaitable"),
         result=_TEXTS,
-        doc=f"What clients may offer for the arguments of the {primitive.kind} ``{primitive.key}``.",
+        doc=f"Return completions for the arguments of the {primitive.kind} ``{primitive.key}``.",
         place=primitive.place,
     )
 
 
 def _context(primitive: ir.Tool | ir.Primitive) -> Parameter:
     return Parameter(
-        Name("ctx"), plain(naming.context_class(primitive.names) if primitive.has_context else naming.CONTEXT)
+        Name("ctx"), make_plain(naming.name_context_class(primitive.names) if primitive.has_context else naming.CONTEXT)
     )
 
 
 # --- Client ---
 
 
-def tool_method(
+def describe_tool_method(
     tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None, classes: Iterable[Class] = ()
 ) -> ClientMethod:
     """Return a tool as a method of the client.
@@ -382,17 +392,17 @@ def tool_method(
         extra: The type of the values of other arguments that its schema allows; None if it allows none.
         classes: Those of its models, or more.
     """
-    output = naming.output_class(tool.names) if tool.output is not None else None
+    output = naming.name_output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
     if tool.paginate:
         parameters.append(_cursor(tool, {parameter.name for parameter in parameters}))
-    sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
-    described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
-    rest_name = naming.free(Name("extra"), {each.name for each in parameters})
-    rest = Parameter(rest_name, optional(_named(extra)), code("None")) if extra is not None else None
+    sent = tuple(fill("{}: {}", format_literal(parameter.wire), parameter.name) for parameter in parameters)
+    described = [(parameter.name, describe_parameter(parameter.doc, parameter.default)) for parameter in parameters]
+    rest_name = naming.find_free(Name("extra"), {each.name for each in parameters})
+    rest = Parameter(rest_name, make_optional(_named(extra)), fill("None")) if extra is not None else None
     if rest is not None:
         described.append((rest.name, _EXTRA))
-    doc = tool_doc(tool)
+    doc = describe_tool(tool)
     gives_pages = "page" in tool.http or bool(tool.paginate)
     if gives_pages:
         doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
@@ -405,16 +415,16 @@ def tool_method(
             *([rest] if rest is not None else []),
         ),
         by_name=True,
-        returns=plain(output or Name("ToolContent")),
+        returns=make_plain(output or Name("ToolContent")),
         call=Name("_call" if output else "_call_content"),
         arguments=(
-            literal(tool.name),
+            format_literal(tool.name),
             sent,
             *([Name(f"_models.{output}")] if output else []),
             *([rest.name] if rest is not None else []),
         ),
-        deprecated=deprecation(tool.deprecated),
-        doc=arguments_doc(doc, described),
+        deprecated=describe_deprecation(tool.deprecated),
+        doc=describe_arguments(doc, described),
         place=tool.place,
         gives_model=output is not None,
         gives_content=output is None,
@@ -427,13 +437,13 @@ def tool_method(
 def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
     """Return the argument that says where a page starts, which handlers do not get."""
     schema = tool.sent.wire["properties"][vocabulary.CURSOR]
-    name = naming.free(Name(vocabulary.CURSOR), taken)
+    name = naming.find_free(Name(vocabulary.CURSOR), taken)
     return Argument(vocabulary.CURSOR, name, STR, False, False, schema["description"], None)
 
 
 def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
     """Return the attribute of a page that has its items, and the type of one."""
-    output = next(each for each in classes if each.name == naming.output_class(tool.names))
+    output = next(each for each in classes if each.name == naming.name_output_class(tool.names))
     field = next(each for each in output.fields if each.wire == tool.paginate["items"])
     inner = next((item for choice in field.type.choices if (item := list_item(choice)) is not None), None)
     if inner is None:
@@ -446,11 +456,11 @@ _EXTRA = "Other arguments that the schema allows, by their names on the wire."
 
 def _named(values: Type) -> Type:
     """Return the type of arguments by their names."""
-    text = code("Mapping[str, {}]", values.text)
+    text = fill("Mapping[str, {}]", values.text)
     return Type(text, (text,), values.names | {Name("Mapping")})
 
 
-def primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
+def describe_primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
     """Return the client's methods for a resource, a resource template or a prompt: to get it, and to complete."""
     own = _primitive_method(primitive)
     return (own, _completion_method(primitive)) if primitive.completed else (own,)
@@ -458,9 +468,9 @@ def primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
 
 def _primitive_method(primitive: ir.Primitive) -> ClientMethod:
     arguments = sorted(primitive.arguments or (), key=lambda argument: not argument.required)
-    names = naming.fields(argument.name for argument in arguments)
+    names = naming.name_fields(argument.name for argument in arguments)
     is_prompt = primitive.kind == "prompt"
-    sent = tuple(code("{}: {}", literal(argument.name), names[argument.name]) for argument in arguments)
+    sent = tuple(fill("{}: {}", format_literal(argument.name), names[argument.name]) for argument in arguments)
     described = [(names[argument.name], argument.description or "") for argument in arguments]
     return ClientMethod(
         role="prompt" if is_prompt else "resource",
@@ -472,28 +482,28 @@ def _primitive_method(primitive: ir.Primitive) -> ClientMethod:
         by_name=True,
         returns=_list_of("PromptMessage") if is_prompt else _list_of("TextResourceContents", "BlobResourceContents"),
         call=Name("_prompt" if is_prompt else "_read" if primitive.arguments is None else "_read_from"),
-        arguments=(literal(primitive.key), *([] if primitive.arguments is None else [sent])),
-        deprecated=deprecation(primitive.deprecated),
-        doc=arguments_doc(primitive_doc(primitive), described),
+        arguments=(format_literal(primitive.key), *([] if primitive.arguments is None else [sent])),
+        deprecated=describe_deprecation(primitive.deprecated),
+        doc=describe_arguments(describe_primitive(primitive), described),
         place=primitive.place,
     )
 
 
 def _completion_method(primitive: ir.Primitive) -> ClientMethod:
-    kind = literal("prompt" if primitive.kind == "prompt" else "template")
+    kind = format_literal("prompt" if primitive.kind == "prompt" else "template")
     called = f"the {primitive.kind} ``{primitive.key}``"
     return ClientMethod(
         role="completion",
-        name=naming.completion(primitive.names),
+        name=naming.name_completion(primitive.names),
         parameters=(
             Parameter(Name("argument"), _one_of(primitive.completed)),
             Parameter(Name("value"), STR),
-            Parameter(Name("given"), optional(_GIVEN), code("None")),
+            Parameter(Name("given"), make_optional(_GIVEN), fill("None")),
         ),
         by_name=False,
-        returns=plain(Name("Completion")),
+        returns=make_plain(Name("Completion")),
         call=Name("_complete"),
-        arguments=(kind, literal(primitive.key), Name("argument"), Name("value"), Name("given")),
+        arguments=(kind, format_literal(primitive.key), Name("argument"), Name("value"), Name("given")),
         deprecated=None,
         doc=f"Complete an argument of {called}; `given` has the others.",
         place=primitive.place,
@@ -506,12 +516,12 @@ def _taken(name: Name, kind: Type, *, required: bool) -> Parameter:
 
 
 def _one_of(values: Sequence[str]) -> Type:
-    members = [literal(value) for value in values]
-    choices = tuple(code("Literal[{}]", member) for member in members)
-    return Type(code("Literal[{}]", join(", ", members)), choices, frozenset({Name("Literal")}))
+    members = [format_literal(value) for value in values]
+    choices = tuple(fill("Literal[{}]", member) for member in members)
+    return Type(fill("Literal[{}]", join(", ", members)), choices, frozenset({Name("Literal")}))
 
 
 def _list_of(*items: str) -> Type:
     names = tuple(map(Name, items))
-    text = code("list[{}]", join(" | ", names))
+    text = fill("list[{}]", join(" | ", names))
     return Type(text, (text,), frozenset(names))

@@ -1,7 +1,7 @@
 """The verbs of the command line, one module each.
 
-Each has `add`, which says how the verb is called, and imports what is heavy only when it runs. A verb takes the parsed
-command line and gives the exit status.
+Each has `add`, which declares the verb's arguments, and imports heavy modules only when it runs. A verb takes the
+parsed command line and gives the exit status.
 """
 
 from __future__ import annotations

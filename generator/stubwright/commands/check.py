@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     check = verbs.add_parser("check", help="report what is wrong in manifests; write nothing")
-    works.options(check)
+    works.add_options(check)
     check.add_argument(
         "--all", action="store_true", help="list each warning about a server that only a client is made for"
     )
-    targeting.option(check)
+    targeting.add_option(check)
     check.set_defaults(verb=_check)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
-    chosen = targeting.of(arguments)
-    run = works.of(arguments, printer)
+    chosen = targeting.choose_targets(arguments)
+    run = works.find_run(arguments, printer)
     if run is not None:
         from stubwright.compile import pipeline
         from stubwright.diagnostics import Diagnostic
@@ -53,9 +53,9 @@ def _check(arguments: argparse.Namespace) -> int:
             if run.project is None:
                 continue
             document = checked.documents[posixpath.normpath(path)].value
-            differing = versions.differing(run.project, path, checked.manifest, document)
+            differing = versions.find_difference(run.project, path, checked.manifest, document)
             printer.add([] if differing is None else [differing])
-            for absent in config.missing(run.project, build.needed(is_vendored=run.target.is_vendored)):
+            for absent in config.find_missing(run.project, build.list_needed(is_vendored=run.target.is_vendored)):
                 what = f"the server made from `{path}` needs `{absent}`"
                 fix = "add it to `dependencies` under `[project]`"
                 printer.add([Diagnostic("SW411", what, run.project.listed, fix)])
@@ -68,9 +68,9 @@ def _read_generated(path: str, package: str, folder: Path) -> str | None:
 
     with suppress(OSError, lock.LockError):
         known_lock = journal.read_lock(folder)
-        return tree.generated(tree.Tree(folder), known_lock, layout.relative(path, folder), package).text(
-            "manifest.json"
-        )
+        return tree.find_generated(
+            tree.Tree(folder), known_lock, layout.make_relative(path, folder), package
+        ).read_text("manifest.json")
     return None
 
 
@@ -83,6 +83,6 @@ def _report_clash(checked: Result, path: str, first: str) -> Diagnostic:
     return Diagnostic(
         "SW401",
         f"the package `{name}` is made from `{first}` already",
-        build.package_at(path, checked),
+        build.locate_package(path, checked),
         "give one of the two another `python: {package: …}`",
     )

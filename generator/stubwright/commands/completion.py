@@ -1,11 +1,11 @@
-"""`stubwright completion`: what a shell needs to complete the command line, and the words that only manifests know."""
+"""`stubwright completion`: a shell's script to complete the command line, and the words that only manifests know."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any, Final
 
-from stubwright.commands.shared.console import out
+from stubwright.commands.shared.console import write_out
 
 _WORDS: Final = "complete-words"
 _FUNCTION: Final = "_stubwright_words"
@@ -53,7 +53,7 @@ def _completion(arguments: argparse.Namespace) -> int:
     files = dict.fromkeys(("MANIFEST", "FILE", "SOURCE", "OLD", "NEW"), shtab.FILE)
     _mark(parser, files | {"DIR": shtab.DIRECTORY, "WORD": words})
     script = shtab.complete(parser, shell=arguments.shell, preamble=_PREAMBLE.get(arguments.shell, ""))
-    out(f"{script}\n{_ENDS.get(arguments.shell, '')}")
+    write_out(f"{script}\n{_ENDS.get(arguments.shell, '')}")
     return 0
 
 
@@ -71,5 +71,5 @@ def _complete_words(arguments: argparse.Namespace) -> int:
     from stubwright.calling import completion
 
     for word in completion.complete(arguments.line, arguments.after):
-        out(f"{word}\n")
+        write_out(f"{word}\n")
     return 0

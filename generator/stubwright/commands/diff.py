@@ -1,4 +1,4 @@
-"""`stubwright diff`: what changed between two manifests, and whom it breaks."""
+"""`stubwright diff`: the changes between two manifests, and whom they break."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import servers, targeting
-from stubwright.commands.shared.console import UsageError, err, out, print_painted
+from stubwright.commands.shared.console import UsageError, print_painted, write_err, write_out
 from stubwright_runtime.mcp.vocabulary import SECTIONS
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -44,12 +44,12 @@ def add(verbs: Any) -> None:
     diff.takes_command = True
     diff.add_argument("old", metavar="OLD", help=_VERSION)
     diff.add_argument("new", metavar="NEW", nargs="?", help="the same; with git:REV alone, the project's manifests")
-    options(diff)
-    servers.passing(diff)
+    add_options(diff)
+    servers.add_passing(diff)
     diff.set_defaults(verb=_diff)
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told how to print changes, and which of them count."""
     formats = ("text", "json", "md", "github", "sarif")
     parser.add_argument("--format", choices=formats, default="text", help="how to print changes")
@@ -59,13 +59,13 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="what makes the exit status 1; may be given more than once (default: breaking, and words of others)",
     )
-    targeting.option(parser)
+    targeting.add_option(parser)
 
 
 _UNLISTED = frozenset(
     {"SW506", "SW507", "SW508", "SW515", "SW519", "SW520", "SW521", "SW522", "SW556", "SW557", "SW561"}
 )
-"""Changes of what no list shows: who may call, how lists are sent, policies, questions, completions, and contents."""
+"""Changes that no list shows: who may call, how lists are sent, policies, questions, completions, and contents."""
 _ORDERS = frozenset(("SW503", section.name) for section in SECTIONS)
 """Codes and subjects of changes of the order of a list, which a contract does not keep."""
 
@@ -73,11 +73,11 @@ _ORDERS = frozenset(("SW503", section.name) for section in SECTIONS)
 def _diff(arguments: argparse.Namespace) -> int:
     from stubwright.commands.shared import comparison
 
-    targeting.of(arguments)
+    targeting.choose_targets(arguments)
     try:
         pairs = _find_pairs(arguments)
     except comparison.VersionError as error:
-        err(f"stubwright: {error}")
+        write_err(f"stubwright: {error}")
         return 1
     if len(pairs) > 1 and arguments.format in ("json", "sarif"):
         fix = "name one manifest, as in `stubwright diff git:REV MANIFEST`"
@@ -86,7 +86,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
-    """Print what changed, as `format` of the arguments says; 1 if one is wrong, or something that `fail_on` names."""
+    """Print the changes in the `format` of the arguments; return 1 if a side is wrong, or `fail_on` names a change."""
     from stubwright.diff import printers, sarif
 
     difference = find_difference(old, new, arguments)
@@ -95,27 +95,27 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     changes, shown = difference.changes, difference.comparison
     match arguments.format:
         case "json":
-            out(printers.json(changes, shown))
+            write_out(printers.format_json(changes, shown))
         case "md":
-            out(printers.markdown(changes, shown))
+            write_out(printers.format_markdown(changes, shown))
         case "github":
-            out(printers.github(changes, shown, failing=difference.failing))
+            write_out(printers.format_github(changes, shown, failing=difference.failing))
         case "sarif":
-            out(sarif.render([sarif.Run(changes, shown, difference.failing)]))
+            write_out(sarif.render([sarif.Run(changes, shown, difference.failing)]))
         case _:
-            print_painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
+            print_painted(lambda color: printers.format_text(changes, shown, color=color), sys.stdout)
     return difference.judge()
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed.
+    """The changes between two versions.
 
     Attributes:
         changes: The changes.
-        comparison: What is compared, for people.
-        failing: What makes the exit status 1.
-        is_strict: Whether words are among it because somebody else wrote them.
+        comparison: The two sides, for people.
+        failing: The impacts that make the exit status 1.
+        is_strict: True if words are among them because somebody else wrote those.
     """
 
     changes: Sequence[Change]
@@ -127,12 +127,14 @@ class Difference:
         """Return the exit status, with a note if words alone make it 1."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
-            err("note: words that somebody else wrote changed: read them; with `--fail-on breaking` they do not count")
+            write_err(
+                "note: words that somebody else wrote changed: read them; with `--fail-on breaking` they do not count"
+            )
         return 1 if worst else 0
 
 
 def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -> Difference | None:
-    """Return what changed, by `target` and `fail_on` of the arguments; None if one side is wrong, which is reported."""
+    """Return the changes, by `target` and `fail_on` of the arguments; None if one side is wrong, which is reported."""
     from stubwright.commands.shared import comparison
     from stubwright.diff import compare as comparing
     from stubwright.diff import printers
@@ -144,11 +146,13 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
         return None
     for side in (old, new):
         for note in side.notes:
-            err(to_one_line(f"note: {side.name}: {note}"))
+            write_err(to_one_line(f"note: {side.name}: {note}"))
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
         if code not in CODES:
-            err(to_one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is not the code of a change"))
+            write_err(
+                to_one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is not the code of a change")
+            )
     sides = old.manifest, new.manifest
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats
@@ -189,13 +193,13 @@ def _get_version(side: Version) -> str:
 
 
 def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
-    """Return what is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
+    """Return the pairs to compare: OLD and NEW, or each manifest of the project with itself at a revision."""
     from stubwright.commands.shared import comparison
 
     command: Sequence[str] | None = arguments.command
     words = [word for word in (arguments.old, arguments.new) if word is not None]
     if command and len(words) == 1:
-        return [(comparison.read(words[0], ""), comparison.live(servers.start(command, arguments)))]
+        return [(comparison.read(words[0], ""), comparison.list_live(servers.start(command, arguments)))]
     if arguments.env:
         raise UsageError("--env is for a command after `--`")
     if len(words) == 1 and comparison.is_revision(words[0]):
@@ -210,5 +214,5 @@ def _report_errors(versions: Sequence[Version]) -> None:
     from stubwright.diagnostics import printers
 
     for version in versions:
-        err(to_one_line(f"stubwright: {version.name} cannot be compared:"))
+        write_err(to_one_line(f"stubwright: {version.name} cannot be compared:"))
         print_painted(partial(printers.text.render, version.diagnostics, version.documents), sys.stderr)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared.console import Printer, reason
+from stubwright.commands.shared.console import Printer, explain
 
 if TYPE_CHECKING:
     import argparse
@@ -20,14 +20,14 @@ _PAGE: Final = "page"
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     docs = verbs.add_parser("docs", help="make a static page of each server's tools")
-    works.options(docs)
+    works.add_options(docs)
     docs.add_argument("-o", "--output", metavar="DIR", required=True, help="where the pages go")
     docs.set_defaults(verb=_docs)
 
 
 def _docs(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
-    run = works.of(arguments, printer)
+    run = works.find_run(arguments, printer)
     if run is None:
         return printer.close()
 
@@ -39,7 +39,7 @@ def _docs(arguments: argparse.Namespace) -> int:
         reader = disk.Disk()
         page = _find_page(path, folder, reader)
         if page is None or page in sources:
-            _make_page(path, run.target, folder, reader.afresh(), sources, printer, strict=arguments.strict)
+            _make_page(path, run.target, folder, reader.start_afresh(), sources, printer, strict=arguments.strict)
         else:
             sources[page] = path
             printer.say(f"{page}: up to date")
@@ -47,10 +47,10 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 
 def _option() -> str:
-    """Return what a page depends on, beside its manifest."""
+    """Return the setting that a page depends on beside its manifest: the unit of its tokens."""
     from stubwright import tokens
 
-    return tokens.unit()
+    return tokens.name_unit()
 
 
 def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
@@ -58,8 +58,8 @@ def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
     from stubwright.project import freshness
     from stubwright.project.files import layout
 
-    name = layout.relative(path, folder)
-    found = freshness.made(reader, folder, name, _option(), lambda _: True, _PAGE)
+    name = layout.make_relative(path, folder)
+    found = freshness.recall(reader, folder, name, _option(), lambda _: True, _PAGE)
     return folder / next(iter(found)) if found else None
 
 
@@ -81,14 +81,14 @@ def _make_page(
     if file in sources:
         message = f"`{file}` is already made from `{sources[file]}`"
         help_ = "give one of the two another `python: {package: …}`"
-        printer.add([Diagnostic("SW401", message, build.package_at(path, checked), help_)])
+        printer.add([Diagnostic("SW401", message, build.locate_package(path, checked), help_)])
         return
     sources[file] = path
     text = page.render(views.view(checked.manifest, checked.documents[path].value))
     try:
         is_there = _write(file, text, printer)
     except OSError as error:
-        message = f"cannot write below `{folder}`: {reason(error)}"
+        message = f"cannot write below `{folder}`: {explain(error)}"
         printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
         return
     if is_there and not checked.diagnostics:
@@ -103,9 +103,9 @@ def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
     from stubwright.project.files.lock import Entry
 
     folder = target.parent
-    entry = Entry("", {target.name: frozenset({digests.digest(text.encode())})})
-    note = freshness.noted(reader, folder, _option(), entry)
-    freshness.remember(folder, layout.relative(path, folder), note, _PAGE)
+    entry = Entry("", {target.name: frozenset({digests.compute_digest(text.encode())})})
+    note = freshness.make_note(reader, folder, _option(), entry)
+    freshness.remember(folder, layout.make_relative(path, folder), note, _PAGE)
 
 
 def _write(target: Path, text: str, printer: Printer) -> bool:
@@ -114,7 +114,7 @@ def _write(target: Path, text: str, printer: Printer) -> bool:
     from stubwright.docs import page
     from stubwright.project.files import disk
 
-    existing = disk.text(target)
+    existing = disk.read_text(target)
     if existing is not None and page.GENERATOR not in existing:
         help_ = "move or delete it, or choose another folder"
         printer.add([Diagnostic("SW403", f"`{target}` was not written by stubwright", help=help_)])

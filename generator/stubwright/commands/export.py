@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stubwright import paths
-from stubwright.commands.shared.console import Printer, UsageError, err, out
+from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +24,7 @@ def add(verbs: Any) -> None:
         epilog="The generated client does the same: `tools_for(TARGET)`, and `call_for(TARGET, NAME, ARGUMENTS)` for "
         "the calls that a model makes of them.",
     )
-    export.add_argument("manifest", metavar="MANIFEST", type=paths.normal, help="a manifest")
+    export.add_argument("manifest", metavar="MANIFEST", type=paths.normalize, help="a manifest")
     export.add_argument("--target", metavar="TARGET", required=True, help="the API, such as openai-strict")
     export.add_argument("--tool", metavar="NAME", action="append", default=[], help="only this tool; may be repeated")
     export.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: standard output)")
@@ -48,15 +48,15 @@ def _export(arguments: argparse.Namespace) -> int:
     tools = _choose(compiled.manifest, arguments.tool)
     projected = project_tools([tool.definition for tool in tools], FORMS[arguments.target])
     for note in _note(projected, arguments.target):
-        err(f"note: {note}")
+        write_err(f"note: {note}")
     text = json.dumps(as_tools(FORMS[arguments.target], projected), indent=2, ensure_ascii=False) + "\n"
     if arguments.output is None:
-        out(text)
+        write_out(text)
         return 0
     try:
         disk.write(Path(arguments.output), text.encode())
     except OSError as error:
-        err(f"stubwright: `{arguments.output}` cannot be written: {error.strerror or error}")
+        write_err(f"stubwright: `{arguments.output}` cannot be written: {error.strerror or error}")
         return 1
     return 0
 
@@ -74,10 +74,10 @@ def _choose(manifest: ir.Manifest, names: Sequence[str]) -> list[ir.Tool]:
 
 
 def _note(projected: Sequence[Any], target: str) -> list[str]:
-    """Return notes on what the API will still refuse, and what has another name there."""
+    """Return notes on the tools that the API will still refuse, and on those with another name there."""
     from stubwright import targets
 
-    listed = targets.listed(
+    listed = targets.make_list(
         ({"name": each.name, "description": "-", "inputSchema": each.parameters} for each in projected), ""
     )
     notes = [f"`{each.tool}` is called `{each.name}` there" for each in projected if each.tool != each.name]

@@ -1,4 +1,4 @@
-"""`stubwright generate`: compile, and write only what changed; once, or on each save."""
+"""`stubwright generate`: compile, and write only the changes; once, or on each save."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared.console import Printer, UsageError, err, out, reason
+from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
 
 if TYPE_CHECKING:
     from stubwright.project.build import Built
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     generate = verbs.add_parser("generate", help="compile manifests; write only what changed")
-    works.options(generate)
+    works.add_options(generate)
     generate.add_argument(
         "-o", "--output", metavar="DIR", help="where packages go (default: as the project says, otherwise generated)"
     )
@@ -39,73 +39,73 @@ def _generate(arguments: argparse.Namespace) -> int:
         raise UsageError("--watch writes, and --check writes nothing: give one of them")
     if arguments.check and arguments.stubs:
         raise UsageError("--stubs writes, and --check writes nothing: give one of them")
-    return _watch(arguments) if arguments.watch else once(arguments)
+    return _watch(arguments) if arguments.watch else generate_once(arguments)
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    """Generate now, and after each change of what is read. A broken save leaves the last tree."""
+    """Generate now, and after each change of the input. A broken save leaves the last tree."""
     from stubwright.commands.shared import watching
 
     printer = Printer(arguments.format, strict=False)
-    work = works.of(arguments, printer, arguments.output)
+    work = works.find_run(arguments, printer, arguments.output)
     if work is None:
         return printer.close()
     if not all(Path(path).parent.is_dir() for path in work.manifests):
-        return once(arguments)  # which says what is not there
+        return generate_once(arguments)  # which says what is not there
     announcement = f"watching {', '.join(work.manifests)} and all that is read for them; interrupt to stop\n"
 
     def read() -> watching.Inputs | None:
         with suppress(UsageError):
-            next_run = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
-            return watching.inputs(next_run) if next_run is not None else None
+            next_run = works.find_run(arguments, Printer(arguments.format, strict=False), arguments.output)
+            return watching.find_inputs(next_run) if next_run is not None else None
         return None
 
     with suppress(KeyboardInterrupt):
-        for _ in watching.runs(read):
+        for _ in watching.wait_for_runs(read):
             try:
-                once(arguments)
+                generate_once(arguments)
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
-                err(f"stubwright: {error}")
+                write_err(f"stubwright: {error}")
             if announcement and not arguments.quiet:
-                out(announcement)
+                write_out(announcement)
                 announcement = ""
             sys.stdout.flush()
     return 0
 
 
-def once(arguments: argparse.Namespace) -> int:
+def generate_once(arguments: argparse.Namespace) -> int:
     """Generate, as the command line says; the exit status."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.project.files import journal, layout, lock
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
-    run = works.of(arguments, printer, arguments.output)
+    run = works.find_run(arguments, printer, arguments.output)
     if run is None:
         return printer.close()
     folder = run.target.folder
     try:
-        with nullcontext() if arguments.check else journal.alone(folder):
+        with nullcontext() if arguments.check else journal.hold_alone(folder):
             _compile(arguments, run, printer)
     except lock.LockError as error:
-        printer.add([lock.unreadable(layout.shown(folder, lock.NAME), error)])
+        printer.add([lock.report_unreadable(layout.show_path(folder, lock.NAME), error)])
     except OSError as error:
         help_ = "nothing was changed there; fix it and run the command again"
-        printer.add([Diagnostic("SW406", f"cannot write below `{folder}`: {reason(error)}", help=help_)])
+        printer.add([Diagnostic("SW406", f"cannot write below `{folder}`: {explain(error)}", help=help_)])
     return printer.close()
 
 
 def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) -> None:
-    """Compile what a run works on. Raises OSError and LockError."""
+    """Compile the manifests of a run. Raises OSError and LockError."""
     from stubwright.project import build
     from stubwright.project.files import journal, layout, tree
 
     folder = run.target.folder
     if not arguments.check:
         journal.recover(folder)
-    elif journal.interrupted(folder):
+    elif journal.was_interrupted(folder):
         printer.report_interrupted(folder)
     current_lock = first_lock = journal.read_lock(folder)
-    names = [layout.relative(path, folder) for path in run.manifests]
+    names = [layout.make_relative(path, folder) for path in run.manifests]
     project = names if run.whole else None
     writes = not arguments.check
     if run.target.is_vendored:
@@ -113,15 +113,15 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
 
         names.append(vendoring.ENTRY)
         runtime = vendoring.compare(tree.Tree(folder), current_lock, force=arguments.force)
-        needed = () if vendoring.ENTRY in current_lock.manifests else vendoring.requirements()
+        needed = () if vendoring.ENTRY in current_lock.manifests else vendoring.list_requirements()
         current_lock = _apply(runtime, folder, current_lock, printer, write=writes)
         if runtime.changes:
-            shown = layout.shown(folder, vendoring.FOLDER)
+            shown = layout.show_path(folder, vendoring.FOLDER)
             printer.report_built(build.Built(package=shown, changes=runtime, requirements=needed))
     is_known = True
     for path in run.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
-        with printer.at_work(f"compiling {path}"):
+        with printer.show_work(f"compiling {path}"):
             built = build.build(
                 path, run.target, current_lock, trust=trust, force=arguments.force, writes=writes, project=project
             )
@@ -150,14 +150,14 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
     if is_known:
         entries = [current_lock.manifests[name] for name in names if name in current_lock.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
-        strays = tree.strays(folder, first_lock, current_lock, None if run.whole else packages)
+        strays = tree.find_strays(folder, first_lock, current_lock, None if run.whole else packages)
         if arguments.force:
             _apply(strays, folder, current_lock, printer, write=writes)
         printer.report_strays(folder, strays, removed=arguments.force)
 
 
 def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
-    """Report what does not fit in the handwritten class of an unchanged manifest, because it may be what was saved."""
+    """Report the faults in the handwritten class of an unchanged manifest, because that may be the file saved."""
     from stubwright.compile import pipeline
     from stubwright.project import build
     from stubwright.project.files import disk
@@ -181,7 +181,7 @@ def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer,
 
 
 def _append_stubs(built: Built, path: str, printer: Printer) -> None:
-    """Append missing methods to the handwritten class, and report what else does not fit in it."""
+    """Append missing methods to the handwritten class, and report the other faults in it."""
     from dataclasses import replace
 
     from stubwright.diagnostics import Diagnostic, Place
@@ -205,7 +205,7 @@ def _append_stubs(built: Built, path: str, printer: Printer) -> None:
             message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
             printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
             return
-        names = handlers.names_to_import(fit.written, missing)
+        names = handlers.list_names_to_import(fit.written, missing)
         count = "a method" if len(missing) == 1 else f"{len(missing)} methods"
         imported = f"; imported {', '.join(names)}" if names else ""
         printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}{imported}")

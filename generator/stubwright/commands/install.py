@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, servers
-from stubwright.commands.shared.console import Printer, UsageError, err, out
+from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,7 @@ def add(verbs: Any) -> None:
         epilog="The server must be generated. Its entry names this interpreter and all folders by absolute paths.",
     )
     install.add_argument("client", metavar="CLIENT", nargs="?", help="the client, such as claude; --list names all")
-    launching.options(install)
+    launching.add_options(install)
     install.late = "manifests"
     install.add_argument("--list", action="store_true", help="list the clients and their files, and write nothing")
     install.add_argument("--print", action="store_true", help="print what would be written, with all values")
@@ -75,12 +75,12 @@ def _install(arguments: argparse.Namespace) -> int:
         raise UsageError("--print shows what would be written, and --remove writes nothing: give one of them")
     printer = Printer("text", strict=False)
     client = table.CLIENTS[arguments.client]
-    run = works.of(arguments, printer, arguments.output)
-    manifest = launching.server(run, printer) if run is not None else None
+    run = works.find_run(arguments, printer, arguments.output)
+    manifest = launching.find_server(run, printer) if run is not None else None
     if run is None or manifest is None:
         return printer.close()
     folder = Path.cwd() if run.project is None else Path.cwd() / run.project.folder
-    file = client.file(arguments.scope, folder)
+    file = client.find_file(arguments.scope, folder)
     if file is None:
         raise UsageError(f"{client.title} has no file for one project; leave --scope out")
     try:
@@ -93,15 +93,17 @@ def _install(arguments: argparse.Namespace) -> int:
 
 
 def _list_clients(arguments: argparse.Namespace) -> None:
-    """Print the clients, and where their servers are."""
+    """Print the clients, and the files of their servers."""
     from stubwright.project.clients import table
 
     for client in table.CLIENTS.values():
         if arguments.client in (None, client.name):
-            files = [client.file("user", Path()), client.file("project", Path())]
-            out(f"{client.name}: {client.title}\n")
-            out("".join(f"  {scope}: {file}\n" for scope, file in zip(("user", "project"), files, strict=True) if file))
-            out(f"  as in {', '.join(client.sources)}\n")
+            files = [client.find_file("user", Path()), client.find_file("project", Path())]
+            write_out(f"{client.name}: {client.title}\n")
+            write_out(
+                "".join(f"  {scope}: {file}\n" for scope, file in zip(("user", "project"), files, strict=True) if file)
+            )
+            write_out(f"  as in {', '.join(client.sources)}\n")
 
 
 def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, file: Path) -> int:
@@ -110,28 +112,30 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
 
     name = arguments.name or configuration.name_of(manifest)
     entry = configuration.Entry(client, name, {})
-    if not file.exists() or not configuration.edit(file, entry.taken_from, private=False):
-        err(f"stubwright: {file} has no server `{name}`")
+    if not file.exists() or not configuration.edit(file, entry.remove, private=False):
+        write_err(f"stubwright: {file} has no server `{name}`")
         return 1
-    out(f"{client.title}: `{name}` is taken out of {file}\n")
+    write_out(f"{client.title}: `{name}` is taken out of {file}\n")
     return 0
 
 
 def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, run: works.Run, file: Path) -> int:
-    """Put the server in, or print what would be put in. Raises RefusedError and UsageError."""
+    """Put the server in, or print the entry that would be put in. Raises RefusedError and UsageError."""
     from stubwright.project import launch
     from stubwright.project.clients import configuration
 
-    start = launch.of(manifest, run.target, handlers=arguments.handlers, python=launching.interpreter(arguments))
+    start = launch.prepare(
+        manifest, run.target, handlers=arguments.handlers, python=launching.find_interpreter(arguments)
+    )
     start = replace(start, scopes=tuple(arguments.local_scope))
     name = arguments.name or configuration.name_of(manifest)
     if not configuration.NAME.fullmatch(name):
         raise UsageError(f"`{name}` is not a name that all clients accept: use 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
     variables = _read_variables(arguments)
-    entry = configuration.Entry.of(client, name, start, variables)
+    entry = configuration.Entry.make(client, name, start, variables)
     if arguments.print:
-        err(f"for {file}:")
-        out(entry.shown())
+        write_err(f"for {file}:")
+        write_out(entry.format_file())
         return 0
     if not launch.is_generated(manifest, run.target):
         raise UsageError(f"`{run.target.folder / manifest.package}` is not there; run `stubwright generate` first")
@@ -139,31 +143,33 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     _note_local_needs(manifest, start, variables)
     is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
     if is_written:
-        out(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
+        write_out(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
     else:
-        out(f"{client.title}: `{name}` is in {file} already\n")
+        write_out(f"{client.title}: `{name}` is in {file} already\n")
     return 0
 
 
 def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
-    """Print what a person should know before using the server, without values of variables."""
+    """Print the facts that a person should know before using the server, without values of variables."""
     from stubwright.serving import processes
 
     title = entry.client.title
     if arguments.scope == "user" and not file.parent.is_dir():
-        err(f"note: {file.parent} is not there yet; is {title} installed?")
-    if replaced := entry.replaced():
-        err(f"note: {title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}")
+        write_err(f"note: {file.parent} is not there yet; is {title} installed?")
+    if replaced := entry.list_replaced():
+        write_err(
+            f"note: {title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}"
+        )
     if arguments.scope == "project":
         secrets = " and the values of variables" if len(entry.value["env"]) > 1 else ""
-        err(f"note: {file.name} has paths of this machine{secrets}; think of that before you commit it")
+        write_err(f"note: {file.name} has paths of this machine{secrets}; think of that before you commit it")
     variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
     if (problem := processes.prove(start, variables)) is not None:
-        err(f"warning: the server cannot be started as it is:\n{problem}")
+        write_err(f"warning: the server cannot be started as it is:\n{problem}")
 
 
 def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
-    """Print what the local user, who has no token, lacks for parts of the server."""
+    """Print the scopes and variables that the local user, who has no token, lacks for parts of the server."""
     from stubwright.project.variables import list_variables
 
     needed = dict.fromkeys(
@@ -176,14 +182,14 @@ def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[s
     )
     if needed and not start.scopes:
         options = " ".join(f"--local-scope {scope}" for scope in needed)
-        err(f"note: what needs scopes is not there for the user without {options}")
+        write_err(f"note: what needs scopes is not there for the user without {options}")
     for variable in list_variables(manifest.document):
         if variable.kind == "argument" and variable.name not in variables:
-            err(f"note: some tools take an argument from the environment; --env {variable.name} sets it")
+            write_err(f"note: some tools take an argument from the environment; --env {variable.name} sets it")
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return what `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
+    """Return the variables that `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.clients import configuration, variables
     from stubwright.project.clients.jsonc import UnfitError
@@ -199,9 +205,9 @@ def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
         try:
             values |= variables.parse(text)
         except UnfitError as error:
-            raise configuration.RefusedError(configuration.misplaced(text, Path(name), error)) from error
+            raise configuration.RefusedError(configuration.report_misplaced(text, Path(name), error)) from error
     for text in arguments.env:
-        key, value = servers.variable(text)
+        key, value = servers.parse_variable(text)
         if not variables.NAME.fullmatch(key):
             raise UsageError(f"--env: `{key}` is not the name of a variable")
         if "\0" in value:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright import paths
 from stubwright.commands.shared.addresses import parse_address
-from stubwright.commands.shared.console import err, reason
+from stubwright.commands.shared.console import explain, write_err
 from stubwright.commands.shared.inputs import find_target
 from stubwright.commands.shared.manifests import read_manifest
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     mock = verbs.add_parser("mock", help="serve a manifest with its examples, or answers made from its schemas")
-    mock.add_argument("manifest", metavar="MANIFEST", type=paths.normal, help="the manifest to serve")
+    mock.add_argument("manifest", metavar="MANIFEST", type=paths.normalize, help="the manifest to serve")
     mock.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
     mock.add_argument("--seed", metavar="N", type=int, default=0, help="what made answers depend on (default: 0)")
     mock.set_defaults(verb=_mock)
@@ -36,9 +36,9 @@ def _mock(arguments: argparse.Namespace) -> int:
         manifest = read_manifest(arguments.manifest)
         if manifest is None:
             return 1
-        mocked = files.of_manifest(manifest)
+        mocked = files.make_files(manifest)
     try:
         return server.serve(mocked, options, seed=arguments.seed)
     except OSError as error:
-        err(f"stubwright: the mock cannot be written: {reason(error)}")
+        write_err(f"stubwright: the mock cannot be written: {explain(error)}")
         return 1

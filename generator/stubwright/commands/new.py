@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import paths
 from stubwright.commands.importing import from_python, import_
 from stubwright.commands.shared import servers as sources
-from stubwright.commands.shared.console import UsageError, err, out, print_import
+from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +48,7 @@ def add(verbs: Any) -> None:
     )
     import_.add_selection(new, "with openapi: ")
     from_python.add_options(new)
-    sources.options(new, only_after="--from")
+    sources.add_options(new, only_after="--from")
     new.set_defaults(verb=_new)
 
 
@@ -58,11 +58,13 @@ def _new(arguments: argparse.Namespace) -> int:
     origin = _find_origin(arguments)
     try:
         folder = Path(arguments.dir) if arguments.dir else None
-        out(scaffold.create(arguments.name, folder, origin, is_published=arguments.from_index or scaffold.IS_PUBLISHED))
+        write_out(
+            scaffold.create(arguments.name, folder, origin, is_published=arguments.from_index or scaffold.IS_PUBLISHED)
+        )
     except scaffold.NameRefusedError as error:
         raise UsageError(str(error)) from error
     except scaffold.ScaffoldError as error:
-        err(f"stubwright: {error}")
+        write_err(f"stubwright: {error}")
         return 1
     return 0
 
@@ -83,11 +85,11 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
     kind, *rest = arguments.origin
     if kind not in _ORIGINS or len(rest) > 1:
         raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; NAME stands before it")
-    return _ORIGINS[kind](paths.slashed(rest[0]) if rest else None, arguments)
+    return _ORIGINS[kind](paths.use_slashes(rest[0]) if rest else None, arguments)
 
 
 def _refuse_selection(arguments: argparse.Namespace) -> None:
-    if import_.selects(arguments):
+    if import_.has_selection(arguments):
         raise UsageError("operations are selected with --from openapi SOURCE")
 
 
@@ -98,12 +100,12 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
         raise UsageError("--from openapi takes a file or a URL")
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout go with --from mcp")
-    make = import_.openapi(file, arguments, name=arguments.name)
+    make = import_.prepare_openapi(file, arguments, name=arguments.name)
     return lambda: _read_origin(documents.hide_credentials(file), make, import_.describe_import(file, arguments))
 
 
 def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> Origin:
-    """Return what a project starts from; `make` gives its manifest."""
+    """Return the origin of a project; `make` gives its manifest."""
     from stubwright.project import scaffold
 
     result = import_.attempt(label, make)
@@ -113,7 +115,7 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> 
 
 
 def _make_origin(result: ImportResult, command: str, old: Old | None = None) -> Origin:
-    """Report what was imported, and return it as an origin."""
+    """Report the import, and return it as an origin."""
     from stubwright.project import scaffold
 
     print_import(result.summary, result.all_notes)
@@ -123,7 +125,7 @@ def _make_origin(result: ImportResult, command: str, old: Old | None = None) -> 
 
 def _read_mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
     _refuse_selection(arguments)
-    source = sources.of(url, arguments.command, arguments)
+    source = sources.parse_source(url, arguments.command, arguments)
 
     def make(listed: ServerListing) -> ImportResult:
         from stubwright.importers import servers
@@ -131,7 +133,7 @@ def _read_mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Or
         return servers.make_manifest(listed, name=None, default_name=sources.name(source))
 
     return lambda: _read_origin(
-        source.label, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp …"
+        source.label, sources.prepare_manifest(source, arguments, make, sources.start_deadline(arguments)), "mcp …"
     )
 
 
@@ -159,4 +161,4 @@ _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable
     "openapi": _read_openapi,
     "python": _read_python,
 }
-"""What a project can start from: takes the source and the other arguments, checks them, and gives what reads it."""
+"""The kinds of origins: each takes the source and the other arguments, checks them, and returns a reader."""

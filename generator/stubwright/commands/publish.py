@@ -1,4 +1,4 @@
-"""`stubwright publish`: what a registry, a directory and users get of a server, made and compared; nothing is sent."""
+"""`stubwright publish`: a server's files for registries, directories and users, made and compared; nothing is sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
-from stubwright.commands.shared.console import Printer, UsageError, out, reason
+from stubwright.commands.shared.console import Printer, UsageError, explain, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,7 @@ def add(verbs: Any) -> None:
         help="write what the MCP registry and clients get of a server, and say what to run; nothing is sent",
         epilog="[tool.stubwright.publish] in pyproject.toml has the server's name in the registry.",
     )
-    works.options(publish)
+    works.add_options(publish)
     publish.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 if anything is not as it should be"
     )
@@ -45,7 +45,7 @@ def _publish(arguments: argparse.Namespace) -> int:
     from stubwright.publishing import links, listing, ownership, review, settings
 
     printer = Printer(arguments.format, strict=False)
-    work = works.of(arguments, printer)
+    work = works.find_run(arguments, printer)
     project, problems = config.find()
     printer.add(problems)
     if work is None or problems:
@@ -77,10 +77,10 @@ def _publish(arguments: argparse.Namespace) -> int:
             printer.add(review.find_missing(manifest))
             printer.add(_write(Path(arguments.review), review.write(manifest), printer, check=arguments.check))
     except OSError as error:
-        raise UsageError(f"cannot write: {reason(error)}") from error
+        raise UsageError(f"cannot write: {explain(error)}") from error
     if not arguments.check:
-        out("\nFor the README:\n\n" + "".join(f"{line}\n" for line in links.list_links(manifest, publication)))
-        out("\nTo publish this version, run:\n\n" + "".join(f"{line}\n" for line in _list_steps(publication)))
+        write_out("\nFor the README:\n\n" + "".join(f"{line}\n" for line in links.list_links(manifest, publication)))
+        write_out("\nTo publish this version, run:\n\n" + "".join(f"{line}\n" for line in _list_steps(publication)))
     return printer.close()
 
 
@@ -90,7 +90,7 @@ def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[
     from stubwright.project.files import disk
 
     shown = path.as_posix()
-    before = disk.text(path)
+    before = disk.read_text(path)
     if before == text:
         printer.say(f"{shown}: up to date")
     elif check:
@@ -115,7 +115,7 @@ def _write_bundle(
 
 
 def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publication) -> Sequence[str]:
-    """Return what of a project runs its server: files and folders, relative to the project. Raises UsageError."""
+    """Return the paths that run a project's server: files and folders, relative to the project. Raises UsageError."""
     from stubwright.project.files import disk
 
     here = project.folder.resolve()

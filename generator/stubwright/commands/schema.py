@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stubwright import package_data
-from stubwright.commands.shared.console import out
+from stubwright.commands.shared.console import write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -19,5 +19,5 @@ def add(verbs: Any) -> None:
 
 def _schema(_arguments: argparse.Namespace) -> int:
     text = package_data.MANIFEST_SCHEMA.read_text("utf-8")
-    out(text)
+    write_out(text)
     return 0

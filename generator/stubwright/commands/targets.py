@@ -1,4 +1,4 @@
-"""`stubwright targets`: what clients and APIs take, with where each rule is said."""
+"""`stubwright targets`: the limits of clients and APIs, with the source of each rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import targeting
-from stubwright.commands.shared.console import out
+from stubwright.commands.shared.console import write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -30,14 +30,14 @@ def add(verbs: Any) -> None:
 def _show(arguments: argparse.Namespace) -> int:
     from stubwright.targets import TARGETS
 
-    chosen = [TARGETS[targeting.known(name)] for name in arguments.names] or [*TARGETS.values()]
+    chosen = [TARGETS[targeting.parse_target(name)] for name in arguments.names] or [*TARGETS.values()]
     if arguments.json:
-        out(json.dumps({target.name: _to_json(target) for target in chosen}, indent=2) + "\n")
+        write_out(json.dumps({target.name: _to_json(target) for target in chosen}, indent=2) + "\n")
     elif arguments.names:
-        out("\n".join(map(_describe, chosen)))
+        write_out("\n".join(map(_describe, chosen)))
     else:
         width = max(map(len, TARGETS))
-        out("".join(f"{target.name:<{width}}  {target.title}\n" for target in chosen))
+        write_out("".join(f"{target.name:<{width}}  {target.title}\n" for target in chosen))
     return 0
 
 

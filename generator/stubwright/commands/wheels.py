@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stubwright.commands.shared.console import err, out
+from stubwright.commands.shared.console import write_err, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -32,13 +32,13 @@ def _wheels(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.output)
     try:
         for path in wheels.write(folder, runtime_only=arguments.runtime_only):
-            out(f"{path.as_posix()}\n")
+            write_out(f"{path.as_posix()}\n")
         if arguments.light:
-            out(f"{light.write_requirements(folder).as_posix()}\n")
+            write_out(f"{light.write_requirements(folder).as_posix()}\n")
     except PackageNotFoundError as error:
-        err(f"stubwright: {error.name} is not installed, so that there is nothing to make its wheel of")
+        write_err(f"stubwright: {error.name} is not installed, so that there is nothing to make its wheel of")
         return 1
     except OSError as error:
-        err(f"stubwright: cannot write `{error.filename or folder}`: {error.strerror or error}")
+        write_err(f"stubwright: cannot write `{error.filename or folder}`: {error.strerror or error}")
         return 1
     return 0

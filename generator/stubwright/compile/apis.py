@@ -1,4 +1,4 @@
-"""The APIs of a manifest as they are meant: with what overlays change, and with what they set for all their tools.
+"""The APIs of a manifest as they are meant: with the changes of overlays, and with their settings for all their tools.
 
 Takes a bundle; gives each API with its places. An overlay on an API is a JSON merge patch (RFC 7396).
 """
@@ -25,7 +25,7 @@ _CONSTANT = ("headers", "query")
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API. `patches` are what overlays change, the strongest last; `settings` has them in it."""
+    """An API. `patches` are the changes of overlays, the strongest last; `settings` includes them."""
 
     name: str
     place: Place
@@ -33,10 +33,10 @@ class Api:
     patches: tuple[overlays.Patch, ...] = ()
 
 
-def declared(bundle: Bundle) -> tuple[Api, ...]:
+def list_declared(bundle: Bundle) -> tuple[Api, ...]:
     """Return all APIs, in the order of the files; one that is declared twice is there twice."""
     patches: dict[str, list[overlays.Patch]] = {}
-    for place, name, patch in patched(bundle):
+    for place, name, patch in list_patched(bundle):
         patches.setdefault(name, []).insert(0, (place, patch))
     return tuple(
         Api(name, Place(path, ("apis", name)), _meant(api, patches.get(name, ())), tuple(patches.get(name, ())))
@@ -45,7 +45,7 @@ def declared(bundle: Bundle) -> tuple[Api, ...]:
     )
 
 
-def patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+def list_patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
     """Yield each API's entry in each `overlay`, the including files first."""
     for path in dict.fromkeys(each.path for each in bundle.fragments if each.kind == "manifest"):
         overlay = bundle.documents[path].value.get("overlay") or {}
@@ -53,7 +53,9 @@ def patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
             yield Place(path, ("overlay", "apis", name)), name, patch or {}
 
 
-def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Iterator[tuple[Place, Mapping[str, Json]]]:
+def list_binds(
+    api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]
+) -> Iterator[tuple[Place, Mapping[str, Json]]]:
     """Yield the arguments of a tool that its API sets, with the places that say so, the strongest last.
 
     They are those under `bind`, and those that a tool sends as a header or a parameter that the API has for all calls.
@@ -63,7 +65,7 @@ def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Itera
         wire: The tool.
         http: Its call.
     """
-    properties = binding.properties(wire.get("inputSchema"))
+    properties = binding.get_properties(wire.get("inputSchema"))
     for section in _CONSTANT:
         said: Mapping[str, Json] = api.settings.get(section) or {}
         for key, value in (http.get(section) or {}).items():

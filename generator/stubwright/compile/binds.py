@@ -1,7 +1,7 @@
-"""Arguments that the server sets from the caller's claims: what callers may send is the schema without them.
+"""Arguments that the server sets from the caller's claims: callers see the schema without them.
 
 Takes an `inputSchema` and the names under `bind`; gives the schema that goes on the wire, and what the server needs to
-put them in again. What `auth` binds in all tools becomes part of each tool here, so that nothing else has to know it.
+put them in again. The bindings of `auth` for all tools become part of each here, so that no other module needs them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 
-def of_all(auth: Mapping[str, Json], schema: Json) -> dict[str, Json]:
-    """Return what `auth` binds of the arguments of a tool with this `inputSchema`, in its own `properties`."""
+def list_all(auth: Mapping[str, Json], schema: Json) -> dict[str, Json]:
+    """Return the bindings of `auth` for arguments of a tool: those in the own `properties` of its `inputSchema`."""
     bindings: Mapping[str, Json] = auth.get("bind") or {}
-    known = properties(schema)
+    known = get_properties(schema)
     return {name: binding for name, binding in bindings.items() if name in known}
 
 
-def properties(schema: Json) -> Mapping[str, Json]:
+def get_properties(schema: Json) -> Mapping[str, Json]:
     """Return the `properties` of an `inputSchema`; none if it has none."""
     known = schema.get("properties") if isinstance(schema, dict) else None
     return known if isinstance(known, dict) else {}
@@ -36,6 +36,6 @@ def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, 
     return rest
 
 
-def completed(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what `bind` says, each with the schema of its argument, so that the server need not look elsewhere."""
+def complete(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the bindings, each with the schema of its argument, so that the server need not look elsewhere."""
     return {name: {**binding, "schema": schema["properties"][name]} for name, binding in bound.items()}

@@ -1,8 +1,8 @@
-"""What many tools carry on the wire, and a package keeps once.
+"""Schemas that many tools carry on the wire, and that a package keeps once.
 
 Each tool goes out with all the schemas that it leads to (MCP has no place for schemas that tools share), and of an API
-whose schemas lead to each other every tool leads to hundreds of them. Where what is bundled into a schema is large, the
-package's `manifest.json` has the schema without it, and each shared schema once; the server puts them together again.
+whose schemas lead to each other every tool leads to hundreds of them. If the schemas bundled into one are large, the
+package's `manifest.json` has that one without them, and each shared schema once; the server puts them together again.
 """
 
 from __future__ import annotations
@@ -42,33 +42,33 @@ class Bundles:
         schemas: dict[str, Json] = {}
         if self.resolved.inlines:
             return schemas
-        for name, outline in self.resolved.schemas(tool):
-            bundled = self.resolved.bundled(outline)
+        for name, outline in self.resolved.list_schemas(tool):
+            bundled = self.resolved.bundle_schema(outline)
             if bundled.uses and outline.dialect.defs == _KEYWORD and self._is_large(bundled.uses):
                 schemas[name] = bundled.own
                 self._tools.setdefault(tool.name, {})[name] = [key.name for key in bundled.uses]
         return schemas
 
-    def document(self) -> dict[str, Any]:
+    def make_document(self) -> dict[str, Any]:
         """Return all of it, as `manifest.json` has it; nothing if it is empty."""
         if not self._tools:
             return {}
         outlines = self.resolved.shared
         schemas = {
-            key.name: {"uses": [other.name for other in outlines[key].shared()], "schema": schema}
+            key.name: {"uses": [other.name for other in outlines[key].list_shared()], "schema": schema}
             for key, schema in sorted(self._schemas.items(), key=lambda entry: entry[0].name)
         }
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Tell whether what these lead to is large; if so, it is kept."""
+        """Tell whether the schemas that these lead to are large; if so, keep them."""
         if uses not in self._large:
-            keys = self.resolved.shared_schemas.reached_from(uses)
+            keys = self.resolved.shared_schemas.find_reached_from(uses)
             alone = not any(self._names[key.name] > 1 for key in keys)
             self._large[uses] = alone and sum(map(self._size, keys)) >= LARGE
             if self._large[uses]:
                 shared = self.resolved.shared_schemas
-                self._schemas |= {key: bundling.kept(key, _KEYWORD, shared) for key in keys}
+                self._schemas |= {key: bundling.keep_names(key, _KEYWORD, shared) for key in keys}
         return self._large[uses]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What is offered for arguments of prompts and of resource templates by a shared schema.
+"""Completions for arguments of prompts and of resource templates that come from a shared schema.
 
 Takes a resolved bundle and the place of an argument under `complete`; gives the strings of the schema's `enum`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.jsonschema.references import Local, Shared, at
+from stubwright.jsonschema.references import Local, Shared, get_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 
-def references(declared: Declared) -> Iterator[tuple[str, Place, Json]]:
-    """Return each argument that is completed by a reference, with the place and the reference."""
+def find_references(declared: Declared) -> Iterator[tuple[str, Place, Json]]:
+    """Yield each argument that is completed by a reference, with the place and the reference."""
     for place, layer in declared.layers:
         for name, offer in (layer.get("complete") or {}).items():
             if isinstance(offer, dict):
@@ -27,23 +27,23 @@ def references(declared: Declared) -> Iterator[tuple[str, Place, Json]]:
 
 
 def is_completion(place: Place) -> bool:
-    """Return whether a schema stands under `complete`."""
+    """Tell whether a schema stands under `complete`."""
     return place.pointer[-2:-1] == ("complete",)
 
 
 def resolves(resolved: Resolved, place: Place) -> bool:
-    """Return whether the reference at `place` leads to a shared schema."""
+    """Tell whether the reference at `place` leads to a shared schema."""
     return any(isinstance(each.target, Shared) for each in resolved.extension_schemas[place].references)
 
 
-def values(resolved: Resolved, place: Place) -> list[str]:
-    """Return the strings to choose from where the reference at `place` leads; none if it leads to no `enum`."""
+def find_values(resolved: Resolved, place: Place) -> list[str]:
+    """Return the strings in the `enum` that the reference at `place` leads to; none if it leads to no `enum`."""
     outline: Outline = resolved.extension_schemas[place]
     pointer: Pointer = ()
     seen: set[tuple[Place, Pointer]] = set()
     while (outline.place, pointer) not in seen:
         seen.add((outline.place, pointer))
-        schema = at(outline.schema, pointer)
+        schema = get_at(outline.schema, pointer)
         if isinstance(schema, dict) and "enum" in schema:
             return [value for value in schema["enum"] if isinstance(value, str)]
         for reference in outline.references:

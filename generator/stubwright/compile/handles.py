@@ -1,7 +1,6 @@
-"""State handles: where their ids stand in the schemas of a tool, how long they live, and what models there are of them.
+"""State handles: the places of their ids in the schemas of a tool, their lifetimes, and the models of them.
 
-Takes the kinds that a manifest declares, and the schemas of its tools; gives what lowering makes of them. It checks
-nothing.
+Takes the kinds that a manifest declares, and the schemas of its tools; gives their lowered form. It checks nothing.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from stubwright import ir, naming
-from stubwright.compile.resolve import manifests
+from stubwright.compile.resolve import list_manifests
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.bundling import edited, without
+from stubwright.jsonschema.bundling import edit, without
 from stubwright.jsonschema.inlining import inline
 from stubwright.jsonschema.references import HANDLE
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 SIDES: Final[Mapping[str, str]] = {"inputSchema": "input", "outputSchema": "output"}
-"""What the places in each schema of a tool are called in `manifest.json`."""
+"""The names in `manifest.json` for the places in each schema of a tool."""
 
 _UNITS: Final[Mapping[str, str]] = {
     "ms": "millisecond",
@@ -36,88 +35,88 @@ _UNITS: Final[Mapping[str, str]] = {
 }
 
 
-def declared(resolved: Resolved) -> dict[str, Json]:
+def get_declared(resolved: Resolved) -> dict[str, Json]:
     """Return all kinds of handles, by their names."""
     return {
         name: value
-        for _, manifest in manifests(resolved.bundle)
+        for _, manifest in list_manifests(resolved.bundle)
         for name, value in (manifest.get("handles") or {}).items()
     }
 
 
-def kinds(resolved: Resolved) -> Iterator[tuple[ir.Handle, Place]]:
+def lower_kinds(resolved: Resolved) -> Iterator[tuple[ir.Handle, Place]]:
     """Yield all kinds of handles, each with the place of the schema of its states."""
-    for path, manifest in manifests(resolved.bundle):
+    for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             at = Place(path, ("handles", name))
-            state = shared_whole(resolved.extension_schemas[at / "state"]) or state_name(name)
-            yield ir.Handle(name, naming.handle_id(name), state, retention(name, settings), at), at / "state"
+            state = find_shared_whole(resolved.extension_schemas[at / "state"]) or name_state(name)
+            yield ir.Handle(name, naming.handle_id(name), state, describe_retention(name, settings), at), at / "state"
 
 
-def state_name(kind: str) -> str:
-    """Return what the schema of a kind's states is called among the shared schemas, where it is not one of these."""
+def name_state(kind: str) -> str:
+    """Return the name that the schema of a kind's states gets among the shared schemas, unless it is one already."""
     return f"{kind}_state"
 
 
-def shared_whole(state: Outline) -> str | None:
+def find_shared_whole(state: Outline) -> str | None:
     """Return the name under `schemas` of the schema that a state's is nothing but a reference to."""
     if isinstance(state.schema, dict) and state.schema.keys() == {"$ref"}:
-        return next((key.name for key in state.shared()), None)
+        return next((key.name for key in state.list_shared()), None)
     return None
 
 
-def retention(kind: str, settings: Mapping[str, Json]) -> str:
-    """Return how long a handle lives, in a sentence: `A basket lives 7 days, and ends after 24 hours without use.`"""
+def describe_retention(kind: str, settings: Mapping[str, Json]) -> str:
+    """Return the lifetime of a handle as a sentence: `A basket lives 7 days, and ends after 24 hours without use.`"""
     noun = kind.replace("_", " ")
     subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
-    lives = f"lives {duration(settings['ttl'])}" if "ttl" in settings else ""
-    ends = f"ends after {duration(settings['idle'])} without use" if "idle" in settings else ""
+    lives = f"lives {describe_duration(settings['ttl'])}" if "ttl" in settings else ""
+    ends = f"ends after {describe_duration(settings['idle'])} without use" if "idle" in settings else ""
     return f"{subject} {', and '.join(filter(None, (lives, ends))) or 'lives until somebody ends it'}."
 
 
-def duration(written: str) -> str:
+def describe_duration(written: str) -> str:
     """Return a duration in words: `7d` is `7 days`."""
     number = written.rstrip("".join(_UNITS))
     unit = _UNITS[written[len(number) :]]
     return f"{int(number):,} {unit}{'' if int(number) == 1 else 's'}"
 
 
-def made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
+def find_made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
     """Return the kinds of handles that a tool makes: those whose ids it gives, and does not take.
 
     Args:
-        marked: Where ids stand in each of its schemas.
+        marked: The pointers of ids in each of its schemas, with their kinds.
     """
     taken = marked.get("inputSchema", {}).values()
     return tuple(dict.fromkeys(kind for kind in marked.get("outputSchema", {}).values() if kind not in taken))
 
 
-def described(description: Json, created: Sequence[str], all_kinds: Mapping[str, Json]) -> Json:
+def describe_handles(description: Json, created: Sequence[str], all_kinds: Mapping[str, Json]) -> Json:
     """Return the description of a tool with how long the handles live that it gives, after the manifest's own words.
 
     MCP asks servers to say so (2026-07-28, server/tools, on state handles).
     """
-    sentences = [retention(kind, all_kinds[kind]) for kind in created]
+    sentences = [describe_retention(kind, all_kinds[kind]) for kind in created]
     if not sentences:
         return description
     own = [description.rstrip()] if isinstance(description, str) and description.strip() else []
     return "\n\n".join([*own, " ".join(sentences)])
 
 
-def sent_inline(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
+def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
     """Return a schema as it is sent without references, and where the ids of handles stand in it then."""
-    dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
-    marked = edited(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
+    dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
+    marked = edit(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
     wire = inline(marked, dialect, schema.place).wire
     kinds_by_pointer = {
         pointer: each[HANDLE]
-        for pointer, each in dialects.subschemas(wire, dialect)
+        for pointer, each in dialects.iterate_subschemas(wire, dialect)
         if isinstance(each, dict) and HANDLE in each
     }
     return without(wire, [(*pointer, HANDLE) for pointer in kinds_by_pointer]), kinds_by_pointer
 
 
-def places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
+def format_places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
     """Return places as `manifest.json` has them: JSON Pointers (RFC 6901) into the schema, each with its kind."""
     return {"".join(f"/{_escaped(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 

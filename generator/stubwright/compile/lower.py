@@ -14,11 +14,11 @@ from stubwright import ir, naming
 from stubwright.compile import binds, completions, handles, shape
 from stubwright.compile.audience import aliases, toolsets
 from stubwright.compile.bundles import Bundles
-from stubwright.compile.resolve import Declared, Resolved, meant
+from stubwright.compile.resolve import Declared, Resolved, resolve_use
 from stubwright.compile.skills import lowering as skills
-from stubwright.compile.uritemplates import variables
+from stubwright.compile.uritemplates import parse_variables
 from stubwright.jsonschema import dialects, formats
-from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.pointers import format_pointer
 from stubwright.pycode import Name
 from stubwright_runtime.mcp import vocabulary
 
@@ -48,8 +48,8 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     meaning = formats.get_meaning(entry)
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    apis, handle_kinds = {api.name: api.settings for api in resolved.apis}, handles.declared(resolved)
-    kinds = [*handles.kinds(resolved)]
+    apis, handle_kinds = {api.name: api.settings for api in resolved.apis}, handles.get_declared(resolved)
+    kinds = [*handles.lower_kinds(resolved)]
     lowered = [_tool(tool, resolved, wire_names, apis, handle_kinds) for tool in resolved.tools]
     bundles = Bundles(resolved)
     as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
@@ -68,8 +68,8 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     return ir.Manifest(
         source=source,
         server=server,
-        package=Name(python["package"]) if python.get("package") else naming.package(server["name"]),
-        stem=naming.server_stem(server["name"]),
+        package=Name(python["package"]) if python.get("package") else naming.name_package(server["name"]),
+        stem=naming.name_server_stem(server["name"]),
         handlers=python.get("handlers"),
         tools=tuple(tool for tool, _ in lowered),
         resources=tuple(primitive for primitive, _ in primitives[vocabulary.RESOURCES]),
@@ -102,19 +102,19 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
                         )
                         for primitive, extension in ones
                     ),
-                    *(skills.resources(given) if section is vocabulary.RESOURCES else ()),
+                    *(skills.lower_resources(given) if section is vocabulary.RESOURCES else ()),
                 ]
                 for section, ones in listed.items()
                 if ones or section is vocabulary.TOOLS or (given and section is vocabulary.RESOURCES)
             },
-            **({"skills": skills.entries(given)} if given else {}),
-            **bundles.document(),
+            **({"skills": skills.lower_entries(given)} if given else {}),
+            **bundles.make_document(),
         },
     )
 
 
 def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return what a manifest says of its whole server; what `auth` binds stands in the tools."""
+    """Return the settings of a manifest for its whole server; the tools hold those that `auth` binds."""
     settings = {key: entry[key] for key in _OF_ALL if entry.get(key)}
     if "bind" in (settings.get("auth") or ()):
         settings["auth"] = {key: value for key, value in settings["auth"].items() if key != "bind"}
@@ -132,7 +132,7 @@ def _is_changed(tool: Declared) -> bool:
 def _entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """Return an entry of `manifest.json`; `apart` are its schemas without what is kept once."""
+    """Return an entry of `manifest.json`; `apart` are its schemas without the parts that are kept once."""
     if not apart and not extension:
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
@@ -146,47 +146,47 @@ def _tool(
     apis: Mapping[str, ir.Json],
     handle_kinds: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
-    """Return a tool, and what the package's `manifest.json` keeps of its extension."""
+    """Return a tool, and the part of its extension that the package's `manifest.json` keeps."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
-        deprecated = {**deprecated, "use": meant(deprecated["use"], declared, names)}
+        deprecated = {**deprecated, "use": resolve_use(deprecated["use"], declared, names)}
         extension["deprecated"] = deprecated
     if old_names := aliases.lower(declared):
         extension["aliases"] = old_names
-    schemas = {field: _schema(outline, resolved) for field, outline in resolved.schemas(declared)}
+    schemas = {field: _schema(outline, resolved) for field, outline in resolved.list_schemas(declared)}
     sent = {field: schema.wire for field, schema in schemas.items()}
     marked = {field: schema.handles for field, schema in schemas.items()}
     if resolved.inlines:
-        sent = {field: resolved.inlined(outline).wire for field, outline in resolved.schemas(declared)}
+        sent = {field: resolved.inline(outline).wire for field, outline in resolved.list_schemas(declared)}
         for field in [field for field, pointers in marked.items() if pointers]:
-            sent[field], marked[field] = handles.sent_inline(schemas[field])
+            sent[field], marked[field] = handles.inline_schema(schemas[field])
     http = _http(extension.get("http") or {}, apis)
     if http:
         extension["http"] = http
     if not shape.SHAPING.isdisjoint(http):
         schemas = _shaped(schemas, http, declared)
-        sent = {field: shape.shaped(field, sent.get(field), http) for field in schemas}
+        sent = {field: shape.shape(field, sent.get(field), http) for field in schemas}
     bound: Mapping[str, ir.Json] = extension.get("bind") or {}
     if bound:
-        extension["bind"] = binds.completed(sent["inputSchema"], bound)
+        extension["bind"] = binds.complete(sent["inputSchema"], bound)
         sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
     paginate: Mapping[str, ir.Json] = extension.get("paginate") or {}
     if paginate:
-        sent = {field: shape.paginated(field, schema) for field, schema in sent.items()}
+        sent = {field: shape.paginate(field, schema) for field, schema in sent.items()}
         output = schemas["outputSchema"]
         # With `own` the output would be kept in `manifest.json` as it is written.
-        schemas["outputSchema"] = replace(output, wire=shape.paginated("outputSchema", output.wire), own=None)
+        schemas["outputSchema"] = replace(output, wire=shape.paginate("outputSchema", output.wire), own=None)
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
-    description = handles.described(wire.get("description"), handles.made(marked), handle_kinds)
+    description = handles.describe_handles(wire.get("description"), handles.find_made(marked), handle_kinds)
     if description != wire.get("description"):
         changed["description"] = description
     # Where nothing says what the result holds, its text may hold the id of a handle that was made.
     has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
     if has_handles:
         extension["handles"] = {
-            handles.SIDES[field]: handles.places(outline) for field, outline in marked.items() if outline
+            handles.SIDES[field]: handles.format_places(outline) for field, outline in marked.items() if outline
         }
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
@@ -218,7 +218,7 @@ def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], decla
     derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
         before = schemas.get(field)
-        wire = shape.shaped(field, None if before is None else before.wire, http)
+        wire = shape.shape(field, None if before is None else before.wire, http)
         if before is not None and isinstance(wire, dict):
             derived[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None, handles={})
         elif isinstance(wire, dict):
@@ -230,23 +230,23 @@ def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], decla
 
 
 def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
-    """Return which shared schemas are still bundled into a schema."""
+    """Return the shared schemas that are still bundled into a schema."""
     return {
-        pointer_text((keyword, name)): shared[pointer_text((keyword, name))]
+        format_pointer((keyword, name)): shared[format_pointer((keyword, name))]
         for keyword in ("$defs", "definitions")
         for name in wire.get(keyword) or ()
-        if pointer_text((keyword, name)) in shared
+        if format_pointer((keyword, name)) in shared
     }
 
 
 def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return a call with what its API says of all calls, where it does not say so itself."""
+    """Return a call with its API's settings for all calls, except those that it sets itself."""
     api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
     return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
 
 def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
-    """Return a resource, a template or a prompt, and what the package's `manifest.json` keeps of its extension."""
+    """Return a resource, a template or a prompt, and the part of its extension that `manifest.json` keeps."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
     primitive = ir.Primitive(
@@ -268,7 +268,9 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
     served = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
     at = declared.place / "stubwright"
     if "complete" in served:
-        offered = {name: completions.values(resolved, place) for name, place, _ in completions.references(declared)}
+        offered = {
+            name: completions.find_values(resolved, place) for name, place, _ in completions.find_references(declared)
+        }
         served["complete"] = {**served["complete"], **offered}
     if "file" in served:
         served |= _content(at, wire.get("mimeType"), resolved)
@@ -296,13 +298,14 @@ def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
         )
     if declared.section is vocabulary.TEMPLATES:
         return tuple(
-            ir.Argument(variable.name, None, variable.required, variable.many) for variable in variables(declared.key)
+            ir.Argument(variable.name, None, variable.required, variable.many)
+            for variable in parse_variables(declared.key)
         )
     return None
 
 
 def _content(at: Place, mime_type: str | None, resolved: Resolved) -> dict[str, ir.Json]:
-    """Return what the package knows of a file: where it lies inside, and whether it is text."""
+    """Return the package's record of a file: its path inside, and whether it is binary."""
     file = resolved.bundle.files[at / "file"]
     return {"file": file.packed, "binary": not file.is_text(mime_type or "")}
 
@@ -325,7 +328,7 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
 
 
 def _schema(outline: Outline, resolved: Resolved) -> ir.Schema:
-    bundled = resolved.bundled(outline)
+    bundled = resolved.bundle_schema(outline)
     dialect, place = outline.dialect.uri, outline.place
     types = (resolved.entry.get("python") or {}).get("formats", "text")
     rich, exact = types != "text", types == "strict"
@@ -337,7 +340,7 @@ def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
     for key, outline in resolved.shared.items():
         if isinstance(outline.schema, dict):
             schema, circle = _schema(outline, resolved), _circle(key, resolved)
-            yield ir.SharedSchema(key.name, naming.shared(key.name), schema, circle=circle)
+            yield ir.SharedSchema(key.name, naming.name_shared(key.name), schema, circle=circle)
 
 
 def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Iterator[ir.SharedSchema]:
@@ -346,8 +349,8 @@ def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Ite
         return
     for kind, at in kinds:
         outline = resolved.extension_schemas[at]
-        if handles.shared_whole(outline) is None and isinstance(outline.schema, dict):
-            yield ir.SharedSchema(kind.state, naming.shared(kind.state), _schema(outline, resolved))
+        if handles.find_shared_whole(outline) is None and isinstance(outline.schema, dict):
+            yield ir.SharedSchema(kind.state, naming.name_shared(kind.state), _schema(outline, resolved))
 
 
 def _kept_states(
@@ -355,13 +358,13 @@ def _kept_states(
 ) -> dict[str, ir.Json]:
     """Return the kinds of handles as the server has them: each with all that the schema of its states refers to."""
     return {
-        kind.name: {**handle_kinds[kind.name], "state": resolved.bundled(resolved.extension_schemas[at]).wire}
+        kind.name: {**handle_kinds[kind.name], "state": resolved.bundle_schema(resolved.extension_schemas[at]).wire}
         for kind, at in kinds
     }
 
 
 def _circle(key: Key, resolved: Resolved) -> str | None:
-    """Return what the shared schemas are called by that lead to each other, this one among them."""
+    """Return the name of the circle of shared schemas that this one is part of; None if it is part of none."""
     members = resolved.shared_schemas.circles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 

@@ -1,6 +1,6 @@
 """Manifests from before stubwright had its name: one finding for a file, which says all there is to change in it.
 
-Takes a document; gives a diagnostic. A key of the old name would otherwise count as one of nobody's, and what it asks
+Takes a document; gives a diagnostic. A key of the old name would otherwise count as unknown, and what it asks
 for, such as a rate limit, would be lost with a warning.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 NAME: Final = "toolwright"
-"""What stubwright was called."""
+"""The old name of stubwright."""
 
 _CODE: Final = re.compile(r"TW[0-9]{3}")
 _MOST: Final = 20
@@ -31,13 +31,13 @@ def check(document: Document) -> Diagnostic | None:
     places = [*_find(document.value, Place(document.path))]
     if not places:
         return None
-    lines = sorted({document.span(place).line for place in places})
+    lines = sorted({document.find_span(place).line for place in places})
     shown = ", ".join(map(str, lines[:_MOST])) + (f" and {len(lines) - _MOST} more" if len(lines) > _MOST else "")
     where = f"in line{'s' if len(lines) > 1 else ''} {shown}"
     return Diagnostic(
         "SW107",
         f"`{NAME}` is called `stubwright` now",
-        min(places, key=document.span),
+        min(places, key=document.find_span),
         f"{where}, write `stubwright` for `{NAME}` and `SW…` for codes such as `TW…`",
     )
 
@@ -54,7 +54,7 @@ def _find(document: Json, at: Place) -> Iterator[Place]:
                 entries.append((entry, at / section.name / number))
     for entry, place in entries:
         if NAME in entry:
-            yield (place / NAME).key()
+            yield (place / NAME).point_at_key()
             yield from _find_codes(entry[NAME], place / NAME)
         yield from _find_codes(entry, place)
 

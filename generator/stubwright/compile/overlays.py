@@ -1,4 +1,4 @@
-"""Overlays on what an included file says of a tool on the wire: its title, its description, its schemas, its hints.
+"""Overlays on the definition of a tool in an included file: its title, its description, its schemas, its hints.
 
 Takes a tool as it was written and the patches of overlays; gives the tool as it is meant, and leads what is found in it
 to the line that says it. Patches are JSON merge patches (RFC 7396): objects merge key by key, `null` takes a key away,
@@ -24,16 +24,16 @@ FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotat
 """The fields of a tool that an overlay can change; all else that it says is a setting of stubwright's own."""
 
 Patch = tuple[Place, "Mapping[str, Json]"]
-"""Where an overlay says something of a tool, and the fields that it changes."""
+"""The place of a tool in an overlay, and the fields that the overlay changes."""
 
 
 def split(entry: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """Return what an overlay says of a tool: the fields that it changes, and the settings."""
+    """Return the entry of an overlay on a tool in two parts: the fields that it changes, and the settings."""
     fields = {key: value for key, value in entry.items() if key in FIELDS}
     return fields, {key: value for key, value in entry.items() if key not in FIELDS} if fields else entry
 
 
-def patched(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder: str) -> Mapping[str, Json]:
+def patch(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder: str) -> Mapping[str, Json]:
     """Return a tool with its overlays.
 
     Args:
@@ -85,12 +85,14 @@ def _reference(text: str, old: str, new: str, folder: str) -> str:
     return f"{'' if path == new else posixpath.relpath(path, posixpath.dirname(new) or '.')}{hash_}{fragment}"
 
 
-def leading(overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Move diagnostics to the places of overlays if these say what is complained of.
+def move_to_overlays(
+    overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Diagnostic]
+) -> Iterator[Diagnostic]:
+    """Move diagnostics to the places of overlays if these set the faulty value.
 
     Args:
         overlaid: The overlays of each tool and each API, by its place.
-        diagnostics: What was found.
+        diagnostics: The findings.
     """
     for diagnostic in diagnostics:
         at = diagnostic.at
@@ -102,7 +104,7 @@ def leading(overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Dia
 
 
 def _home(at: Place, patches: Sequence[Patch]) -> Place:
-    """Return where what is meant was written: the strongest overlay that has it, or replaced what it is a part of."""
+    """Return the origin of a value: the place in the strongest overlay that sets it, or replaces a parent of it."""
     pointer = at.pointer[2:]
     for place, fields in reversed(patches):
         reached, is_whole = _reached(fields, pointer)
@@ -112,7 +114,7 @@ def _home(at: Place, patches: Sequence[Patch]) -> Place:
 
 
 def _reached(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
-    """Return how far a pointer leads in a patch, and whether the patch says what stands there."""
+    """Return the part of a pointer that exists in a patch, and whether the patch sets the value there."""
     here: Any = fields
     for number, step in enumerate(pointer):
         try:

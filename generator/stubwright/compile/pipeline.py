@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a manifest. `manifest` is None if an error stopped the compiler.
+    """The result of compiling a manifest. `manifest` is None if an error stopped the compiler.
 
-    `is_clean` says that there is no diagnostic that has to do with a single tool.
+    `is_clean` is True if no diagnostic has to do with a single tool.
     """
 
     manifest: ir.Manifest | None
@@ -60,22 +60,22 @@ class Unchecked:
         Args:
             part: The resolved manifest with those of its tools that have to be checked by themselves.
             shown: Its path as headers of generated files show it.
-            command: What generates its package, as headers show it.
-            forgiven: Codes of errors in what a manifest means that do not stop the compiler.
+            command: The command that generates its package, as headers show it.
+            forgiven: Codes of errors in a manifest's meaning that do not stop the compiler.
             targets: The targets that its tools are judged by, in place of those that it names.
         """
         bundle, resolved = self.bundle, self.resolved
         diagnostics, wrong = [*self.diagnostics], [*self.wrong]
         right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
-        wrong += validate.schemas(bundle, right)
+        wrong += validate.validate_schemas(bundle, right)
         overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
         overlaid |= {api.place: api.patches for api in resolved.apis if api.patches}
-        wrong += overlays.leading(overlaid, validate.patched(resolved, right))
-        diagnostics += validate.in_order(bundle, wrong)
+        wrong += overlays.move_to_overlays(overlaid, validate.validate_patched(resolved, right))
+        diagnostics += validate.sort_diagnostics(bundle, wrong)
         if has_errors(diagnostics):
             return Result(None, tuple(diagnostics), bundle.shown)
-        judged = overlays.leading(overlaid, rules.check(resolved, part))
-        diagnostics = rules.suppressed(resolved, [*diagnostics, *judged])
+        judged = overlays.move_to_overlays(overlaid, rules.check(resolved, part))
+        diagnostics = rules.suppress(resolved, [*diagnostics, *judged])
         if has_errors(diagnostic for diagnostic in diagnostics if diagnostic.code not in forgiven):
             return Result(None, tuple(diagnostics), bundle.shown)
         manifest = lower.lower(resolved, shown)
@@ -83,7 +83,7 @@ class Unchecked:
         looked_at = frozenset(tool.name for tool in part.tools)
         found = targeting.check(manifest, bundle.entry, looked_at, targets)
         found += budgets.check(manifest, bundle.entry, looked_at)
-        unfit = rules.suppressed(resolved, [*overlays.leading(overlaid, found)])
+        unfit = rules.suppress(resolved, [*overlays.move_to_overlays(overlaid, found)])
         diagnostics += unfit
         if has_errors(diagnostic for diagnostic in unfit if diagnostic.code not in forgiven):
             return Result(None, tuple(diagnostics), bundle.shown)
@@ -104,8 +104,8 @@ def compile_manifest(
         entry: Its path, as diagnostics show it.
         reader: Reads it and what it includes.
         shown: Its path as headers of generated files show it; by default the same.
-        command: What generates its package, as headers show it.
-        forgiven: Codes of errors in what a manifest means that do not stop the compiler.
+        command: The command that generates its package, as headers show it.
+        forgiven: Codes of errors in a manifest's meaning that do not stop the compiler.
         targets: The targets that its tools are judged by, in place of those that it names.
     """
     manifest = read(entry, reader)
@@ -126,10 +126,10 @@ def read(entry: str, reader: Reader) -> Unchecked | Result:
             for diagnostic in wrong
             if isinstance(diagnostic.at, Place) and diagnostic.at.pointer[:1] == ("include",)
         ]
-        return Result(None, (*diagnostics, *validate.in_order(bundle, about)), bundle.shown)
+        return Result(None, (*diagnostics, *validate.sort_diagnostics(bundle, about)), bundle.shown)
     if has_errors(wrong):
-        wrong += validate.schemas(bundle)
-        return Result(None, (*diagnostics, *validate.in_order(bundle, wrong)), bundle.shown)
+        wrong += validate.validate_schemas(bundle)
+        return Result(None, (*diagnostics, *validate.sort_diagnostics(bundle, wrong)), bundle.shown)
     return Unchecked(bundle, resolve(bundle), diagnostics, wrong)
 
 
@@ -138,7 +138,7 @@ def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = N
 
     Args:
         manifest: The manifest.
-        models: Waits for its models, where they were begun; by default they are made here and now.
+        models: Waits for its models, if they were begun; by default they are made here and now.
     """
     from stubwright.codegen.pages import artifacts, modules
 

@@ -61,11 +61,11 @@ class Declared:
 
     @property
     def key(self) -> str:
-        """What it is asked for by: its name, its URI or its URI template."""
+        """The key that a request names it by: its name, its URI or its URI template."""
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Return where `extension` has what it has at `keys`: the place in the strongest layer that has it."""
+        """Return the place of the value at `keys`, in the strongest layer that has it; the entry's own if none has."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -111,23 +111,23 @@ class Resolved:
         """All tools, resources, resource templates and prompts."""
         return (*self.tools, *(primitive for primitives in self.primitives.values() for primitive in primitives))
 
-    def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
-        """Yield the outlines of `inputSchema` and, where there is one, `outputSchema`."""
+    def list_schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
+        """Yield the outlines of `inputSchema` and, if there is one, `outputSchema`."""
         for field in vocabulary.SCHEMAS:
             outline = self.outlines.get(tool.place / field)
             if outline is not None:
                 yield field, outline
 
-    def everything(self) -> tuple[Outline, ...]:
+    def list_outlines(self) -> tuple[Outline, ...]:
         """Return all outlines."""
         return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
 
-    def closure(self, root: Outline) -> tuple[Outline, ...]:
+    def find_closure(self, root: Outline) -> tuple[Outline, ...]:
         """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
-        return self.shared_schemas.closure(root)
+        return self.shared_schemas.find_closure(root)
 
-    def bundled(self, root: Outline) -> Bundled:
-        """Bundle into `root` all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
+    def bundle_schema(self, root: Outline) -> Bundled:
+        """Bundle into `root` all shared schemas that it leads to; so it goes on the wire, unless `inlines`."""
         known = self.shared_schemas.bundled
         if root.place not in known:
             known[root.place] = bundle(root, self.shared_schemas)
@@ -135,22 +135,22 @@ class Resolved:
 
     @property
     def inlines(self) -> bool:
-        """Whether the server's schemas go out without references (`wire: {refs: inlined}`)."""
+        """True if the server's schemas go out without references (`wire: {refs: inlined}`)."""
         serves = "server" in (self.entry.get("emit") or ("server",))
         return serves and (self.entry.get("wire") or {}).get("refs") == "inlined"
 
-    def inlined(self, root: Outline) -> Inlined:
-        """Return `root` with its references replaced by what they lead to."""
+    def inline(self, root: Outline) -> Inlined:
+        """Return `root` with its references replaced by their targets."""
         if root.plain:
             return Inlined(root.schema)
-        return inline(self.bundled(root).wire, root.dialect, root.place)
+        return inline(self.bundle_schema(root).wire, root.dialect, root.place)
 
 
 def resolve(bundle: Bundle) -> Resolved:
     """Put a bundle together."""
-    apis = calling.declared(bundle)
-    declared = tools(bundle, {api.name: api for api in apis})
-    declared_primitives = {section: primitives(bundle, section) for section in vocabulary.PRIMITIVES}
+    apis = calling.list_declared(bundle)
+    declared = list_tools(bundle, {api.name: api for api in apis})
+    declared_primitives = {section: list_primitives(bundle, section) for section in vocabulary.PRIMITIVES}
     saved = _saved(bundle)
     folder = Folder(
         posixpath.dirname(bundle.entry),
@@ -161,29 +161,29 @@ def resolve(bundle: Bundle) -> Resolved:
         },
     )
 
-    def outlined(place: Place, schema: Json, *, plain: bool = False) -> Outline:
-        return Outline(place, schema, dialects.of(schema) or dialects.DRAFT_2020_12, folder, plain)
+    def outline(place: Place, schema: Json, *, plain: bool = False) -> Outline:
+        return Outline(place, schema, dialects.find_dialect(schema) or dialects.DRAFT_2020_12, folder, plain)
 
     outlines = {
-        tool.place / field: outlined(tool.place / field, tool.wire[field], plain=is_plain(tool.data))
+        tool.place / field: outline(tool.place / field, tool.wire[field], plain=is_plain(tool.data))
         for tool in declared
         for field in vocabulary.SCHEMAS
         if isinstance(tool.wire.get(field), dict)
     }
     extension_schemas = {
-        place: outlined(place, schema) for place, schema in _extension_schemas(bundle, declared, declared_primitives)
+        place: outline(place, schema) for place, schema in _extension_schemas(bundle, declared, declared_primitives)
     }
     shared = {
-        Key(path, name): outlined(Place(path, ("schemas", name)), schema)
-        for path, manifest in manifests(bundle)
+        Key(path, name): outline(Place(path, ("schemas", name)), schema)
+        for path, manifest in list_manifests(bundle)
         for name, schema in (manifest.get("schemas") or {}).items()
     }
     waiting = [*outlines.values(), *extension_schemas.values(), *shared.values()]
     for fragment in waiting:  # grows while it is read: schemas of files that are only referred to
-        for key in fragment.shared():
+        for key in fragment.list_shared():
             if key not in shared:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
-                shared[key] = outlined(Place(key.file, ("schemas", key.name)), schema)
+                shared[key] = outline(Place(key.file, ("schemas", key.name)), schema)
                 waiting.append(shared[key])
     return Resolved(bundle, apis, declared, declared_primitives, outlines, SharedSchemas(shared), extension_schemas)
 
@@ -204,38 +204,38 @@ def _extension_schemas(
                     yield place / "ask" / name / "schema", question["schema"]
             offers = (layer.get("complete") or {}).items()
             yield from ((place / "complete" / name, offer) for name, offer in offers if isinstance(offer, dict))
-    for path, manifest in manifests(bundle):
+    for path, manifest in list_manifests(bundle):
         for name, handle in (manifest.get("handles") or {}).items():
             if isinstance(handle.get("state"), dict | bool):
                 yield Place(path, ("handles", name, "state")), handle["state"]
 
 
-def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ...]:
+def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ...]:
     """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
     Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
-    In what goes on the wire, `null` removes a key. What `auth` binds in all tools, or an API in its own, is bound
-    unless the tool says otherwise.
+    In fields that go on the wire, `null` removes a key. Bindings of `auth` for all tools, and of an API for its own,
+    hold unless the tool says otherwise.
     """
     auth = bundle.documents[bundle.entry].value.get("auth") or {}
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
-    for fragment, place, overlay in overlays(bundle):
+    for fragment, place, overlay in list_overlays(bundle):
         added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
         _declared(fragment, place, wire, added, apis, auth, bundle.entry)
         for fragment in bundle.fragments
-        for place, wire in entries(bundle, fragment.path, vocabulary.TOOLS)
+        for place, wire in list_entries(bundle, fragment.path, vocabulary.TOOLS)
     )
 
 
-def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
+def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
     """Return all resources, resource templates or prompts, in the order of their list."""
     declared = []
     for fragment in bundle.fragments:
-        for place, wire in entries(bundle, fragment.path, section):
+        for place, wire in list_entries(bundle, fragment.path, section):
             name, extension = fragment.prefix + wire["name"], wire.get("stubwright") or {}
-            names = naming.primitive(section.noun, name, extension.get("pythonName"))
+            names = naming.name_primitive(section.noun, name, extension.get("pythonName"))
             layers = ((place / "stubwright", extension),)
             declared.append(
                 Declared(section, name, fragment.prefix, wire, to_json(wire), place, extension, layers, names)
@@ -243,12 +243,12 @@ def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, .
     return tuple(declared)
 
 
-def meant(use: str, tool: Declared, names: Container[str]) -> str:
+def resolve_use(use: str, tool: Declared, names: Container[str]) -> str:
     """Return the tool that `tool` calls `use`: one with the same prefixes, otherwise one of that very name."""
     return tool.prefix + use if tool.prefix + use in names else use
 
 
-def argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
+def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
     """Return the names of a tool's arguments; None if it takes some without saying how they are called."""
     if any(isinstance(schema.get(key), dict) for key in LOOSE):
         return None
@@ -256,21 +256,21 @@ def argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
     names: dict[str, None] = {}
     places: list[Pointer] = [()]
     for place in places:  # grows while it is read: what references lead to
-        for pointer, part in outline.having("properties"):
-            if place in outline.folded(pointer):
+        for pointer, part in outline.find_having("properties"):
+            if place in outline.find_folded(pointer):
                 names |= dict.fromkeys(part["properties"])
         for reference in outline.references:
             target = reference.target
             if (
                 isinstance(target, Local)
                 and target.pointer not in places
-                and place in outline.folded(reference.pointer)
+                and place in outline.find_folded(reference.pointer)
             ):
                 places.append(target.pointer)
     return tuple(names)
 
 
-def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
+def list_overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
     """Yield each tool's entry in each `overlay`, with the fragment and the place it stands in."""
     for fragment in bundle.fragments:
         if fragment.kind == "manifest":
@@ -279,29 +279,29 @@ def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Jso
                 yield fragment, Place(fragment.path, ("overlay", "tools", name)), entry or {}
 
 
-def entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield what one list of one document holds, with places."""
+def list_entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
+    """Yield the entries of one list of one document, with their places."""
     for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
         yield Place(path, (section.name, index)), entry
 
 
-def manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
+def list_manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Return the entry and its included manifests, each once, in order; saved `tools/list` results are left out."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 
 
-def merged(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
+def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
     """Merge `over` into `under`: mappings merge key by key, anything else is replaced."""
     both = dict(under)
     for key, value in over.items():
         mine = both.get(key)
-        both[key] = merged(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
+        both[key] = merge(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
     return both
 
 
-def package_place(entry: str, manifest: Mapping[str, Json]) -> Place:
-    """Return where the package of the manifest at `entry` gets its name."""
+def locate_package(entry: str, manifest: Mapping[str, Json]) -> Place:
+    """Return the place that the package of the manifest at `entry` gets its name from."""
     keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
     return Place(entry, keys)
 
@@ -325,14 +325,14 @@ def _declared(
         if fields:
             patches.append((at, fields))
     if patches:
-        wire = overlaying.patched(wire, patches, place.file, posixpath.dirname(entry))
+        wire = overlaying.patch(wire, patches, place.file, posixpath.dirname(entry))
     extension: Mapping[str, Json] = own
     for _, layer in layers[1:]:
-        extension = merged(extension, layer)
+        extension = merge(extension, layer)
     http = extension.get("http") or {}
     api = apis.get(http.get("api", ""))
-    of_api = () if api is None else tuple(calling.binds(api, wire, http))
-    of_all = binding.of_all(auth, wire.get("inputSchema"))
+    of_api = () if api is None else tuple(calling.list_binds(api, wire, http))
+    of_all = binding.list_all(auth, wire.get("inputSchema"))
     bound = (*([(Place(entry, ("auth",)), of_all)] if of_all else []), *of_api)
     layers[:0] = [(at, {"bind": bindings}) for at, bindings in bound]
     inherited = {name: source for _, bindings in bound for name, source in bindings.items()}
@@ -347,7 +347,7 @@ def _declared(
             elsewhere = [bindings for at, bindings in bound if at.pointer[0] == "apis" or at.file != place.file]
             hidden = binds.keys() & {name for bindings in elsewhere for name in bindings}
             extension["examples"] = calling.without(extension["examples"], hidden)
-    names = naming.tool(name, extension.get("pythonName"))
+    names = naming.name_tool(name, extension.get("pythonName"))
     data = to_json(wire)
     return Declared(
         vocabulary.TOOLS,

@@ -1,4 +1,4 @@
-"""What an HTTP call, or `paginate`, makes of a tool's schemas: those of the tool are derived from what is written.
+"""The effect of an HTTP call, or of `paginate`, on a tool's schemas, which are derived from the written ones.
 
 Takes the schemas of the arguments and the response as the manifest has them, with all that they refer to inside, and
 the tool's `http`; gives those that go on the wire. A part of a response, its headers and its pages each change the
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from stubwright.jsonschema.selecting import Selecting
-from stubwright_runtime.http.selections import WHOLE, below, steps_of, tree_of
+from stubwright_runtime.http.selections import WHOLE, make_tree, parse_steps, select_below
 from stubwright_runtime.mcp.vocabulary import CURSOR, NEXT_CURSOR
 
 if TYPE_CHECKING:
@@ -47,23 +47,23 @@ _NEXT_POSITION: Final[Mapping[str, Json]] = {
 }
 
 
-def paginated(field: str, schema: Mapping[str, Json]) -> dict[str, Json]:
+def paginate(field: str, schema: Mapping[str, Json]) -> dict[str, Json]:
     """Return a schema of a tool that gives pages (`paginate`) as it goes on the wire.
 
     Args:
         field: `inputSchema` or `outputSchema`.
-        schema: What the manifest has there.
+        schema: The schema in the manifest.
     """
     name, own = (CURSOR, _POSITION) if field == "inputSchema" else (NEXT_CURSOR, _NEXT_POSITION)
     return {**schema, "properties": {**(schema.get("properties") or {}), name: dict(own)}}
 
 
-def shaped(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
+def shape(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
     """Return a schema of a tool as it goes on the wire.
 
     Args:
         field: `inputSchema` or `outputSchema`.
-        schema: What the manifest has there, with all that it refers to inside; None if it has none.
+        schema: The schema in the manifest, with all that it refers to inside; None if it has none.
         http: The tool's `http`; empty if it has none.
     """
     if SHAPING.isdisjoint(http):
@@ -87,22 +87,22 @@ def _taken(schema: Mapping[str, Json], http: Mapping[str, Json]) -> Json:
 def _given(schema: Json, http: Mapping[str, Json]) -> Json:
     root = True if schema is None else schema
     making = Selecting(root)
-    tree = tree_of(http.get("select") or ())
+    tree = make_tree(http.get("select") or ())
     headers = _headers(http.get("responseHeaders") or {})
     if "page" in http:
         parts: dict[str, Json] = {"items": {"type": "array", "items": _items(making, http["page"], tree)}}
         parts["next"] = dict(_NEXT)
     elif headers:
-        parts = {"body": making.kept(root, tree)}
+        parts = {"body": making.keep(root, tree)}
     else:
-        return None if schema is None else making.finished(making.kept(root, tree))
+        return None if schema is None else making.finish(making.keep(root, tree))
     parts |= headers
     required = [name for name in parts if name != "next"]
-    return making.finished({"type": "object", "properties": parts, "required": required, "additionalProperties": False})
+    return making.finish({"type": "object", "properties": parts, "required": required, "additionalProperties": False})
 
 
 def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what is said of headers: each may be missing."""
+    """Return the schema of the response headers, each of which may be missing."""
     if not headers:
         return {}
     kinds = {
@@ -116,16 +116,16 @@ def _items(making: Selecting, page: Mapping[str, Json], tree: Tree) -> Json:
     """Return the schema of an item of a page."""
     schemas: list[Json] | None = [making.root]
     here: Tree | None = tree
-    for step in steps_of(page.get("items", "")):
-        schemas = None if schemas is None else making.led(schemas, step)
-        here = None if here is None or step is None else below(here, step)
+    for step in parse_steps(page.get("items", "")):
+        schemas = None if schemas is None else making.follow(schemas, step)
+        here = None if here is None or step is None else select_below(here, step)
     selection = WHOLE if not here else here.get(None, WHOLE)
     items_schemas: list[Json] = []
     for schema in schemas or ():
-        items = making.items(schema)
+        items = making.list_items(schema)
         if items is None:
             return {}
         items_schemas += items
-    selected = [making.kept(each, selection) for each in items_schemas]
+    selected = [making.keep(each, selection) for each in items_schemas]
     different = [each for number, each in enumerate(selected) if each not in selected[:number]]
     return {"anyOf": different} if len(different) > 1 else different[0] if different else {}

@@ -1,4 +1,4 @@
-"""Manifest files to values: the entry, what it includes, and what its schemas refer to.
+"""Manifest files to values: the entry, its includes, and the files that its schemas refer to.
 
 Takes paths and a reader; gives documents with their values, and diagnostics for whatever cannot be read. Positions are
 found on demand. It knows `include` and `$ref`, and judges nothing else that a manifest says.
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_FRAGMENTS = 10_000
-"""How many files a manifest may include, counting a file once for each time it is included."""
+"""The number of files that a manifest may include; a file counts once for each time it is included."""
 
 MAX_INCLUDE_DEPTH = 50
-"""How long a chain of files that include each other may be."""
+"""The length that a chain of files that include each other may have."""
 
 Kind: TypeAlias = Literal["manifest", "tools-list"]
 
@@ -43,14 +43,14 @@ _SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _IN_PATHS = "/-._~!$&'()*+,;=:@"
-"""What stands in a path of a URI as it is (RFC 3986, 3.3)."""
+"""The characters that stand unescaped in the path of a URI (RFC 3986, 3.3)."""
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
-"""MIME types of what is never text, whatever its bytes are."""
+"""MIME types of files that are never text, whatever their bytes are."""
 
 
 class Reader(Protocol):
-    """Where files come from. Paths are as users name them, with `/` between folders."""
+    """The source of files. Paths are as users name them, with `/` between folders."""
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file. Raises OSError if it cannot be read."""
@@ -60,7 +60,7 @@ class Reader(Protocol):
         """Return the paths of files below `folder` (empty for the working folder) that match, sorted."""
         ...
 
-    def within(self, path: str, folder: str) -> bool:
+    def is_within(self, path: str, folder: str) -> bool:
         """Tell whether a path, with links followed, lies below `folder` (empty for the working folder)."""
         ...
 
@@ -78,10 +78,10 @@ class Document:
     value: Json
     root: Pointer = ()
 
-    def span(self, place: Place) -> Span:
+    def find_span(self, place: Place) -> Span:
         """Return the span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
         absolute = Place(self.path, (*self.root, *place.pointer), place.on)
-        return self.lines.span(self.path, *positions.locate(self._tree, absolute))
+        return self.lines.find_span(self.path, *positions.locate(self._tree, absolute))
 
     @cached_property
     def lines(self) -> Lines:
@@ -90,7 +90,7 @@ class Document:
 
     @cached_property
     def _tree(self) -> Node:
-        return jsontext.tree(self.text)[0] if _is_json(self.path) else yamltext.tree(self.text)
+        return jsontext.parse_tree(self.text)[0] if _is_json(self.path) else yamltext.parse_tree(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class File:
 
     @property
     def packed(self) -> str:
-        """Where it lies inside the package."""
+        """The path of the file inside the package."""
         return f"files/{self.path}"
 
     def is_text(self, mime_type: str) -> bool:
@@ -146,14 +146,14 @@ class Skill:
     @property
     def uri(self) -> str:
         """The URI that it is known by: that of its `SKILL.md`."""
-        return self.uri_of(folders.MANIFEST)
+        return self.make_uri(folders.MANIFEST)
 
     @property
     def uris(self) -> Sequence[str]:
         """The URIs of its files."""
-        return [self.uri_of(path) for path in self.files]
+        return [self.make_uri(path) for path in self.files]
 
-    def uri_of(self, path: str) -> str:
+    def make_uri(self, path: str) -> str:
         """Return the URI of one of its files (SEP-2640, "Resource Mapping")."""
         return f"{vocabulary.SKILLS}{quote(f'{self.path}/{path}', safe=_IN_PATHS)}"
 
@@ -183,16 +183,16 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
     """Read a manifest with all its files.
 
     Returns:
-        The bundle, and what is wrong. There is none if the entry cannot be read at all. Where a file is broken, the
-        bundle serves to show where.
+        The bundle, and the problems. There is no bundle if the entry cannot be read at all. If a file is broken, the
+        bundle only serves to show the place.
     """
     loader = _Loader(posixpath.normpath(entry), reader)
     loader.include(loader.entry, "", (), None)
     loader.follow()
     if loader.entry not in loader.documents:
         return None, loader.found
-    files = dict(loader.attached())
-    skills = tuple(loader.skills())
+    files = dict(loader.read_attached())
+    skills = tuple(loader.read_skills())
     fragments = tuple(loader.fragments)
     return Bundle(loader.entry, loader.documents, fragments, files, skills, loader.described), loader.found
 
@@ -210,7 +210,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Take in a file and what it includes; `chain` leads to it from the entry."""
+        """Take in a file and its includes; `chain` leads to it from the entry."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
@@ -251,14 +251,14 @@ class _Loader:
                 if referenced is not None:
                     pending.append(referenced)
 
-    def attached(self) -> Iterator[tuple[Place, File]]:
+    def read_attached(self) -> Iterator[tuple[Place, File]]:
         """Read the files that `file` keys name."""
         folder = posixpath.dirname(self.entry)
         same: dict[str, str] = {}
         for document in self.documents.values():
             for place, name in _attachments(document):
                 is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
-                path = self._inside(document.path, paths.slashed(name)) if is_path else None
+                path = self._inside(document.path, paths.use_slashes(name)) if is_path else None
                 if path is None:
                     self._outside(name, place, "this file, and move the file")
                     continue
@@ -268,17 +268,17 @@ class _Loader:
                 try:
                     data = self._reader.read(path)
                 except OSError as error:
-                    self.found.append(unreadable(path, error, place))
+                    self.found.append(report_unreadable(path, error, place))
                     continue
                 yield place, File(posixpath.relpath(path, folder or "."), data)
 
-    def skills(self) -> Iterator[Skill]:
-        """Read the skills in the folders that `skills` names; what is wrong with one of them is reported."""
+    def read_skills(self) -> Iterator[Skill]:
+        """Read the skills in the folders that `skills` names; report the problems of each."""
         same: dict[str, str] = {}
         read: dict[str, File | None] = {}
         for place, name in _skill_folders(self.documents[self.entry]):
             is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
-            folder = self._inside(self.entry, paths.slashed(name)) if is_path else None
+            folder = self._inside(self.entry, paths.use_slashes(name)) if is_path else None
             if folder is None:
                 self._outside(name, place, "this file, and move the folder")
                 continue
@@ -311,8 +311,8 @@ class _Loader:
             folder: The folder that `skills` names.
             root: The skill's own.
             listed: The paths of its files.
-            place: Where `skills` names the folder.
-            known: The paths of skills before, as `_portable` takes them, and their files, none where there was a fault.
+            place: The place at which `skills` names the folder.
+            known: The paths of skills before, as `_portable` takes them, and their files, None if there was a fault.
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:
@@ -340,7 +340,9 @@ class _Loader:
                 self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")
                 return None
         at = posixpath.join(root, folders.MANIFEST)
-        described, problems = document(at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md`, which is text")
+        described, problems = read_document(
+            at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md`, which is text"
+        )
         self.described[at] = described
         self.found += [replace(each, help=folders.FIX) if each.code == "SW003" else each for each in problems]
         if not problems and not isinstance(described.value, dict):
@@ -355,7 +357,7 @@ class _Loader:
         except UnicodeEncodeError:
             self._report("SW001", f"the name of `{path!r}` is not UTF-8", place, "rename the file or its folder")
             return None
-        if not self._reader.within(path, posixpath.dirname(path)):
+        if not self._reader.is_within(path, posixpath.dirname(path)):
             fix = "put the file itself there: a skill goes to others, and links may lead to what is no part of it"
             self._report("SW012", f"`{path}` is a link to a place outside its folder", place, fix)
             return None
@@ -363,7 +365,7 @@ class _Loader:
         try:
             data = self._reader.read(path)
         except OSError as error:
-            self.found.append(unreadable(path, error, place))
+            self.found.append(report_unreadable(path, error, place))
             return None
         return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
@@ -374,9 +376,9 @@ class _Loader:
             name: The path as it is written.
             path: The path.
             same: The paths before, by what they are on disks that ignore case; gets this one.
-            at: Where the path stands.
+            at: The place of the path.
         """
-        if problem := paths.misfit(name):
+        if problem := paths.find_misfit(name):
             fix = "write `/`" if "\\" in name else "rename the file: the package has it under its own name"
             self._report("SW345", f"`{name}` is not a path on every system: {problem}", at, fix)
         other = same.setdefault(path.lower(), path)
@@ -386,7 +388,7 @@ class _Loader:
 
     def _below(self, path: str, name: str, at: Place | None) -> bool:
         """Tell whether a file that was named does not lie elsewhere, through a link; reported if it does."""
-        if at is None or self._reader.within(path, posixpath.dirname(self.entry)):
+        if at is None or self._reader.is_within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
             "SW012",
@@ -433,7 +435,7 @@ class _Loader:
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file once; None if that fails. Not there is fine where `lenient`."""
+        """Read a file once; None if that fails. A missing file is no fault if `lenient`."""
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
@@ -449,9 +451,9 @@ class _Loader:
         except OSError as error:
             if not (lenient and isinstance(error, FileNotFoundError)):
                 self._unreadable.add(path)
-                self.found.append(unreadable(path, error, at))
+                self.found.append(report_unreadable(path, error, at))
             return None
-        read, problems = document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
+        read, problems = read_document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
         value, root = _unwrapped(read.value)
         self.found += problems
         self.documents[path] = read = replace(read, value=value, root=root)
@@ -461,16 +463,16 @@ class _Loader:
         self.found.append(Diagnostic(code, message, at, fix))
 
 
-def document(
+def read_document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """Return one file by itself, and what is wrong with it.
+    """Return one file by itself, and its problems.
 
     Args:
         path: The file, as users name it.
         data: Its bytes.
-        parse: Gives the value of its text, or what is wrong with that.
-        wanted: What the file should be, where that is no manifest.
+        parse: Gives the value of its text, or its problems.
+        wanted: The expected kind of file, if that is no manifest.
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
@@ -484,7 +486,7 @@ def document(
         problems = [
             replace(problem, help=f"name {wanted}") if problem.code == "SW003" else problem for problem in problems
         ]
-    return parsed, [parsed.lines.diagnostic(path, problem) for problem in problems]
+    return parsed, [parsed.lines.report(path, problem) for problem in problems]
 
 
 def _is_json(path: str) -> bool:
@@ -492,7 +494,7 @@ def _is_json(path: str) -> bool:
 
 
 def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
-    """Return the text of a file, for showing also where it is broken."""
+    """Return the text of a file, to show it even if it is broken."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -507,12 +509,12 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
     if "\0" in text:
         return "", Problem("SW002", "the file is binary", 0, 1, f"name {wanted}")
     if not text.strip():
-        return text, positions.nothing("the file is empty")
+        return text, positions.report_nothing("the file is empty")
     return text, None
 
 
-def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
-    """Return the diagnostic for a file that cannot be read; `at` is where it is named."""
+def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
+    """Return the diagnostic for a file that cannot be read; `at` is the place that names it."""
     if path.startswith(("http:/", "https:/")):
         return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and name the file: it is not fetched")
     if isinstance(error, FileNotFoundError):
@@ -552,7 +554,7 @@ def _lists_tools(value: Json) -> bool:
     return (
         isinstance(value, dict)
         and isinstance(value.get("tools"), list)
-        and structure.manifest_keys() & value.keys() == {"tools"}
+        and structure.list_manifest_keys() & value.keys() == {"tools"}
     )
 
 
@@ -570,10 +572,10 @@ def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
 
 def _attachments(document: Document) -> Iterator[tuple[Place, str]]:
     """Yield the well-formed values of `file`: of resources, and in the messages of prompts."""
-    for pointer, entry in locations.items(document.value, ("resources",)):
+    for pointer, entry in locations.list_items(document.value, ("resources",)):
         yield from _file(document, entry, (*pointer, "stubwright"), "stubwright")
-    for pointer, entry in locations.items(document.value, ("prompts",)):
-        for below, message in locations.items(entry, ("stubwright", "messages")):
+    for pointer, entry in locations.list_items(document.value, ("prompts",)):
+        for below, message in locations.list_items(entry, ("stubwright", "messages")):
             for kind in ("image", "audio", "resource"):
                 yield from _file(document, message, (*pointer, *below, kind), kind)
 
@@ -596,13 +598,13 @@ def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Itera
 def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
     """Yield references in a document's schemas that name a file.
 
-    With each comes whether it may mean something else: where a schema has an `$id`, it is relative to that.
+    With each comes whether it may mean something else: if a schema has an `$id`, it is relative to that.
     """
     if not _FILE_REFERENCE.search(document.text):
         return
-    for _, pointer, schema in locations.schemas(document.value):
-        dialect = dialects.of(schema) or dialects.DRAFT_2020_12
-        inner = list(dialects.subschemas(schema, dialect))
+    for _, pointer, schema in locations.find_schemas(document.value):
+        dialect = dialects.find_dialect(schema) or dialects.DRAFT_2020_12
+        inner = list(dialects.iterate_subschemas(schema, dialect))
         lenient = any(isinstance(below, dict) and ("$id" in below or "id" in below) for _, below in inner)
         for steps, below in inner:
             reference = below.get("$ref") if isinstance(below, dict) else None

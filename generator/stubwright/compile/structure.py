@@ -1,7 +1,7 @@
-"""The structure of manifests: what `manifest.schema.json` says, in words that tell how to fix it.
+"""The structure of manifests: the rules of `manifest.schema.json`, in words that tell how to fix it.
 
-Takes a document's value and what it is in its bundle; gives diagnostics. It does not look into JSON Schemas, nor at
-what a manifest means.
+Takes a document's value and its role in its bundle; gives diagnostics. It does not look into JSON Schemas, nor at
+the meaning of a manifest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from stubwright import package_data
 from stubwright.diagnostics import Diagnostic, Place, Pointer
-from stubwright.diagnostics.suggestions import KINDS, found, is_quoted, misspelt, nearest, quoted, shown
+from stubwright.diagnostics.suggestions import (
+    KINDS,
+    describe_found,
+    find_misspelt,
+    find_nearest,
+    format_scalar,
+    is_quoted,
+    quote,
+)
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.locations import locate
 
@@ -25,36 +33,36 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
-"""What a document is: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
+"""The role of a document: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
     {"stubwright", "include", "schemas", "apis", "overlay", "handles", "lint"}
     | {one.name for one in vocabulary.SECTIONS}
 )
-"""What an included file may have; the other keys are about the whole server."""
+"""The keys that an included file may have; the other keys are about the whole server."""
 
 _RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
 _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
 
 @cache
-def manifest_schema() -> Mapping[str, Json]:
+def load_manifest_schema() -> Mapping[str, Json]:
     """Return the JSON Schema of manifests."""
     schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
     return schema
 
 
 @cache
-def manifest_keys() -> frozenset[str]:
+def list_manifest_keys() -> frozenset[str]:
     """Return the keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
-    return frozenset(manifest_schema()["properties"])
+    return frozenset(load_manifest_schema()["properties"])
 
 
 def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the structure of one document, in no particular order."""
+    """Yield the faults in the structure of one document, in no particular order."""
     grammar = _grammar(role)
     at = Place(file)
-    if role == "entry" and isinstance(value, dict) and manifest_keys() & value.keys() == {"tools"}:
+    if role == "entry" and isinstance(value, dict) and list_manifest_keys() & value.keys() == {"tools"}:
         yield Diagnostic(
             "SW100",
             "this is a list of tools, but not a manifest",
@@ -69,7 +77,7 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the structure of an API that an overlay changes, which is found at `place`."""
+    """Yield the faults in the structure of an API that an overlay changes, which is found at `place`."""
     grammar = _part("api")
     for error in grammar.validator.iter_errors(settings):
         yield from _explained(error, settings, place, grammar)
@@ -87,7 +95,7 @@ def _part(name: str) -> _Grammar:
     """Return the grammar of a definition of the manifest's schema."""
     from jsonschema_rs import Draft202012Validator
 
-    definitions = manifest_schema()["$defs"]
+    definitions = load_manifest_schema()["$defs"]
     schema = {**definitions[name], "$defs": definitions}
     return _Grammar(schema, Draft202012Validator(schema), "entry")
 
@@ -96,7 +104,7 @@ def _part(name: str) -> _Grammar:
 def _grammar(role: Role) -> _Grammar:
     from jsonschema_rs import Draft202012Validator
 
-    schema = dict(manifest_schema())
+    schema = dict(load_manifest_schema())
     known = schema["properties"]
     if role == "fragment":
         kept = {key: known[key] for key in known if key in FRAGMENT_KEYS}
@@ -135,16 +143,18 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
             inner, _ = _rule(detail["error"].schema_path, grammar.schema)
             name = detail["error"].instance
             message = f"expected {inner['title']} as the key, found `{name}`"
-            yield Diagnostic("SW105", message, (at / name).key(), _note(inner))
+            yield Diagnostic("SW105", message, (at / name).point_at_key(), _note(inner))
         case "uniqueItems":
             index = next(index for index, item in enumerate(here) if item in here[:index])
-            yield Diagnostic("SW105", f"{found(here[index])} is listed twice", at / index, "remove one of them")
+            yield Diagnostic(
+                "SW105", f"{describe_found(here[index])} is listed twice", at / index, "remove one of them"
+            )
         case "minLength" | "minItems":
             yield Diagnostic("SW105", "this must not be empty", at, _such_as(schema))
         case "minimum" | "maximum":
-            yield Diagnostic("SW105", f"expected {_bounds(schema)}, found {found(here)}", at, _such_as(schema))
+            yield Diagnostic("SW105", f"expected {_bounds(schema)}, found {describe_found(here)}", at, _such_as(schema))
         case "pattern":
-            yield Diagnostic("SW105", f"expected {schema['title']}, found {found(here)}", at, _note(schema))
+            yield Diagnostic("SW105", f"expected {schema['title']}, found {describe_found(here)}", at, _note(schema))
         case name:
             raise AssertionError(f"the manifest's schema uses `{name}`, which has no message")
 
@@ -163,35 +173,35 @@ def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[st
 def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diagnostic:
     if key == "stubwright":
         return Diagnostic("SW100", "a manifest needs `stubwright: 1`", at, "add `stubwright: 1` as its first line")
-    stray = next((one for one in value if misspelt(one, [key])), None)
+    stray = next((one for one in value if find_misspelt(one, [key])), None)
     return Diagnostic("SW101", f"{title} needs `{key}`", at, f"rename `{stray}`" if stray else f"add `{key}`")
 
 
 def _version(value: Json, at: Place) -> Diagnostic:
     if value == "1":
         return Diagnostic("SW100", "the format's version is a number, not a string", at, "write `stubwright: 1`")
-    shown_value = "this" if isinstance(value, (dict, list)) else f"`{shown(value)}`"
+    shown_value = "this" if isinstance(value, (dict, list)) else f"`{format_scalar(value)}`"
     fix = "write `stubwright: 1`, or use a release of stubwright that knows it"
     return Diagnostic("SW100", f"{shown_value} is not a version of the format that this stubwright knows", at, fix)
 
 
 def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, grammar: _Grammar) -> Diagnostic:
-    if grammar.role == "fragment" and len(at.pointer) == 1 and key in manifest_keys():
+    if grammar.role == "fragment" and len(at.pointer) == 1 and key in list_manifest_keys():
         return Diagnostic(
             "SW106",
             f"`{key}` applies to the whole server, and is not allowed in an included file",
-            at.key(),
+            at.point_at_key(),
             "move it to the manifest that includes this file",
         )
     known = list(schema["properties"])
     title = _called(schema, title, Place(at.file, at.pointer[:-1]))
-    near = nearest(key, known)
+    near = find_nearest(key, known)
     fix = f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
-    return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.key(), fix)
+    return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.point_at_key(), fix)
 
 
 def _called(schema: Mapping[str, Json], title: str, at: Place) -> str:
-    """Return what a message calls the mapping at `at`: by its key, if its title is that of all that may stand there."""
+    """Return the name in messages of the mapping at `at`: its key if it may have several types, otherwise its title."""
     key = at.pointer[-1] if at.pointer else None
     return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
@@ -200,11 +210,13 @@ def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Gr
     types = [schema["type"]] if isinstance(schema["type"], str) else [one for one in schema["type"] if one != "null"]
     kinds = " or ".join(KINDS[one] for one in types)
     title = schema.get("title", kinds)
-    return Diagnostic("SW102", f"expected {title}, found {found(value)}", at, _form(value, at, types, schema, grammar))
+    return Diagnostic(
+        "SW102", f"expected {title}, found {describe_found(value)}", at, _form(value, at, types, schema, grammar)
+    )
 
 
 def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Return how to write a value of one of `types` in place of `value`."""
+    """Return advice on writing a value of one of `types` in place of `value`."""
     if value is None and at.pointer:
         return "remove the key, or give it a value"
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
@@ -216,14 +228,14 @@ def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], 
     if types == ["string"] and not isinstance(value, (dict, list)):
         return "put it in quotes"
     if types == ["array"]:
-        return _list(schema, grammar) if isinstance(value, dict) else f"put it in brackets: `[{shown(value)}]`"
+        return _list(schema, grammar) if isinstance(value, dict) else f"put it in brackets: `[{format_scalar(value)}]`"
     if types == ["object"] and isinstance(value, list):
         return "write a mapping: `key: …`, without `-` or brackets"
     return f"write {' or '.join(KINDS[one] for one in types)}{_example(schema)}"
 
 
 def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Return how to write a list in place of a mapping."""
+    """Return advice on writing a list in place of a mapping."""
     items = _resolved(schema["items"], grammar)
     first = next(iter(items.get("required", ())), None)
     return (
@@ -232,14 +244,18 @@ def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
 
 
 def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = None) -> Diagnostic:
-    near = nearest(value, [option for option in options if isinstance(option, str)]) if isinstance(value, str) else None
+    near = (
+        find_nearest(value, [option for option in options if isinstance(option, str)])
+        if isinstance(value, str)
+        else None
+    )
     if near:
         fix = f"did you mean `{near}`?"
     elif default is not None and not isinstance(default, list):
         fix = f"remove it for the default, `{default}`"
     else:
-        fix = "write one of these" if len(options) > 1 else f"write {quoted(options)}"
-    return Diagnostic("SW104", f"expected {quoted(options)}, found {found(value)}", at, fix)
+        fix = "write one of these" if len(options) > 1 else f"write {quote(options)}"
+    return Diagnostic("SW104", f"expected {quote(options)}, found {describe_found(value)}", at, fix)
 
 
 def _bounds(schema: Mapping[str, Json]) -> str:
@@ -295,17 +311,17 @@ def _strangers(
 
 def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
     key = str(at.pointer[-1])
-    near = nearest(key, list(schema["properties"]))
+    near = find_nearest(key, list(schema["properties"]))
     settings = _resolved(schema["properties"].get("stubwright", {}), grammar).get("properties", {})
     if key in settings and grammar.role != "tools-list":
         fix = f"write it under `stubwright`, where it has an effect: `stubwright: {{{key}: …}}`"
     else:
         fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
-    return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.key(), fix)
+    return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.point_at_key(), fix)
 
 
 def _fate(key: str, at: Place) -> str:
-    """Return what becomes of an unknown key: of `server`, only what MCP has there is sent."""
+    """Return the fate of an unknown key: of `server`, only the keys of MCP are sent."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

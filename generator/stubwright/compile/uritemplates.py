@@ -1,4 +1,4 @@
-"""URI templates (RFC 6570): which variables one has, and what of the standard servers cannot match.
+"""URI templates (RFC 6570): the variables of one, and the parts of the standard that servers cannot match.
 
 Takes a template's text; gives its variables in order. Expanding and matching are the protocol library's work; the
 compiler does not load it to know a template's variables.
@@ -42,7 +42,7 @@ class _Expression:
     end: int
 
 
-def variables(template: str) -> tuple[Variable, ...]:
+def parse_variables(template: str) -> tuple[Variable, ...]:
     """Return the variables of a template, in order.
 
     Raises:

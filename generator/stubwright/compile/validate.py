@@ -1,6 +1,6 @@
 """The structure of a bundle: each file against the manifest's own schema, each JSON Schema in it against its dialect.
 
-Takes a bundle whose files could all be read; gives diagnostics. What a manifest means is for `rules`.
+Takes a bundle whose files could all be read; gives diagnostics. `rules` judges the meaning of a manifest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def validate(bundle: Bundle) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the structure of a bundle's files."""
+    """Yield the faults in the structure of a bundle's files."""
     roles: dict[str, Role] = {bundle.entry: "entry"}
     for fragment in bundle.fragments[1:]:
         roles.setdefault(fragment.path, "fragment" if fragment.kind == "manifest" else "tools-list")
@@ -33,8 +33,8 @@ def validate(bundle: Bundle) -> Iterator[Diagnostic]:
             yield from structure.check(document.value, path, roles.get(path, "fragment"))
 
 
-def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the JSON Schemas of a bundle, also of one whose files are structurally wrong.
+def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+    """Yield the faults in the JSON Schemas of a bundle, also of one whose files are structurally wrong.
 
     Args:
         bundle: The bundle.
@@ -42,14 +42,14 @@ def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[D
     """
     for path, document in bundle.documents.items():
         imported = yamlwriter.is_imported(document.text)
-        for purpose, pointer, schema in locations.schemas(document.value):
-            # `structure` has checked what completes: it is a reference alone.
+        for purpose, pointer, schema in locations.find_schemas(document.value):
+            # `structure` has checked completions: each is a reference alone.
             if purpose != "complete" and Place(path, pointer[:2]) not in clean:
                 yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
 
 
-def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield what is wrong with APIs that overlays change, and with the JSON Schemas of tools that overlays change.
+def validate_patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+    """Yield the faults in APIs that overlays change, and in the JSON Schemas of tools that overlays change.
 
     Args:
         resolved: The bundle, put together.
@@ -65,13 +65,13 @@ def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterat
                     yield from metaschema.check(field, tool.place / field, tool.wire.get(field))
 
 
-def in_order(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return what `validate` and `schemas` found, without duplicates, in the order of the files and of their lines."""
+def sort_diagnostics(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings of `validate` and `validate_schemas` without duplicates, by file and line."""
     files = list(bundle.documents)
 
     def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:
         at = diagnostic.at if isinstance(diagnostic.at, Place) else Place(bundle.entry)
-        span = bundle.documents[at.file].span(at)
+        span = bundle.documents[at.file].find_span(at)
         return (files.index(span.file), span.line, span.column, diagnostic.code, diagnostic.message)
 
     return sorted(dict.fromkeys(diagnostics), key=order)

@@ -1,4 +1,4 @@
-"""What came of one request: an answer, an error, or nothing in time."""
+"""The outcomes of a request: an answer, an error, or no answer in time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Result:
 
     @property
     def is_error(self) -> bool:
-        """Whether the tool says that it failed."""
+        """True if the tool reports a failure."""
         return self.value.get("isError") is True
 
     @property
     def is_question(self) -> bool:
-        """Whether the server asks its client something first (MCP 2026-07-28, server/tools, Incomplete Results)."""
+        """True if the server asks its client something first (MCP 2026-07-28, server/tools, Incomplete Results)."""
         return self.value.get("resultType") == "input_required"
 
     @property
@@ -49,7 +49,7 @@ class ProtocolError:
 
     @property
     def is_question(self) -> bool:
-        """Whether the server needs its client first.
+        """True if the server needs input from its client first.
 
         Sources: MCP 2025-11-25, client/elicitation, URL Elicitation Required Error; MCP 2026-07-28, basic, Error Codes.
         """

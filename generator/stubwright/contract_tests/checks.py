@@ -221,7 +221,7 @@ OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one answer breaks, and how, in words."""
+    """A check that an answer fails, with a description of the failure."""
 
     check: Check
     message: str

@@ -1,4 +1,4 @@
-"""What is wrong with the answer to one call.
+"""Checks of the answer to one call.
 
 Takes a tool as it is listed, a case, and the answer; gives findings. It says nothing of a tool that refuses valid
 arguments in its result, because that may be its business.
@@ -26,7 +26,7 @@ _SHOWN: Final = 300
 
 
 def judge(case: Case, answer: Answer, output: Validator | None, revision: str) -> Iterator[Finding]:
-    """Yield what the answer to a call breaks.
+    """Yield the checks that the answer to a call fails.
 
     Args:
         case: What was sent.

@@ -1,4 +1,4 @@
-"""What a server keeps, as a tool of it shows it: by that, hints are compared with what calls do.
+"""The state of a server, as one of its tools shows it, so that hints can be compared with the effects of calls.
 
 Takes a call that only reads; gives what it answers, and what another call has changed of that.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ProbeError(SourceError):
-    """Nothing can be compared by the probe; the message says why."""
+    """The probe cannot compare anything; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Probe:
             raise ProbeError(f"`{self._call.tool}` answers otherwise each time, so that it shows no change")
 
     async def judge(self, tool: Mapping[str, Any], case: Case) -> Iterator[Finding]:
-        """Return what a call that was answered has changed against the hints of its tool; it may be sent once more."""
+        """Return the changes by an answered call that contradict its tool's hints; the call may be sent once more."""
         before, self._shown = self._shown, await self._look()
         annotations = tool.get("annotations")
         hints: Mapping[str, Any] = annotations if isinstance(annotations, dict) else {}
@@ -72,7 +72,7 @@ class Probe:
         return iter(())
 
     async def _look(self) -> str:
-        """Return what the server shows; an empty text if it shows nothing."""
+        """Return the text that the probe shows; empty if it shows none."""
         answer = await self._session.call(self._tool, self._call.arguments)
         if not isinstance(answer, Result) or answer.is_error:
             return ""

@@ -1,4 +1,4 @@
-"""What is wrong with a server beside its calls: its list, and what it does with requests that lead nowhere."""
+"""Checks of a server apart from its calls: its list, and its answers to requests that lead nowhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOMENTS: Final = (0.02, 0.2)
 
 
 def judge_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
-    """Yield what is wrong with the names of tools, and with what the server declares."""
+    """Yield the faults in the names of tools, and in the capabilities that the server declares."""
     if tools and "tools" not in connection.capabilities:
         yield Fault(checks.DECLARED, "the server lists tools, and does not declare the capability `tools`")
     for name, count in Counter(str(tool.get("name")) for tool in tools).items():
@@ -42,7 +42,7 @@ def judge_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> It
 
 
 async def judge_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
-    """Yield what the server does wrong with requests that lead nowhere, and if it is asked again."""
+    """Yield the faults in answers to requests that lead nowhere, and to repeated requests."""
     answer = await session.ask("tools/call", name=_NO_TOOL, arguments={})
     for fault in _judge_unknown_tool(answer):
         yield fault
@@ -60,7 +60,7 @@ async def judge_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
 
 
 async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Return what is wrong with calls that are sent at the same time; None if they are answered as one alone is.
+    """Return the fault of calls that are sent at the same time; None if each is answered as a single one is.
 
     Args:
         session: The server.
@@ -87,7 +87,7 @@ async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case
 
 
 async def judge_cancelled(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Return what is wrong with a server after a call that was cancelled; None if it goes on.
+    """Return the fault of a server after a call was cancelled; None if it goes on.
 
     Args:
         session: The server.

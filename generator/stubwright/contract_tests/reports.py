@@ -1,4 +1,4 @@
-"""What a run found, as text for people and as JSON for programs."""
+"""The report of a run, as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Caller: TypeAlias = Callable[[str, Mapping[str, Any]], str]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What breaks a check, with the smallest call that shows it.
+    """A failed check, with the smallest call that shows it.
 
     Attributes:
         check: The check.
@@ -36,13 +36,13 @@ class Fault:
 
     @property
     def is_error(self) -> bool:
-        """Whether it fails a run that is not strict."""
+        """True if the fault fails a run that is not strict."""
         return self.check.severity == "error"
 
 
 @dataclass(slots=True)
 class ToolReport:
-    """What became of the calls of one tool.
+    """The outcome of the calls of one tool.
 
     Attributes:
         name: The tool.
@@ -76,7 +76,7 @@ class ToolReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run found.
+    """The findings of a run.
 
     Attributes:
         label: What people call the server.

@@ -24,7 +24,7 @@ from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_fa
 from stubwright.contract_tests.session import Session
 from stubwright.contract_tests.shrinking import shrink
 from stubwright.diagnostics.suggestions import did_you_mean
-from stubwright.importers.live import UnreachableError, signals_as_interrupts, silent
+from stubwright.importers.live import UnreachableError, interrupt_on_signals, silence_libraries
 from stubwright.importers.reading import SourceError
 from stubwright.jsonschema import dialects, metaschema
 from stubwright.jsonschema.instances import UnmakeableError
@@ -41,7 +41,7 @@ _COSTLY_TRIES: Final = 8
 """The same where each costs a deadline, or a start of the server."""
 
 _ABOUT_ARGUMENTS: Final = (checks.SAYS_WHAT, checks.TOOL_ERROR)
-"""What is wrong with an error only if it is about the arguments."""
+"""Checks of errors that apply only if the error is about the arguments."""
 
 _LOST: Final = 3
 """Calls without an answer after which a tool is called no more."""
@@ -49,7 +49,7 @@ _LOST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to try.
+    """The tools to call, and the bounds of the run.
 
     Attributes:
         source: The server.
@@ -81,7 +81,7 @@ def run(plan: Plan) -> Report:
         UnreachableError: It is away, or does not list its tools.
         ProbeError: The probe shows nothing.
     """
-    with silent(), signals_as_interrupts():
+    with silence_libraries(), interrupt_on_signals():
         return anyio.run(_run, plan)
 
 
@@ -157,7 +157,7 @@ class _Run:
         self._faults.append(Fault(finding.check, finding.message))
 
     def _find_obstacle(self, tool: Mapping[str, Any]) -> str:
-        """Return why a tool is not called; empty if it is."""
+        """Return the reason not to call a tool; empty if there is none."""
         globs = self._plan.tools
         if globs and not any(fnmatchcase(str(tool.get("name")), glob) for glob in globs):
             return "not named by --tool"
@@ -338,7 +338,9 @@ def _count(report: ToolReport, case: Case, answer: Answer) -> None:
 
 def _is_schema(value: Any) -> bool:
     """Tell whether the meta-schema of its dialect accepts a schema, even one that refers to others elsewhere."""
-    return isinstance(value, dict) and metaschema.is_valid(value, dialects.of(value) or dialects.DRAFT_2020_12)
+    return isinstance(value, dict) and metaschema.is_valid(
+        value, dialects.find_dialect(value) or dialects.DRAFT_2020_12
+    )
 
 
 def _find_words(answer: Answer) -> str:

@@ -80,7 +80,7 @@ class Session:
 
     @property
     def unreadable(self) -> int:
-        """How many messages of the server so far were not JSON-RPC."""
+        """The number of messages from the server so far that were not JSON-RPC."""
         return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
 
     async def list_tools(self) -> Sequence[Any]:

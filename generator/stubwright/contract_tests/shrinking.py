@@ -20,7 +20,7 @@ def shrink(value: Any) -> Iterator[Any]:
 
 
 def weigh(value: Any) -> tuple[int, int, str]:
-    """Return how large a JSON value is: by its length, then by how plain its characters are."""
+    """Return a sort key for the size of a JSON value: its length, then the number of characters that are not plain."""
     text = json.dumps(value, sort_keys=True)
     return len(text), sum(character != _PLAIN for character in text), text
 

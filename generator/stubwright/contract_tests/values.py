@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from stubwright.jsonschema.pointers import local
+from stubwright.jsonschema.pointers import resolve_local
 
 _DEEPEST: Final = 6
 _CHAIN: Final = 20  # references that lead to each other
@@ -132,7 +132,7 @@ class _Changer:
         reference = schema.get("$ref")
         if isinstance(reference, str):
             with suppress(LookupError):  # it leads elsewhere, or nowhere
-                yield from self._flatten(local(self._root, reference), depth - 1)
+                yield from self._flatten(resolve_local(self._root, reference), depth - 1)
         for keyword in ("allOf", "anyOf", "oneOf"):
             for part in _list(schema.get(keyword)):
                 yield from self._flatten(part, depth - 1)

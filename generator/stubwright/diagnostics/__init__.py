@@ -1,4 +1,4 @@
-"""What is wrong in a manifest, as values, and how it is shown."""
+"""Diagnostics of a manifest, as values, and their printers."""
 
 from stubwright.diagnostics.codes import CODES, Code, Diagnostic, Severity, has_errors
 from stubwright.diagnostics.spans import Place, Pointer, Span

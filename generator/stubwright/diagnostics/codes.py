@@ -39,9 +39,9 @@ class Diagnostic:
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise KeyError(f"unknown diagnostic code {self.code}")
-        object.__setattr__(self, "message", excerpts.bounded(self.message, excerpts.LINE))
+        object.__setattr__(self, "message", excerpts.truncate(self.message, excerpts.LINE))
         if self.help is not None:
-            object.__setattr__(self, "help", excerpts.bounded(self.help, excerpts.CODE))
+            object.__setattr__(self, "help", excerpts.truncate(self.help, excerpts.CODE))
 
     @property
     def severity(self) -> Severity:

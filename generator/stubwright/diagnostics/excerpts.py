@@ -17,7 +17,7 @@ _WHOLE: Final = 1000
 _QUOTED: Final = re.compile(r"(?<=`)[^`]+(?=`)")
 
 
-def bounded(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """Truncate quotations of more than `most` characters, and the whole text, in the middle."""
     if len(text) <= most:
         return text

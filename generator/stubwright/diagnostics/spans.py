@@ -1,4 +1,4 @@
-"""Where something stands: a place in a document, or a stretch of its text."""
+"""Places in documents, and stretches of their text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Pointer: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where something stands: a file, as users name it, and the path of keys and indexes in it.
+    """A place in a document: the file, as users name it, and the path of keys and indexes in it.
 
     `on` says whether the key or the value is meant.
     """
@@ -23,7 +23,7 @@ class Place:
         """Return the value one key or index below."""
         return Place(self.file, (*self.pointer, step))
 
-    def key(self) -> Place:
+    def point_at_key(self) -> Place:
         """Return the key that holds this value, rather than the value."""
         return Place(self.file, self.pointer, "key")
 

@@ -21,10 +21,10 @@ KINDS = {
     "boolean": "a boolean",
     "null": "`null`",
 }
-"""What a person calls a value of each type of JSON Schema."""
+"""Plain words for a value of each type of JSON Schema."""
 
 
-def found(value: Any) -> str:
+def describe_found(value: Any) -> str:
     """Describe what stands in the source: `the string "abc"`, `a mapping`."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
@@ -41,13 +41,13 @@ def found(value: Any) -> str:
     return f"the number `{shorten(str(value))}`"
 
 
-def quoted(values: Iterable[Any]) -> str:
+def quote(values: Iterable[Any]) -> str:
     """Quote values for a message: "`a`, `b` or `c`"."""
-    *most, last = [f"`{shown(value)}`" for value in values]
+    *most, last = [f"`{format_scalar(value)}`" for value in values]
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def shown(value: Any) -> str:
+def format_scalar(value: Any) -> str:
     """Format a scalar as YAML and JSON write it, without quotes."""
     return (
         {True: "true", False: "false", None: "null"}[value]
@@ -65,7 +65,7 @@ def is_quoted(value: Any, types: Iterable[str]) -> bool:
     )
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def find_nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that somebody who wrote `word` may have meant; None if there is none.
 
     Words that differ in case, `-` and `_` only are the same for this.
@@ -73,15 +73,15 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return _nearest(word, list(known), _ALIKE)
 
 
-def alike(word: str, known: Iterable[str]) -> list[str]:
+def find_alike(word: str, known: Iterable[str]) -> list[str]:
     """Return the known words that somebody who wrote `word` may have meant, at most three, the nearest first."""
     return difflib.get_close_matches(word[:_COMPARED], list(known), 3, _ALIKE)
 
 
-def misspelt(word: str, known: Iterable[str]) -> str | None:
+def find_misspelt(word: str, known: Iterable[str]) -> str | None:
     """Return the known word of which `word` is surely a misspelling; None if there is none.
 
-    This is for words that are wrong only if they are misspelt, and `nearest` for those that are wrong anyhow.
+    This is for words that are wrong only if they are misspelt, and `find_nearest` for those that are wrong anyhow.
     """
     return _nearest(word, list(known), _THE_SAME)
 
@@ -114,7 +114,7 @@ def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
         what: What all these are, such as `handles`.
     """
     names = list(known)
-    near = nearest(word, names)
+    near = find_nearest(word, names)
     if near:
         return f"did you mean `{near}`?"
     listed = ", ".join(f"`{name}`" for name in names[:_LISTED])
@@ -129,11 +129,11 @@ def shorten(text: str, limit: int = 40) -> str:
 
 _ALIKE: Final = 0.62
 _THE_SAME: Final = 0.8
-"""How alike two words are, from 0 to 1, where one may be meant by the other, and where it surely is."""
+"""The similarity, from 0 to 1, from which a word may be a misspelling of another, and from which it surely is."""
 
 _SLIP_FROM: Final = 4
 _TWO_SLIPS_FROM: Final = 7
-"""How many letters a part of a word has in which one wrong letter is a slip, and in which two are."""
+"""The length of a part of a word from which one wrong letter counts as a slip, and from which two do."""
 
 _LISTED: Final = 10
 _COMPARED: Final = 100  # characters of a word; to compare takes as long as the square of that

@@ -1,4 +1,4 @@
-"""What a change between two manifests is, and the one table of its codes."""
+"""A change between two manifests, and the one table of its codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compati
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What models read, as it was and as it is: a text, or a value with texts in it; None if there is nothing."""
+    """The old and the new words for models: a text, or a value with texts in it; None if there is nothing."""
 
     old: Json
     new: Json
@@ -142,7 +142,7 @@ CODES: Final = _make_table(
 
 
 def name_class(impact: Impact, target: str | None) -> str:
-    """Return what people call the changes of an impact: `breaking`, or `breaks gemini` where it is about one target."""
+    """Return the words for the changes of an impact: `breaking`, or `breaks gemini` if they are about one target."""
     if target is None:
         return impact
     who = "some clients" if target == PORTABLE else target
@@ -156,10 +156,10 @@ def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
 
 
 def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
-    """Return which part of a version should go up (https://semver.org): None if nothing changed, or without a version.
+    """Return the part of a version to raise (https://semver.org): None if nothing changed, or without a version.
 
-    Before 1.0.0 it is the next lower one (semver.org, 4), but what may break somebody is never a patch. What breaks
-    handlers alone counts as compatible: they are the server's own, and its version speaks to those who call it.
+    Before 1.0.0 it is the next lower one (semver.org, 4), but a change that may break a client is never a patch. A
+    change that breaks handlers alone counts as compatible: they are the server's own, and its version is for callers.
     """
     bumps = _EARLY_BUMPS if version.removeprefix("v").startswith("0.") else _BUMPS
     impacts = {"compatible" if change.code in _HANDLERS else change.impact for change in changes if not change.ignored}

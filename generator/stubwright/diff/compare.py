@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 _SHOWN: Final = 3
-"""How many of the places that a shared schema affects are named."""
+"""The most places affected by a shared schema that are named."""
 
 
 def compare(

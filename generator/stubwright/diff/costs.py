@@ -1,6 +1,6 @@
-"""What a change costs models: the tokens of what a server lists, as it was and as it is.
+"""The cost of a change for models: the tokens of a server's lists, as they were and as they are.
 
-Takes two lowered manifests; gives numbers, by the same measure as `list` and `budget`.
+Takes two lowered manifests; returns numbers, by the same measure as `list` and `budget`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolCost:
-    """The tokens of one tool, as it was and as it is; None where there is no tool of this name."""
+    """The tokens of one tool, as it was and as it is; None if there is no tool of this name."""
 
     name: str
     old: int | None
@@ -27,7 +27,7 @@ class ToolCost:
 
     @property
     def difference(self) -> int:
-        """How many tokens more it has."""
+        """The number of additional tokens; negative if there are fewer."""
         return (self.new or 0) - (self.old or 0)
 
 
@@ -49,12 +49,12 @@ class CostChange:
 
     @property
     def difference(self) -> int:
-        """How many tokens more there are."""
+        """The number of additional tokens; negative if there are fewer."""
         return self.new - self.old
 
 
 def compare_costs(old: ir.Manifest, new: ir.Manifest) -> CostChange:
-    """Return what two manifests cost."""
+    """Return the costs of two manifests."""
     before, after = costs.measure(old), costs.measure(new)
     tools = [ToolCost(name, before.tools.get(name), after.tools.get(name)) for name in {**after.tools, **before.tools}]
-    return CostChange(before.server, after.server, tokens.unit(), [tool for tool in tools if tool.difference])
+    return CostChange(before.server, after.server, tokens.name_unit(), [tool for tool in tools if tool.difference])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright.diagnostics import Place, Span
 from stubwright.diagnostics.printers.github import format_command
-from stubwright.diagnostics.printers.json import in_ascii
+from stubwright.diagnostics.printers.json import format_ascii
 from stubwright.diff.changes import IMPACTS, Change, Impact, Words, name_class, raise_version, suggest_bump
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -40,7 +40,9 @@ _LONGEST: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is compared, for people: the names, documents and versions of the old and the new, and what they cost."""
+    """The subject of a report for people: names, documents and versions of the old and the new manifest, and their
+    costs.
+    """
 
     old: str
     new: str
@@ -50,17 +52,17 @@ class Comparison:
     new_version: str
     costs: CostChange | None = None
 
-    def places(self, change: Change) -> tuple[Span | None, Span | None]:
+    def find_places(self, change: Change) -> tuple[Span | None, Span | None]:
         """Return the places of a change, in the old and in the new manifest."""
         return _find_span(change.old, self.old_documents), _find_span(change.new, self.new_documents)
 
-    def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
-        """Return which part of the version should go up, and the new version; None without one."""
+    def suggest_version(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
+        """Return the part of the version to raise, and the new version; None without one."""
         part = suggest_bump(changes, self.old_version)
         return (part, raise_version(self.old_version, part)) if part else (None, None)
 
 
-def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
+def format_text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
     """Format for people: the changes by impact, each with its place and why, then a summary."""
 
     def paint(words: str, colour: str) -> str:
@@ -80,17 +82,17 @@ def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> s
     return "\n".join(lines) + "\n"
 
 
-def json(changes: Sequence[Change], comparison: Comparison) -> str:
+def format_json(changes: Sequence[Change], comparison: Comparison) -> str:
     """Format for programs: the changes, how many there are of each impact, and the suggested version."""
-    return in_ascii(to_value(changes, comparison))
+    return format_ascii(to_value(changes, comparison))
 
 
 def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any]:
-    """Return what `json` formats, as a JSON value."""
-    part, version = comparison.suggestion(changes)
+    """Return the JSON value that `json` formats."""
+    part, version = comparison.suggest_version(changes)
     rows = []
     for change in changes:
-        old, new = comparison.places(change)
+        old, new = comparison.find_places(change)
         rows.append(
             {
                 "code": change.code,
@@ -118,7 +120,7 @@ def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any
     }
 
 
-def github(changes: Sequence[Change], comparison: Comparison, *, failing: Collection[Impact]) -> str:
+def format_github(changes: Sequence[Change], comparison: Comparison, *, failing: Collection[Impact]) -> str:
     """Format as GitHub's workflow commands, one for each change that counts, at its place in the new or the old.
 
     Args:
@@ -131,7 +133,7 @@ def github(changes: Sequence[Change], comparison: Comparison, *, failing: Collec
         if change.ignored:
             continue
         level = grade(change, failing)
-        old, new = comparison.places(change)
+        old, new = comparison.find_places(change)
         message = "\n".join((f"{change.subject}: {change.message}", *explain(change)))
         title = f"{change.code} {name_class(change.impact, change.target)}"
         lines.append(format_command(level, title, message, new or old))
@@ -141,11 +143,11 @@ def github(changes: Sequence[Change], comparison: Comparison, *, failing: Collec
 
 
 def grade(change: Change, failing: Collection[Impact]) -> Level:
-    """Return how much a change counts: an error if its impact fails the run, a notice if it is harmless."""
+    """Return the level of a change: an error if its impact fails the run, a notice if it is harmless."""
     return "error" if change.impact in failing else "notice" if change.impact in _HARMLESS else "warning"
 
 
-def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
+def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
     """Format for pull requests: one table for each impact; those that break nothing are folded."""
     lines = [f"**{escape(_summarize(changes, comparison))}**"]
     for impact, named, group in _classify(changes):
@@ -154,7 +156,7 @@ def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
         lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
         lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
         for change in group:
-            old, new = comparison.places(change)
+            old, new = comparison.find_places(change)
             why = "".join(f"<br>{escape(line)}" for line in explain(change))
             where = " ← ".join(escape(_show_span(span)) for span in (new, old) if span)
             cells = (change.code, change.side, escape(change.subject), f"{escape(change.message)}{why}", where)
@@ -176,7 +178,7 @@ def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Cha
 
 
 def _list_details(change: Change, comparison: Comparison) -> list[str]:
-    old, new = comparison.places(change)
+    old, new = comparison.find_places(change)
     lines = []
     if old and new:
         lines.append(f"at {_show_span(new)}, was at {_show_span(old)}")
@@ -186,7 +188,7 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
 
 
 def explain(change: Change) -> Iterator[str]:
-    """Yield why a change has its impact, and the words in it."""
+    """Yield the reason for a change's impact, and the words in it."""
     if change.help:
         yield change.help
     if change.words:
@@ -207,7 +209,7 @@ def _cut(words: Words) -> tuple[str, str]:
 
 
 def _count_shared(one: str, two: str) -> int:
-    """Return how many characters at the start of two texts are the same."""
+    """Return the length of the common start of two texts."""
     pairs = enumerate(zip(one, two, strict=False))
     return next((at for at, (mine, other) in pairs if mine != other), min(len(one), len(two)))
 
@@ -225,7 +227,7 @@ def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
     if ignored:
         counts.append(f"{ignored} ignored")
     summary = ", ".join(counts) or "nothing changed"
-    part, version = comparison.suggestion(changes)
+    part, version = comparison.suggest_version(changes)
     if part is None:
         return f"{summary} from {comparison.old} to {comparison.new}"
     suggested = f"{part} version" + (f", {comparison.old_version} → {version}" if version else "")
@@ -253,7 +255,7 @@ def _find_span(place: Place | None, documents: Mapping[str, Document]) -> Span |
     if place is None:
         return None
     document = documents.get(place.file)
-    return document.span(place) if document is not None else None
+    return document.find_span(place) if document is not None else None
 
 
 def _show_span(span: Span | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from stubwright import __version__
-from stubwright.diagnostics.printers.json import in_ascii
+from stubwright.diagnostics.printers.json import format_ascii
 from stubwright.diff.changes import CODES
 from stubwright.diff.printers import explain, grade
 
@@ -55,11 +55,11 @@ def render(runs: Sequence[Run], problems: Sequence[tuple[str, str]] = ()) -> str
     invocation = {"executionSuccessful": not problems, "toolExecutionNotifications": notifications}
     results = [_make_result(change, run, codes) for run in runs for change in run.changes]
     run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints"}
-    return in_ascii({"$schema": _SCHEMA, "version": "2.1.0", "runs": [{**run, "results": results}]})
+    return format_ascii({"$schema": _SCHEMA, "version": "2.1.0", "runs": [{**run, "results": results}]})
 
 
 def _make_result(change: Change, run: Run, codes: Sequence[str]) -> dict[str, Any]:
-    old, new = run.comparison.places(change)
+    old, new = run.comparison.find_places(change)
     place = new or old
     properties = {"impact": change.impact, "side": change.side, "target": change.target}
     text = "\n".join((f"{change.subject}: {change.message}", *explain(change)))

@@ -39,7 +39,7 @@ _BLOCK: Final = re.compile(r"\s*([-*+>]|\d+[.)]|```|~~~)")
 """The start of a text whose indentation means something to CommonMark."""
 
 
-def html(text: str, level: int) -> Markup:
+def render_html(text: str, level: int) -> Markup:
     """Render a text as HTML blocks.
 
     Args:
@@ -47,7 +47,7 @@ def html(text: str, level: int) -> Markup:
         level: The level of its highest heading; those below it follow without a gap.
     """
     if len(text) > MOST:
-        return block(text, "Text")
+        return render_block(text, "Text")
     parser = _make_parser()
     tokens = parser.parse(escape_invisible(_remove_indentation(text)))
     _lower_headings(tokens, level)
@@ -55,13 +55,13 @@ def html(text: str, level: int) -> Markup:
         if token.children is not None:
             token.children = [*_make_inert(token.children)]
         elif token.type in ("fence", "code_block"):
-            token.content = block(token.content, next(iter(token.info.split()), "Code"))
+            token.content = render_block(token.content, next(iter(token.info.split()), "Code"))
             token.type = "html_block"  # which is rendered as it is, and which no text becomes
     rendered: str = parser.renderer.render(tokens, parser.options, {})
     return Markup(rendered)  # noqa: S704 - the renderer escapes all that comes from the text
 
 
-def brief(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Return the first paragraph of a text on one line without markup, truncated after `most` characters."""
     tokens = _make_parser().parse(escape_invisible(_remove_indentation(text[:_BEGINNING])))
     texts = [token for token in tokens if token.type in ("inline", "fence", "code_block")]
@@ -148,7 +148,7 @@ def _keep_indents(state: StateCore) -> None:
             token.content = _INDENT.sub(lambda match: "\u00a0" * len(match[0].expandtabs(4)), token.content)
 
 
-def block(code: str, label: str) -> Markup:
+def render_block(code: str, label: str) -> Markup:
     """Render code with its label above it, beside which the page's script puts a button to copy it."""
     return Markup(
         '<div class="code"><div class="label"><span>{}</span></div><pre><code>{}</code></pre></div>\n'

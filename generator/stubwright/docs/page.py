@@ -34,7 +34,7 @@ _BRIEF: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """What a page has beside what it says: a template that extends the page's, a style and a script of its own.
+    """An extension of the page: a template that extends the page's, with a style and a script of its own.
 
     Attributes:
         folder: The folder below the templates with `extension.html.jinja`, `style.css` and `script.js`.
@@ -66,7 +66,7 @@ def render(view: View, extension: Extension | None = None) -> str:
             generator=Markup(GENERATOR),  # noqa: S704
             policy=f"{policy}; {extension.policy}" if extension else policy,
             revisions=revisions.REVISIONS,
-            unit=tokens.unit(),
+            unit=tokens.name_unit(),
         )
     )
 
@@ -112,8 +112,8 @@ def _make_environment() -> jinja2.Environment:
     )
     environment.filters["ticks"] = _format_code
     environment.filters["name"] = _format_name
-    environment.filters["markdown"] = markdown.html
-    environment.filters["brief"] = lambda text: markdown.brief(text, _BRIEF)
-    environment.globals["code"] = markdown.block
+    environment.filters["markdown"] = markdown.render_html
+    environment.filters["brief"] = lambda text: markdown.shorten(text, _BRIEF)
+    environment.globals["code"] = markdown.render_block
     environment.filters["thousands"] = lambda number: f"{number:,}"
     return environment

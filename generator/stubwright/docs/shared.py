@@ -1,4 +1,4 @@
-"""Which schemas have one table for the whole page, however many tools use them.
+"""The choice of schemas that get one table for the whole page, however many tools use them.
 
 Takes all schemas of a server; gives each that is shared an anchor. These are those under `schemas` in the manifest, and
 those under `$defs` of several schemas that say the same, with all that they lead to: so lists of tools come from
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from stubwright.docs.tables import Anchor, make_outline
-from stubwright.jsonschema.references import Local, at
+from stubwright.jsonschema.references import Local, get_at
 from stubwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Catalogue:
 
 
 def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> Catalogue:
-    """Find what the page has once.
+    """Find the schemas that get one table for the page.
 
     Args:
         schemas: The schemas of tools, and of what they ask.
@@ -118,7 +118,7 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
             if pointer not in digests:
                 digests[pointer] = _digest(
                     json.dumps(
-                        [pointer, anchors[pointer].id if pointer in anchors else at(schema_outline.schema, pointer)]
+                        [pointer, anchors[pointer].id if pointer in anchors else get_at(schema_outline.schema, pointer)]
                     )
                 )
         yield start, _digest(" ".join([schema_outline.dialect.uri, *(digests[pointer] for pointer in reached)]))

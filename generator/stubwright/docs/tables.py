@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.references import KEYWORDS, Folder, Local, Meta, Outline, at
+from stubwright.jsonschema.references import KEYWORDS, Folder, Local, Meta, Outline, get_at
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -84,7 +84,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What else holds for a value: text, and values as JSON texts after it."""
+    """A further rule for a value: text, followed by values as JSON texts."""
 
     words: str
     values: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def make_tables(
         anchors: The places in it whose tables the page has elsewhere.
         start: The place in it of the schema whose table is the first.
     """
-    return tuple(_Reader(schema, anchors or {}, start).tables())
+    return tuple(_Reader(schema, anchors or {}, start).read_tables())
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
@@ -151,10 +151,10 @@ class _Reader:
         self._start = start
         self._numbers: dict[Pointer, int] = {start: 0}
 
-    def tables(self) -> Iterator[Table]:
+    def read_tables(self) -> Iterator[Table]:
         pointers = [self._start]
         for pointer in pointers:  # grows while it is read
-            schema = at(self._outline.schema, pointer)
+            schema = get_at(self._outline.schema, pointer)
             root = self._make_row(pointer, schema, 0, "", is_key=False, required=False)
             rows = tuple(self._make_rows(pointer, schema, 0))
             yield Table(self._numbers[pointer], _name_table(pointer) if pointer else "", root, rows)
@@ -179,7 +179,7 @@ class _Reader:
         )
 
     def _get_name(self, pointer: Pointer) -> str:
-        """Return what a schema with a table of its own is called above it."""
+        """Return the heading of the table of a schema."""
         return self._anchors[pointer].name if pointer in self._anchors else str(pointer[-1]) if pointer else ""
 
     def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
@@ -187,7 +187,7 @@ class _Reader:
         for keyword in KEYWORDS:
             reference = self._references.get((pointer, keyword)) if keyword in schema else None
             if reference is not None and isinstance(reference.target, Local) and reference.target.pointer:
-                target = at(self._outline.schema, reference.target.pointer)
+                target = get_at(self._outline.schema, reference.target.pointer)
                 description = target.get("description") if isinstance(target, dict) else None
                 return description if isinstance(description, str) else None
         return None

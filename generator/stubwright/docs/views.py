@@ -1,4 +1,4 @@
-"""What a page shows of a server, as plain values.
+"""The content of a server's page, as plain values.
 
 Takes the IR of a manifest and the manifest itself; gives what the template shows. It lays nothing out.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import naming, tokens
-from stubwright.codegen.source.docstrings import deprecation
+from stubwright.codegen.source.docstrings import describe_deprecation
 from stubwright.docs import shared, tables
 from stubwright.http import split
 from stubwright.jsonschema import dialects
@@ -68,7 +68,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Where a shared schema is used: the anchor, whose it is, and as what, in words."""
+    """A use of a shared schema: its anchor, the tool or other entry that has it, and its role in words."""
 
     id: str
     key: str
@@ -135,7 +135,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Something to copy, and what to do with it."""
+    """A text to copy, with an instruction."""
 
     heading: str
     text: str
@@ -154,7 +154,7 @@ class NewerField:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a page says."""
+    """The content of a page."""
 
     source: str
     name: str
@@ -188,7 +188,7 @@ class _PlannedPart:
 
 
 def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
-    """Return what the page of a server says.
+    """Return the content of a server's page.
 
     Args:
         manifest: The lowered manifest.
@@ -238,7 +238,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
 
 def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
-    """Return what stands under `stubwright` in each entry of a section; the files of skills are no entries."""
+    """Return the value of `stubwright` in each entry of a section, except in files of skills."""
     skill_files = frozenset(manifest.skill_files)
     entries = (entry for entry in manifest.document.get(section.name) or () if entry.get("uri") not in skill_files)
     return (_to_mapping(entry.get("stubwright")) for entry in entries)
@@ -287,7 +287,7 @@ def _make_models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Itera
 
 
 def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
-    """Return what tables refer to elsewhere on the page, each once."""
+    """Return the anchors that tables refer to elsewhere on the page, each once."""
     kinds = (kind for table in tables_ for row in (table.whole, *table.rows) for kind in row.kinds)
     return dict.fromkeys(kind.anchor for kind in kinds if kind.anchor is not None)
 
@@ -297,7 +297,7 @@ def _describe_tool(
 ) -> Entry:
     support = _to_mapping(tool.definition.get("execution")).get("taskSupport")
     hints = [
-        hint.means(value) for hint in vocabulary.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)
+        hint.describe(value) for hint in vocabulary.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)
     ]
     badges = [Badge(text, _TONES.get(text, "")) for text in hints]
     badges += [Badge(_TASKS[support])] if support in _TASKS else []
@@ -307,14 +307,14 @@ def _describe_tool(
         key=tool.name,
         title=title,
         description=tool.description,
-        deprecated=deprecation(tool.deprecated),
+        deprecated=describe_deprecation(tool.deprecated),
         badges=tuple(badges),
         facts=(*_list_policies(_collect_policies(extension), defaults), *_list_old_names(tool)),
         arguments=(),
         parts=parts,
         messages=(),
         examples=tuple(_make_examples(tool, extension)),
-        tokens=tokens.of(tool.listed),
+        tokens=tokens.count(tool.listed),
     )
 
 
@@ -357,7 +357,7 @@ def _describe_primitive(primitive: ir.Primitive, extension: Mapping[str, Any], p
         key=primitive.key,
         title=_to_text(definition.get("title")) or (_to_text(definition.get("name")) if by_uri else None),
         description=_to_text(definition.get("description")),
-        deprecated=deprecation(primitive.deprecated),
+        deprecated=describe_deprecation(primitive.deprecated),
         badges=(),
         facts=tuple(facts),
         arguments=tuple(
@@ -423,7 +423,7 @@ def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
             _to_json({"mcpServers": {name: remote}}),
         )
     if "client" in manifest.emit:
-        client = naming.client_class(manifest.stem)
+        client = naming.name_client_class(manifest.stem)
         yield Snippet(
             "From Python",
             "One typed method for each tool, resource and prompt.",
@@ -451,15 +451,15 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
                 users.setdefault((since, field), []).append(key)
     for tool in manifest.tools:
         if tool.output is not None and tool.output.wire.get("type") != "object":
-            users.setdefault((revisions.since("any_output"), "an outputSchema that is not for an object"), []).append(
-                tool.name
-            )
+            users.setdefault(
+                (revisions.find_revision("any_output"), "an outputSchema that is not for an object"), []
+            ).append(tool.name)
         dialect = next(item for item in dialects.DIALECTS if item.uri == tool.input.dialect)
         if any(
             isinstance(subschema, dict) and vocabulary.HEADER in subschema
-            for _, subschema in dialects.subschemas(tool.input.wire, dialect)
+            for _, subschema in dialects.iterate_subschemas(tool.input.wire, dialect)
         ):
-            users.setdefault((revisions.since("parameter_headers"), vocabulary.HEADER), []).append(tool.name)
+            users.setdefault((revisions.find_revision("parameter_headers"), vocabulary.HEADER), []).append(tool.name)
     for (since, field), names in sorted(users.items(), key=lambda item: item[0]):
         yield NewerField(field, since, tuple(names))
 

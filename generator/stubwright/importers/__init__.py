@@ -1,1 +1,1 @@
-"""What others describe, as manifests: saved tool lists, in any of their common wrappers."""
+"""Descriptions from elsewhere as manifests: saved tool lists, in any of their common wrappers."""

@@ -1,6 +1,6 @@
 """The last step of an import: everything that `check` would refuse is left out, with a note.
 
-Takes a manifest made of what somebody else described, of any quality; gives one that passes `check`. It reads no
+Takes a manifest made from a foreign description, of any quality; gives one that passes `check`. It reads no
 file, so references to files lead nowhere.
 """
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 _FILE: Final = "manifest.json"
 _PLACE: Final = re.compile(rf" \({re.escape(_FILE)}:\d+\)")
-"""A place in a file that nobody has."""
+"""A place in a file that does not exist."""
 _SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for section in vocabulary.SECTIONS}
 _NEEDED: Final = frozenset(
     {"name", "inputSchema", "arguments", "stubwright"} | {section.key for section in vocabulary.SECTIONS}
 )
-"""What an entry needs: if it is wrong, the whole entry is left out."""
+"""The keys that an entry needs: if one of them is wrong, the whole entry is left out."""
 
 
 class UnfixableError(SourceError):
-    """Leaving out parts does not make it a manifest; the message says what is wrong."""
+    """Leaving out parts does not make it a manifest; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedManifest:
-    """A manifest that passes `check`, what was left out for that, and how many warnings `check` has.
+    """A manifest that passes `check`, notes on the parts left out for that, and the number of `check`'s warnings.
 
     `listed` has its tools as `tools/list` will send them; `unfillable` names those for which no arguments were found.
     """
@@ -52,9 +52,9 @@ class CheckedManifest:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import gives: a manifest, what is in it in a few words, what was fixed, and `check`'s warnings.
+    """The result of an import: a manifest, a short summary of it, notes on fixes, and the number of `check`'s warnings.
 
-    `guesses` says what was assumed, and `cost` what the list of its tools will cost, and what would save some.
+    `guesses` lists the assumptions, and `cost` the cost of the list of its tools and the options that would save some.
     """
 
     manifest: Mapping[str, Any]
@@ -80,7 +80,7 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
     notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
     while True:
         checked = pipeline.compile_manifest(
-            _FILE, SingleFileReader(_FILE, yamlwriter.imported(repaired, _FILE).encode())
+            _FILE, SingleFileReader(_FILE, yamlwriter.format_imported(repaired, _FILE).encode())
         )
         errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
         errors = [attributed for error in errors for attributed in _attribute_to_tools(repaired, error)]
@@ -96,7 +96,7 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
 
 
 _SHOWN: Final = 5
-"""How many tools a note names."""
+"""The number of tools that a note names at most."""
 
 
 def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnost
 
 
 def note_unfillable(names: Sequence[str]) -> list[str]:
-    """Return a note on the tools that nobody can call."""
+    """Return a note on the tools that cannot be called."""
     if not names:
         return []
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -160,7 +160,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
-    """Leave out what no file can hold: numbers that JSON does not have, and values that are nested too deeply."""
+    """Leave out values that no file can hold: numbers that JSON does not have, and values nested too deeply."""
     server = {}
     for key, value in manifest["server"].items():
         if problems := jsontext.parse(json.dumps({"server": {key: value}}))[1]:
@@ -181,7 +181,7 @@ def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator[str]:
-    """Leave out what the errors are about; a note for each part."""
+    """Leave out the parts that the errors are about; yield a note for each."""
     reasons: dict[Pointer, str] = {}
     for error in errors:
         reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))

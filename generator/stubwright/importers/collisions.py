@@ -29,13 +29,13 @@ class _Primitive:
         """Its name or URI."""
         return str(self.entry[self.section.key])
 
-    def names_for(self, name: str) -> naming.Names:
+    def make_names(self, name: str) -> naming.Names:
         """Return the Python names that it would have with the name `name`."""
-        return naming.primitive(self.section.noun, name)
+        return naming.name_primitive(self.section.noun, name)
 
     @property
     def stem(self) -> str:
-        return self.names_for(self.entry["name"]).stem
+        return self.make_names(self.entry["name"]).stem
 
 
 def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -48,15 +48,17 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
         if wire in renamed:
             tool["stubwright"] = {"pythonName": renamed[wire], **tool.get("stubwright", {})}
             yield f"tool `{wire}` has the same Python name as another entry; it got `pythonName: {renamed[wire]}`"
-        taken.add(naming.tool(wire, renamed.get(wire)).stem)
+        taken.add(naming.name_tool(wire, renamed.get(wire)).stem)
     primitives = list(_list_primitives(manifest))
     meeting = Counter(primitive.stem for primitive in primitives)
     taken |= meeting.keys()
     for primitive in primitives:
-        if meeting[primitive.stem] == 1 and primitive.stem not in {naming.tool(other["name"]).stem for other in tools}:
+        if meeting[primitive.stem] == 1 and primitive.stem not in {
+            naming.name_tool(other["name"]).stem for other in tools
+        }:
             continue
         method = _find_method(primitive, taken)
-        taken.add(naming.pascal(method))
+        taken.add(naming.to_pascal(method))
         primitive.entry["stubwright"] = {"pythonName": method}
         yield (
             f"{primitive.section.noun} `{primitive.key}` has the same Python name as another entry; it got `pythonName:"
@@ -68,16 +70,18 @@ def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str
     """Yield a method for each tool that collides with another, except one whose name is that of its method already."""
     groups: dict[str, list[str]] = defaultdict(list)
     for tool in tools:
-        groups[naming.tool(tool["name"]).stem].append(tool["name"])
+        groups[naming.name_tool(tool["name"]).stem].append(tool["name"])
     for group in groups.values():
-        spelled = naming.fields(group)
+        spelled = naming.name_fields(group)
         for wire in group if len(group) > 1 else ():
-            method = naming.method(wire)
+            method = naming.name_method(wire)
             if wire == method:
                 continue
-            other = naming.method(spelled[wire])
+            other = naming.name_method(spelled[wire])
             yield wire, (
-                naming.digested_method(method, wire) if naming.pascal(other) in groups or not other.isascii() else other
+                naming.name_digested_method(method, wire)
+                if naming.to_pascal(other) in groups or not other.isascii()
+                else other
             )
 
 
@@ -90,11 +94,11 @@ def _find_method(primitive: _Primitive, taken: set[str]) -> str:
     """Return a method from the key of a primitive, otherwise with a digest of it; of its kind, too, where it shares
     that.
     """
-    spelled = primitive.names_for(primitive.key).method
-    if spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.pascal(spelled) not in taken:
+    spelled = primitive.make_names(primitive.key).method
+    if spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.to_pascal(spelled) not in taken:
         return spelled
-    method = primitive.names_for(primitive.entry["name"]).method
-    digested = naming.digested_method(method, primitive.key)
-    if naming.pascal(digested) not in taken:
+    method = primitive.make_names(primitive.entry["name"]).method
+    digested = naming.name_digested_method(method, primitive.key)
+    if naming.to_pascal(digested) not in taken:
         return digested
-    return naming.digested_method(method, f"{primitive.section.name} {primitive.key}")
+    return naming.name_digested_method(method, f"{primitive.section.name} {primitive.key}")

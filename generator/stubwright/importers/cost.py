@@ -1,4 +1,4 @@
-"""What the list of an imported server's tools will cost those who read it: its bytes, and what would save most.
+"""The cost of the list of an imported server's tools: its bytes, and the options that would save most.
 
 Takes the tools as `tools/list` sends them; gives notes.
 """
@@ -72,8 +72,10 @@ class ToolSizes:
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
 
-def notes(lists: ToolSizes, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int) -> list[str]:
-    """Return what a list costs.
+def note_cost(
+    lists: ToolSizes, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int
+) -> list[str]:
+    """Return notes on the cost of a list.
 
     Args:
         lists: The tools.

@@ -1,6 +1,6 @@
 """A time by which an import ends, also while it computes.
 
-Takes seconds; interrupts the main thread when they are over. What is interrupted has written nothing yet.
+Takes seconds; interrupts the main thread when they are over. The interrupted code has written nothing yet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Deadline:
     """The time from now on.
 
     Attributes:
-        seconds: How long it is.
+        seconds: Its length.
     """
 
     def __init__(self, seconds: float) -> None:

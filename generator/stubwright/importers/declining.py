@@ -1,7 +1,7 @@
-"""What a server is told of its client while it lists what it has, and what it gets when it asks that client.
+"""The capabilities that an import declares while a server lists its entries, and the answers to its requests.
 
 Some servers offer tools only to clients that can answer questions, sample a model or list roots. So all of these are
-declared, and nothing is given away: there is nobody to ask.
+declared, and no request is granted: there is no user to ask.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REJECTED: Final = -1
 
 
 class Declining:
-    """The client's side of a connection. It declines, and remembers what it was asked."""
+    """The client's side of a connection. It declines, and remembers the requests."""
 
     def __init__(self) -> None:
         self._asked: dict[str, None] = {}  # a set in the order of its items
@@ -40,7 +40,7 @@ class Declining:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to say of it, if anything was asked."""
+        """The note about the server's requests; empty if it made none."""
         if not self._asked:
             return ()
         asked = ", ".join(f"`{method}`" for method in self._asked)

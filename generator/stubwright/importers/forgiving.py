@@ -1,4 +1,4 @@
-"""Documents that are not quite JSON or YAML 1.2, which whoever imports them cannot edit.
+"""Documents that are not quite JSON or YAML 1.2, and that their importers cannot edit.
 
 Takes a text that was read strictly, and its problems; gives its value as it is meant, and notes. YAML's merge keys are
 merged, the last of equal keys counts, and examples with infinities or `.nan` are left out. Nothing else is forgiven.
@@ -27,11 +27,11 @@ _NAMED: Final = frozenset({"schemas"}).union(*(dialect.named for dialect in dial
 """Keys of mappings whose keys are names: of components of OpenAPI, and the keywords of JSON Schema."""
 
 _LISTED: Final = 10
-"""How many places a note names."""
+"""The number of places that a note names at most."""
 
 
 class _OddError(ValueError):
-    """Something that cannot be forgiven after all."""
+    """A fault of the text that cannot be forgiven after all."""
 
 
 def forgive(text: str, problems: Sequence[Problem], name: str, *, is_json: bool) -> tuple[Json, list[str]] | None:
@@ -39,9 +39,9 @@ def forgive(text: str, problems: Sequence[Problem], name: str, *, is_json: bool)
 
     Args:
         text: The text.
-        problems: What is wrong with it.
+        problems: Its problems.
         name: The file, for people.
-        is_json: Whether it is JSON.
+        is_json: True if it is JSON.
     """
     kinds: dict[str, list[Problem]] = {"twice": [], "merged": [], "odd": []}
     for problem in problems:
@@ -71,11 +71,11 @@ def _kind(text: str, problem: Problem) -> str | None:
 def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
     lines = Lines(text)
 
-    def places(kind: str) -> str:
+    def find_places(kind: str) -> str:
         found = kinds[kind]
         listed = []
         for problem in found[:_LISTED]:
-            line = f"line {lines.position(problem.start)[0]}"
+            line = f"line {lines.find_position(problem.start)[0]}"
             key = text[problem.start : problem.end].strip("\"'")
             listed.append(f"`{shorten(key)}` on {line}" if kind == "twice" else line)
         return ", ".join([*listed, *([f"and {len(found) - _LISTED} more"] if len(found) > _LISTED else [])])
@@ -85,7 +85,7 @@ def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
         ("merged", lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were merged: {at}"),
         ("odd", lambda at: f"`{name}` has examples that are no JSON, which were left out: {at}"),
     ]
-    return [say(places(kind)) for kind, say in said if kinds[kind]]
+    return [say(find_places(kind)) for kind, say in said if kinds[kind]]
 
 
 def _merge(value: Json) -> Json:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stubwright.jsonschema.sizes import Known, characters
+from stubwright.jsonschema.sizes import Known, estimate_characters
 from stubwright_runtime.values.tokens import estimate
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ LARGE: Final = 10_000
 _SHOWN: Final = 5
 
 
-def tokens(schemas: Mapping[str, Json]) -> dict[str, int]:
+def estimate_tokens(schemas: Mapping[str, Json]) -> dict[str, int]:
     """About how many tokens a result takes, by the schema of each."""
     known: Known = {}
-    return {name: estimate(characters(schema, known)) for name, schema in schemas.items()}
+    return {name: estimate(estimate_characters(schema, known)) for name, schema in schemas.items()}
 
 
 def note(sizes: Mapping[str, int]) -> list[str]:

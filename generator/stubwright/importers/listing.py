@@ -1,4 +1,4 @@
-"""What a server says that it has, whoever asked it."""
+"""The lists of a server, independent of the client that asked for them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """What a server says of itself.
+    """A server's description of itself.
 
     Attributes:
         revision: The revision of the protocol that it was asked in.
         info: Its `serverInfo`, with `instructions`; as it came, of whatever type.
         capabilities: Its capabilities, as they came.
         sections: The entries of each list that it has, as they came.
-        notes: What it did not answer, in words.
+        notes: The requests that it did not answer, in words.
     """
 
     revision: str

@@ -1,4 +1,4 @@
-"""What a live server lists: all pages of its lists, its instructions and its capabilities.
+"""The lists of a live server: all their pages, its instructions and its capabilities.
 
 Takes a command or a URL; gives the raw JSON of each entry, through the transports and the dispatcher of the SDK, since
 its client refuses a whole list for one odd schema. It starts nothing but the command, fetches nothing but the URL,
@@ -42,7 +42,7 @@ from stubwright.importers.sources import Command, Source
 from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
 from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.client.features.list_pages import EndlessError, follow_pages
-from stubwright_runtime.client.transports.bounded import over_http
+from stubwright_runtime.client.transports.bounded import connect_http
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
 from stubwright_runtime.client.transports.guarded import SafeTransport
 from stubwright_runtime.client.transports.process import ProcessTransport
@@ -63,10 +63,10 @@ STARTING: Final = 600.0
 """Seconds until the first answer of a command, by default: its package manager may have to fetch it first."""
 
 MAX_BYTES: Final = MAX_RESULT_BYTES
-"""How many bytes a server may send in all, by default."""
+"""The number of bytes that a server may send in all, by default."""
 
 MAX_ENTRIES: Final = 100_000
-"""How many entries a list may have."""
+"""The number of entries that a list may have."""
 
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _AT_ONCE: Final = 8  # servers that are asked at the same time
@@ -95,27 +95,27 @@ def read(
         source: The server. A command gets, beside its own variables, those that the SDK passes on as harmless.
         timeout: Seconds for the whole.
         max_bytes: Bytes that it may send in all, after decompression.
-        starting: Seconds until its first answer, where they do not count among the others.
+        starting: Seconds until its first answer, if they do not count among the others.
         started: Is called at that answer.
         revision: The revision of MCP to ask in; by default the newest that both know.
 
     Raises:
         UnreachableError: It cannot be started or reached, refuses, breaks the protocol, is too slow or sends too much.
     """
-    with silent(), signals_as_interrupts():
+    with silence_libraries(), interrupt_on_signals():
         return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), max_bytes, revision)
 
 
 def read_several(
     sources: Sequence[Source], timeout: float = TIMEOUT, max_bytes: int = MAX_BYTES, *, starting: float | None = None
 ) -> list[ServerListing | UnreachableError]:
-    """Ask servers for all that they have, several at the same time; what each says, or why it cannot be queried.
+    """Ask servers for all that they have, several at a time; return each listing, or the reason that there is none.
 
     Args:
         sources: The servers.
         timeout: Seconds for each.
         max_bytes: Bytes that each may send in all, after decompression.
-        starting: Seconds until the first answer of a command, where they do not count among the others.
+        starting: Seconds until the first answer of a command, if they do not count among the others.
     """
     answers: dict[int, ServerListing | UnreachableError] = {}
 
@@ -133,14 +133,14 @@ def read_several(
             for number, source in enumerate(sources):
                 tasks.start_soon(ask, number, source, limiter)
 
-    with silent(), signals_as_interrupts():
+    with silence_libraries(), interrupt_on_signals():
         anyio.run(ask_all)
     return [answers[number] for number in range(len(sources))]
 
 
 @contextmanager
-def silent() -> Iterator[None]:
-    """Have the libraries that speak with servers log nothing: what goes wrong is reported in one message."""
+def silence_libraries() -> Iterator[None]:
+    """Have the libraries that speak with servers log nothing: a failure is reported in one message."""
     loggers = [logging.getLogger(name) for name in ("mcp", "client", "httpx2", "httpcore2", "stubwright_runtime")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -153,7 +153,7 @@ def silent() -> Iterator[None]:
 
 
 @contextmanager
-def signals_as_interrupts() -> Iterator[None]:
+def interrupt_on_signals() -> Iterator[None]:
     """Let any signal that asks for an end do what Ctrl-C does, so that no process is left behind."""
     arrived: list[int] = []
 
@@ -181,7 +181,7 @@ def signals_as_interrupts() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Clock:
-    """How long a server has: `starting` until its first answer, where that is counted by itself, and then `seconds`."""
+    """The time limits of a server: `starting` until its first answer, if that is limited separately, then `seconds`."""
 
     seconds: float
     starting: float | None
@@ -189,21 +189,21 @@ class _Clock:
     has_answered: bool = False
 
     @contextmanager
-    def bounded(self) -> Iterator[Callable[[], None]]:
-        """Bound the block; what is given is called when the first answer is there."""
+    def bound(self) -> Iterator[Callable[[], None]]:
+        """Bound the block; yield a function to call when the first answer is there."""
         with anyio.fail_after(self.seconds if self.starting is None else self.starting) as scope:
 
-            def answered() -> None:
+            def on_answer() -> None:
                 self.has_answered = True
                 if self.starting is not None:
                     scope.deadline = anyio.current_time() + self.seconds
                 self.started()
 
-            yield answered
+            yield on_answer
 
     @property
     def overrun(self) -> str:
-        """Which deadline the server missed."""
+        """The deadline that the server missed, as a sentence that continues its name."""
         if self.starting is not None and not self.has_answered:
             return f"has not answered {self.starting:g} s after it was started; allow more time with --timeout"
         return f"did not answer within {self.seconds:g} s"
@@ -217,9 +217,9 @@ async def open_connection(
 
     Args:
         source: The server.
-        seconds: How long agreeing may take.
+        seconds: The time limit for agreeing.
         max_bytes: Bytes that one answer may have.
-        starting: Seconds until the first answer of a command, where they do not count among the others.
+        starting: Seconds until the first answer of a command, if they do not count among the others.
 
     Raises:
         UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or is too slow.
@@ -228,7 +228,7 @@ async def open_connection(
     clock = _Clock(seconds, starting if isinstance(source, Command) else None, lambda: None)
     with _explain_failures(source, server, clock):
         async with server.transport as streams, _connect(streams, server) as connection:
-            with clock.bounded() as answered:
+            with clock.bound() as answered:
                 connection.info, connection.capabilities = await connection.agree()
                 answered()
             yield connection
@@ -236,7 +236,7 @@ async def open_connection(
 
 async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | None) -> ServerListing:
     server = _Server(source, Bounds(max_bytes, max_bytes))
-    with _explain_failures(source, server, clock), clock.bounded() as answered:
+    with _explain_failures(source, server, clock), clock.bound() as answered:
         async with server.transport as streams, _connect(streams, server) as connection:
             return await _list_everything(connection, answered, revision)
     raise AssertionError("the block returns or raises")
@@ -244,7 +244,7 @@ async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | N
 
 @contextmanager
 def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterator[None]:
-    """Raise what ends a connection as an UnreachableError that explains it."""
+    """Raise any error that ends a connection as an UnreachableError that explains it."""
     message = ""
     try:
         yield
@@ -260,7 +260,7 @@ def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterato
     except* ValueError as group:  # a NUL byte in a command, a character that no header may have
         message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
     if message:
-        raise UnreachableError(message + server.strays() + server.quote_log() + server.describe_withheld())
+        raise UnreachableError(message + server.describe_strays() + server.quote_log() + server.describe_withheld())
 
 
 def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -271,7 +271,7 @@ def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
 
 
 class _Server:
-    """The way to a server, and what explains a failure."""
+    """The way to a server, with explanations of its failures."""
 
     def __init__(self, source: Source, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -284,14 +284,16 @@ class _Server:
             self.transport = SafeTransport(self._process)
         else:
             refusals: Refusals = {}
-            self.transport = SafeTransport(over_http(source.url, source.headers, bounds, refusals), refusals=refusals)
+            self.transport = SafeTransport(
+                connect_http(source.url, source.headers, bounds, refusals), refusals=refusals
+            )
 
-    async def stray(self, _problem: Exception) -> None:
+    async def count_stray(self, _problem: Exception) -> None:
         """Count what is not a JSON-RPC message."""
         self.unreadable += 1
 
     def describe(self, error: mcp.MCPError) -> str:
-        """Return what an error says, as a sentence that continues the server's name."""
+        """Return an error as a sentence that continues the server's name."""
         if self._bounds.exceeded is not None:
             return f"sends too much: {self._bounds.exceeded}; raise the limit with --max-bytes"
         better = self.transport.explain(error)
@@ -304,7 +306,7 @@ class _Server:
             fix = "; check the URL, and that the server runs"
         return f"{better.why}{' before it had answered' if self._process is not None else ''}{fix}"
 
-    def strays(self) -> str:
+    def describe_strays(self) -> str:
         """Return a hint if standard output had something other than messages."""
         if not self.unreadable:
             return ""
@@ -343,7 +345,7 @@ class Connection:
 
     @property
     def unreadable(self) -> int:
-        """How many messages of the server were not JSON-RPC."""
+        """The number of messages of the server that were not JSON-RPC."""
         return self._server.unreadable
 
     def explain(self, error: mcp.MCPError) -> mcp.MCPError:
@@ -365,7 +367,7 @@ class Connection:
 
         Args:
             method: The method.
-            seconds: How long the answer may take.
+            seconds: The time limit for the answer.
             headers: HTTP headers beside those that each request has.
             params: Its parameters.
 
@@ -454,7 +456,7 @@ class Connection:
 
 @asynccontextmanager
 async def _connect(streams: TransportStreams, server: _Server) -> AsyncIterator[Connection]:
-    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=server.stray)
+    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=server.count_stray)
     declining = Declining()
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run, declining.answer, _hear)

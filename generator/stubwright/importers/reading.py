@@ -1,6 +1,6 @@
-"""The file that is imported, read and parsed, and what may be wrong with a source.
+"""The file that is imported, read and parsed, and the errors of sources.
 
-Takes a path; gives its document, or an error that says what is wrong, with the place where that is known.
+Takes a path; gives its document, or an error that explains the fault, with its place if that is known.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SingleFileReader:
         """Return no files."""
         return []
 
-    def within(self, _path: str, _folder: str) -> bool:
+    def is_within(self, _path: str, _folder: str) -> bool:
         """There are no links."""
         return True
 
@@ -65,9 +65,9 @@ def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Prob
 
     Args:
         path: The file.
-        reader: Where it comes from.
-        parse: Gives the value of its text, or what is wrong with that.
-        wanted: What the file should be, for people.
+        reader: The reader of files.
+        parse: Gives the value of its text, or its problems.
+        wanted: The expected kind of file, for people.
 
     Raises:
         DocumentError: It cannot be read or parsed.
@@ -77,9 +77,9 @@ def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Prob
     try:
         data = reader.read(path)
     except OSError as error:
-        diagnostic = source.unreadable(path, error)
+        diagnostic = source.report_unreadable(path, error)
         raise DocumentError(diagnostic.message, [diagnostic]) from error
-    document, problems = source.document(path, data, parse, wanted)
+    document, problems = source.read_document(path, data, parse, wanted)
     if problems:
         raise DocumentError(problems[0].message, problems, {path: document})
     return document

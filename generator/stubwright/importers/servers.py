@@ -1,6 +1,6 @@
 """A live server as a manifest.
 
-Takes what a server lists, of any quality; gives a manifest that passes `check`, with all schemas as they came, and a
+Takes the lists of a server, of any quality; gives a manifest that passes `check`, with all schemas as they came, and a
 note for everything that was fixed or left out.
 """
 
@@ -23,7 +23,7 @@ KEYS: Final = (
 """The order of an entry's keys for people, who look for its name first. Others follow as they came."""
 
 _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
-"""Capabilities that a manifest can declare; one that announces a list goes without saying where the list has entries.
+"""Capabilities that a manifest can declare; one that announces a list goes without saying if the list has entries.
 """
 
 
@@ -40,9 +40,9 @@ def make_manifest(
     """Return the manifest of a server.
 
     Args:
-        listed: What it says.
-        name: Its name; by default what it calls itself.
-        default_name: Its name where it has none.
+        listed: Its lists.
+        name: Its name; by default the one that it states.
+        default_name: Its name if it states none.
         prefix: Put in front of the names of tools and prompts.
         client: Write `emit: [client]`, and that hints are not trusted.
 

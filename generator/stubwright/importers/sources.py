@@ -1,4 +1,4 @@
-"""Where a live server is: a command that starts it, or a URL. Nothing here starts or asks it, nor loads what does."""
+"""The source of a live server: a command that starts it, or a URL. This module loads no client, and asks no server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Command:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The name of the server for people."""
         return to_one_line(self.words[0])
 
 
@@ -34,7 +34,7 @@ class Endpoint:
 
     @property
     def label(self) -> str:
-        """What people call it, without what may be secret: user, password, query."""
+        """The name of the server for people, without parts that may be secret: user, password, query."""
         parts = urlsplit(self.url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = f":{parts.port}" if parts.port else ""

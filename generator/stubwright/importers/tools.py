@@ -1,7 +1,7 @@
 """A saved `tools/list` result as a manifest.
 
 Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives
-a manifest with the tools as they stand. What a manifest cannot have is fixed, with a note for each fix.
+a manifest with the tools as they stand. Parts that a manifest cannot have are fixed, with a note for each fix.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NO_VERSION: Final = "0.0.0"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A manifest, and what had to be fixed to make it one."""
+    """A manifest, and notes on the fixes that made it one."""
 
     manifest: Mapping[str, Any]
     notes: tuple[str, ...]
 
 
 def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
-    """Return the value of a saved list, or what is wrong with it.
+    """Return the value of a saved list, or its problems.
 
     Depth, large numbers and halves of surrogate pairs are taken as they are: they concern single tools, which are
     fixed or left out later. `forgiving` says what else is.
@@ -89,7 +89,7 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
 
     Args:
         path: The file.
-        reader: Where it comes from.
+        reader: The reader of files.
         notes: Gets a note for each kind of thing that was forgiven.
 
     Raises:
@@ -100,9 +100,9 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
 
 
 def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Return the tools in a value, and what else it says.
+    """Return the tools in a value, and its other fields.
 
-    That is the texts of `serverInfo`, and the `instructions`, where they are not empty, and any `nextCursor` but null.
+    That is the texts of `serverInfo`, and the `instructions`, if they are not empty, and any `nextCursor` but null.
 
     Raises:
         DocumentError: It does not have a list of tools.
@@ -129,7 +129,7 @@ def note_pages(info: Mapping[str, Any]) -> list[str]:
     Only a `nextCursor` that is missing ends a list: an empty one is a cursor, too (MCP, server/utilities/pagination).
 
     Args:
-        info: What `find_tools` says beside the tools.
+        info: The fields that `find_tools` gives beside the tools.
     """
     if "nextCursor" not in info:
         return []
@@ -144,7 +144,7 @@ def make_manifest(
     Args:
         entries: The tools as `tools/list` gave them.
         name: The server's name.
-        info: What else is known of the server, as `read` gives it.
+        info: Further fields of the server, as `read` gives them.
         prefix: Put in front of each tool's name.
     """
     info_ = info or {}
@@ -227,7 +227,7 @@ def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str
 
 
 def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
-    """Return why `check` will refuse a schema by itself, if it will."""
+    """Return the error for which `check` will refuse a schema by itself; None if it will not."""
     diagnostics = metaschema.check(role, Place(""), schema, imported=True)
     return next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
 

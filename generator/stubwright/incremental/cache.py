@@ -1,4 +1,4 @@
-"""What a run keeps for the next one: the units of tools, and that nothing was wrong with them.
+"""The cache of one run for the next: the units of tools, each known to be free of errors.
 
 Takes and gives the bytes of a cache file. One that cannot be read, or that another version wrote, is as good as none,
 and so is a unit with code that models and the methods of clients do not need.
@@ -62,10 +62,10 @@ def dump(cache: Cache) -> bytes:
 def _unit(row: Any) -> PrimitiveCode:
     module, classes, method, names, response, task = row
     return PrimitiveCode(
-        module=inspection.module(module),
+        module=inspection.parse_module(module),
         classes=tuple(map(Name, classes)),
-        method=inspection.method(method),
+        method=inspection.parse_method(method),
         names=frozenset(map(Name, names)),
-        response=None if response is None else inspection.method(response),
-        task=None if task is None else inspection.method(task),
+        response=None if response is None else inspection.parse_method(response),
+        task=None if task is None else inspection.parse_method(task),
     )

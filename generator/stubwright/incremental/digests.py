@@ -14,7 +14,7 @@ _SUFFIXES: Final = frozenset({".py", ".jinja", ".jinja2", ".json", ".css", ".js"
 """Of files that decide what is made; pages have the style and the script of their templates in them."""
 
 
-def digest(data: bytes) -> str:
+def compute_digest(data: bytes) -> str:
     """Return the digest of some bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
@@ -35,11 +35,11 @@ def is_same_text(one: bytes, other: bytes) -> bool:
 
 def is_in(digests: Container[str], data: bytes) -> bool:
     """Tell whether one of these digests is of `data`, or of the same text with LF."""
-    return digest(data) in digests or digest(with_lf(data)) in digests
+    return compute_digest(data) in digests or compute_digest(with_lf(data)) in digests
 
 
 @cache
-def of_generator() -> str:
+def compute_generator_digest() -> str:
     """Return a digest of stubwright itself, so that a changed generator makes everything anew.
 
     It is the same wherever stubwright was installed from: in a wheel the templates lie below the code, and count once.

@@ -11,10 +11,10 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stubwright.compile.handles import declared
-from stubwright.compile.resolve import meant, to_json
+from stubwright.compile.handles import get_declared
+from stubwright.compile.resolve import resolve_use, to_json
 from stubwright.compile.syntax import yamlwriter
-from stubwright.incremental.digests import digest, of_generator, with_lf
+from stubwright.incremental.digests import compute_digest, compute_generator_digest, with_lf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,20 +32,22 @@ class Keys:
     around: str
 
 
-def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
+def make_keys(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     """Return the keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
     rich = (resolved.entry.get("python") or {}).get("formats")
-    settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, declared(resolved)]
+    settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, get_declared(resolved)]
     settings += [resolved.entry.get("targets"), resolved.entry["server"]["name"], resolved.entry.get("budget")]
     head = hashlib.sha256(to_json([*made_by, *settings]))
     folder = posixpath.dirname(resolved.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}
     names = frozenset(tool.name for tool in resolved.tools)
-    shared = digest(to_json([[files[key.file], key.name, outline.schema] for key, outline in resolved.shared.items()]))
+    shared = compute_digest(
+        to_json([[files[key.file], key.name, outline.schema] for key, outline in resolved.shared.items()])
+    )
 
-    def of_tool(tool: Declared) -> str:
+    def digest_tool(tool: Declared) -> str:
         parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, tool.unbound, _use(tool, names)]
-        if any(outline.shared() for _, outline in resolved.schemas(tool)):
+        if any(outline.list_shared() for _, outline in resolved.list_schemas(tool)):
             parts.append(shared)
         hasher = head.copy()
         hasher.update(tool.data)
@@ -60,18 +62,18 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
             for path, document in resolved.bundle.documents.items()
         ],
     ]
-    return Keys({tool.name: of_tool(tool) for tool in resolved.tools}, digest(to_json(around)))
+    return Keys({tool.name: digest_tool(tool) for tool in resolved.tools}, compute_digest(to_json(around)))
 
 
-def of_unit(tool: str, reserved: frozenset[str]) -> str:
-    """Return what the unit of a tool is made from: a digest of the tool, and of the names that its classes avoid."""
-    return tool if not reserved else digest(to_json([tool, sorted(reserved)]))
+def digest_unit(tool: str, reserved: frozenset[str]) -> str:
+    """Return the key of a tool's unit: a digest of the tool, and of the names that its classes avoid."""
+    return tool if not reserved else compute_digest(to_json([tool, sorted(reserved)]))
 
 
-def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
+def digest_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
     """Return the digest of what the artifacts of a lowered manifest are made from; `tools` has those of its tools."""
     parts = [
-        of_generator(),
+        compute_generator_digest(),
         manifest.source,
         manifest.command,
         manifest.package,
@@ -81,11 +83,11 @@ def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
         manifest.refs,
         {key: value for key, value in manifest.document.items() if key != "tools"},
         [entry.get("stubwright") for entry in manifest.document["tools"]],
-        [[path, digest(with_lf(data))] for path, data in sorted(manifest.files.items())],
+        [[path, compute_digest(with_lf(data))] for path, data in sorted(manifest.files.items())],
         list(tools.items()),
         [[shared.name, shared.circle, shared.schema.own] for shared in manifest.shared],
     ]
-    return digest(to_json(parts))
+    return compute_digest(to_json(parts))
 
 
 def _around(value: Json) -> Json:
@@ -95,4 +97,4 @@ def _around(value: Json) -> Json:
 def _use(tool: Declared, names: frozenset[str]) -> str | None:
     """Return the tool to use in place of a deprecated one, which depends on what other tools there are."""
     use = (tool.extension.get("deprecated") or {}).get("use")
-    return None if use is None else meant(use, tool, names)
+    return None if use is None else resolve_use(use, tool, names)

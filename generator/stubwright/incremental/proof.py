@@ -23,7 +23,7 @@ _MISTAKES = (
     *(AssertionError, AttributeError, ImportError, LookupError, NameError),
     *(RuntimeError, SchemaError, SyntaxError, TypeError, ValueError),
 )
-"""What Python and pydantic raise for a class that is wrong."""
+"""The exceptions that Python and pydantic raise for a class that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
 
 
 def _wrong(cls: type[BaseModel]) -> Iterator[str]:
-    """Yield why a class cannot be built by itself; nothing if it can."""
+    """Yield the reasons why a class cannot be built by itself; none if it can."""
     try:
         cls.model_rebuild()
     except _MISTAKES as error:
@@ -90,7 +90,7 @@ def _wrong(cls: type[BaseModel]) -> Iterator[str]:
 
 
 def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
-    """Yield why the default of a field of a class cannot be made, for each that cannot."""
+    """Yield the reason for each field of a class whose default cannot be made."""
     for name, field in cls.model_fields.items():
         try:
             field.get_default(call_default_factory=True, validated_data={})
@@ -132,7 +132,7 @@ class _Sources(MetaPathFinder, InspectLoader):
         self._sources = sources
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Return where a module is: here, if it is one of the package."""
+        """Return the spec of a module of the package."""
         if fullname.partition(".")[0] != self._package or self._file(fullname) is None:
             return None
         return spec_from_loader(fullname, self)

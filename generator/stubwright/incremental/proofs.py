@@ -1,4 +1,4 @@
-"""Which models have to be proven to work before a package is written, and what is said of those that do not.
+"""The proof that models work before a package is written, and the diagnostics of those that do not.
 
 Takes what was made of a manifest; has `proof` build in other processes what was not built before from the same text.
 """
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from stubwright import naming
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.incremental import proof
-from stubwright.incremental.digests import digest
-from stubwright.incremental.worker import together
+from stubwright.incremental.digests import compute_digest
+from stubwright.incremental.worker import do_together
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 _BATCH = 300
-"""How many modules a process takes at a time: each imports what they share anew."""
+"""The number of modules for one process: each process imports the shared ones anew."""
 
 _HELP = (
     "nothing was written. This is a mistake of stubwright's, not of yours: please report it with the schema; "
@@ -48,7 +48,7 @@ class Module:
         return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
 
 
-def modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
+def list_modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
     """Return the modules of models of a manifest, what others import first.
 
     Args:
@@ -61,20 +61,25 @@ def modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) 
 
 def _shared(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
     sources = [module.source for module in (*code.circles.values(), *code.shared.values())]
-    around = digest("\0".join(sources).encode())
+    around = compute_digest("\0".join(sources).encode())
     for circle in code.circles:
-        members = [each for each in manifest.shared if each.circle is not None and naming.circle(each.circle) == circle]
-        places = [(naming.shared_class(each.names), each.schema.place) for each in members]
+        members = [
+            each for each in manifest.shared if each.circle is not None and naming.name_circle(each.circle) == circle
+        ]
+        places = [(naming.name_shared_class(each.names), each.schema.place) for each in members]
         places.sort(key=lambda each: -len(each[0]))
         what = "shared schemas that lead to each other"
         yield Module(
-            f"shared.{circle}", digest(f"{around} {circle}".encode()), what, (*places, ("", members[0].schema.place))
+            f"shared.{circle}",
+            compute_digest(f"{around} {circle}".encode()),
+            what,
+            (*places, ("", members[0].schema.place)),
         )
     for schema in manifest.shared:
         if schema.name in code.shared:
             name = f"shared.{schema.names.module}"
             what = f"the shared schema `{schema.name}`"
-            yield Module(name, digest(f"{around} {name}".encode()), what, (("", schema.schema.place),))
+            yield Module(name, compute_digest(f"{around} {name}".encode()), what, (("", schema.schema.place),))
 
 
 def _primitives(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
@@ -82,14 +87,14 @@ def _primitives(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
     for primitive, unit in zip(primitives, code.primitives, strict=True):
         if unit.home is not None and unit.module:
             what = f"the {primitive.kind} `{primitive.key}`"
-            yield Module(unit.home, digest(unit.module.encode()), what, (("", primitive.place),))
+            yield Module(unit.home, compute_digest(unit.module.encode()), what, (("", primitive.place),))
 
 
 def _tools(manifest: ir.Manifest, units: Mapping[str, str]) -> Iterator[Module]:
     for tool in manifest.tools:
-        places = [(naming.input_class(tool.names), tool.input.place)]
+        places = [(naming.name_input_class(tool.names), tool.input.place)]
         if tool.output is not None:
-            places.append((naming.output_class(tool.names), tool.output.place))
+            places.append((naming.name_output_class(tool.names), tool.output.place))
         places += [(question.answer, question.place) for question in tool.questions]
         yield Module(tool.names.module, units[tool.name], f"the tool `{tool.name}`", (*places, ("", tool.place)))
 
@@ -123,7 +128,7 @@ def prove(
         for start in range(0, len(names), _BATCH)
     ]
     by_name = {module.name: module for module in todo}
-    failures = [each for results in together(jobs, workers) for each in results]
+    failures = [each for results in do_together(jobs, workers) for each in results]
     return [_diagnostic(by_name[each.module], each) for each in failures]
 
 

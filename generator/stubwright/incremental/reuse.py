@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 BATCH = 24
-"""How many tools one process takes at a time. Fewer than two batches are not worth starting another."""
+"""The number of tools for one process. Fewer than two batches are not worth another process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is wrong with models, and the digests of modules that need not be built again."""
+    """The diagnostics of models, and the digests of modules that need not be built again."""
 
     diagnostics: tuple[Diagnostic, ...]
     proven: frozenset[str]
@@ -50,13 +50,13 @@ class Models:
     def prove(self, artifacts: Sequence[Artifact]) -> Proof:
         """Build those that are not known to work, in other processes, from the files of the package."""
         before = self.reuse.before.proven
-        modules = proofs.modules(self.manifest, self.made, self.digests)
+        modules = proofs.list_modules(self.manifest, self.made, self.digests)
         todo = [module for module in modules if module.digest not in before]
         diagnostics = proofs.prove(self.manifest, todo, artifacts, self.reuse.workers)
         return Proof(tuple(diagnostics), frozenset(module.digest for module in modules))
 
     def cache(self, proof: Proof | None, *, is_clean: bool) -> Cache:
-        """Return what the next run can use.
+        """Return the cache for the next run.
 
         Args:
             proof: The proof of the models, where they had to be proven.
@@ -69,7 +69,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """What a run can use of the last one, for a manifest that was resolved.
+    """The results of the last run that this one can use, for a resolved manifest.
 
     Make it by `of`. `workers` make what is not in the cache, if there are any.
     """
@@ -81,24 +81,24 @@ class Reuse:
     """The manifest with the tools that the last run did not find to be right as they are now."""
 
     @classmethod
-    def of(cls, resolved: Resolved, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
+    def compare(cls, resolved: Resolved, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
         """Compare a manifest with what the last run kept; `made_by` is what else goes into all that is generated."""
-        now = keys.of_resolved(resolved, made_by)
+        now = keys.make_keys(resolved, made_by)
         if before.around != now.around:
             return cls(before, now, workers, resolved)
         dirty = tuple(tool for tool in resolved.tools if now.tools[tool.name] not in before.clean)
-        outlines = {outline.place: outline for tool in dirty for _, outline in resolved.schemas(tool)}
+        outlines = {outline.place: outline for tool in dirty for _, outline in resolved.list_schemas(tool)}
         return cls(before, now, workers, replace(resolved, tools=dirty, outlines=outlines))
 
-    def digest(self, manifest: ir.Manifest) -> str:
+    def compute_digest(self, manifest: ir.Manifest) -> str:
         """Return the digest of all that the artifacts of a manifest are made from."""
-        return keys.of_manifest(manifest, self.keys.tools)
+        return keys.digest_manifest(manifest, self.keys.tools)
 
     def begin(self, manifest: ir.Manifest) -> Callable[[], Models]:
         """Begin to make the units that are not in the cache, and return a function that waits for them."""
         from stubwright.codegen.models import reserved
 
-        first = reserved.of(manifest)
+        first = reserved.reserve(manifest)
         units: dict[str, PrimitiveCode] = {}
         begun = self._begin(manifest, first, units)  # while the compiler makes other files
 
@@ -106,37 +106,38 @@ class Reuse:
             return begun() if taken is first else self._begin(manifest, taken, units)()
 
         @cache
-        def models() -> Models:
-            return reserved.settled(first, make, lambda models: models.made.defined())[0]
+        def make_models() -> Models:
+            return reserved.settle(first, make, lambda models: models.made.find_defined())[0]
 
-        return models
+        return make_models
 
     def _begin(self, manifest: ir.Manifest, taken: Reserved, units: dict[str, PrimitiveCode]) -> Callable[[], Models]:
         """Begin to make the units that are not there yet, without the names that are taken; they join `units`."""
         from stubwright.codegen.models import reserved
         from stubwright.codegen.pages import modules
 
-        of_shared = reserved.of_shared(manifest, taken)
+        of_shared = reserved.reserve_of_shared(manifest, taken)
         now = {
-            tool.name: keys.of_unit(
-                self.keys.tools[tool.name], of_shared | taken.under(tool.names.stem, reserved.of_tool(tool))
+            tool.name: keys.digest_unit(
+                self.keys.tools[tool.name],
+                of_shared | taken.list_under(tool.names.stem, reserved.reserve_of_tool(tool)),
             )
             for tool in manifest.tools
         }
         there = {**self.before.units, **units}
         todo = [tool for tool in manifest.tools if now[tool.name] not in there]
         batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
-        rest = modules.arguments_of_rest(manifest, taken)
+        rest = modules.select_arguments_of_rest(manifest, taken)
         _, modelled, shared, source, command, _ = rest
         jobs: list[Job] = [(modules.make_rest, rest)]
-        homes = modules.homes_for(todo, shared, taken) if batches else {}
+        homes = modules.find_homes_for(todo, shared, taken) if batches else {}
         jobs += [(modules.make, (batch, homes, source, command, taken)) for batch in batches]
         if self.workers is None or not (batches or modelled or shared):
             results = None
         else:
             results = self.workers.begin(jobs, len(batches))
 
-        def models() -> Models:
+        def make_models() -> Models:
             others, *batches_made = results() if results else [make(*arguments) for make, arguments in jobs]
             fresh = dict(
                 zip((tool.name for tool in todo), (unit for batch in batches_made for unit in batch), strict=True)
@@ -145,4 +146,4 @@ class Reuse:
             code = PackageCode({tool.name: units[now[tool.name]] for tool in manifest.tools}, *others)
             return Models(self, manifest, code, units, now)
 
-        return models
+        return make_models

@@ -93,9 +93,9 @@ class Workers:
 
 
 @contextmanager
-def workers() -> Iterator[Workers | None]:
+def run_workers() -> Iterator[Workers | None]:
     """Yield workers for the length of a block; None if they could save no time."""
-    workers_started = Workers() if worthwhile() else None
+    workers_started = Workers() if is_worthwhile() else None
     try:
         yield workers_started
     finally:
@@ -103,12 +103,12 @@ def workers() -> Iterator[Workers | None]:
             workers_started.stop()
 
 
-def worthwhile() -> bool:
+def is_worthwhile() -> bool:
     """Tell whether workers can save time: there is a processor for one, and something to load."""
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 
-def together(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
+def do_together(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
     """Do jobs in other processes, in these or in a new one, and wait for their results, in the order of the jobs."""
     if workers is not None:
         return workers.begin(jobs, len(jobs))()

@@ -1,7 +1,7 @@
 """A schema as it goes on the wire: shared schemas bundled into it, and our own keywords taken out.
 
-Takes outlines whose references all resolve; gives new values and leaves the old ones as they are. What needs no change
-is the same object as in the source.
+Takes outlines whose references all resolve; gives new values and leaves the old ones as they are. A value that needs no
+change is the same object as in the source.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.jsonschema.circles import circles
-from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.circles import find_circles
+from stubwright.jsonschema.pointers import format_pointer
 from stubwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class Bundled:
 
 @dataclass(frozen=True)
 class SharedSchemas:
-    """The shared schemas of a manifest, what they lead to, and what was bundled of them already.
+    """The shared schemas of a manifest, their targets, and the ones that were bundled already.
 
-    What many schemas refer to is the same object in each. `outlines` are the schemas in order. `schemas` are those that
+    The target of many schemas is the same object in each. `outlines` are the schemas in order. `schemas` are those that
     were bundled where each has its own name, `names` are the tables of their names by what leads to them, `members` is
     what is bundled into each member of a circle, and `bundled` are whole schemas by their places.
     """
@@ -63,7 +63,7 @@ class SharedSchemas:
     @cached_property
     def circles(self) -> Mapping[Key, tuple[Key, ...]]:
         """For each shared schema those that it leads to and that lead to it, itself among them, in a fixed order."""
-        found = circles({key: found.shared() for key, found in self.outlines.items()})
+        found = find_circles({key: found.list_shared() for key, found in self.outlines.items()})
         return {key: tuple(sorted(members)) for members in found for key in members}
 
     @cached_property
@@ -71,31 +71,31 @@ class SharedSchemas:
         """Those in which something is marked as the place of a handle."""
         return frozenset(key for key, found in self.outlines.items() if HANDLE in found.keys)
 
-    def reached(self, root: Outline) -> tuple[Key, ...]:
+    def find_reached(self, root: Outline) -> tuple[Key, ...]:
         """Return the shared schemas that `root` leads to, in the order in which they are first reached."""
-        return self.reached_from(root.shared())
+        return self.find_reached_from(root.list_shared())
 
-    def reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
+    def find_reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
         """Return these and the shared schemas that they lead to, in the order in which they are first reached."""
         reached = dict.fromkeys(keys)
         waiting = [*reached]
         for key in waiting:  # grows while it is read
-            for other in self.outlines[key].shared():
+            for other in self.outlines[key].list_shared():
                 if other not in reached:
                     reached[other] = None
                     waiting.append(other)
         return tuple(waiting)
 
-    def closure(self, root: Outline) -> tuple[Outline, ...]:
+    def find_closure(self, root: Outline) -> tuple[Outline, ...]:
         """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
-        others = (self.outlines[key] for key in self.reached(root))
+        others = (self.outlines[key] for key in self.find_reached(root))
         return (root, *(found for found in others if found is not root))
 
 
 def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
-    """Bundle what `root` refers to, of all `shared` schemas, into its own `$defs` (`definitions` before 2019-09).
+    """Bundle the `shared` schemas that `root` refers to into its own `$defs` (`definitions` before 2019-09).
 
-    A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
+    A shared schema keeps its name there; if the name is taken, `shared_` goes in front, and if that is taken
     too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself, `#`, unless it
     does so by others, and nothing forbids that it stands among them once more.
     """
@@ -107,38 +107,38 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     alone = itself is None or len(shared.circles[itself]) == 1
     if itself is not None and not alone and not own and not root.anchors:
         defs, names = _of_circle(itself, keyword, shared)
-        wire = edited(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.shared()}))
-        reached = shared.reached(root) if shared.holding else ()
+        wire = edit(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.list_shared()}))
+        reached = shared.find_reached(root) if shared.holding else ()
         marked = _marked(root, {key: (keyword, key.name) for key in reached}, shared)
         return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
-    keys = [key for key in shared.reached(root) if key != itself]
+    keys = [key for key in shared.find_reached(root) if key != itself]
     if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
-        homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.shared()}
-        wire = edited(root.schema, _edits(root, (), homes))
-        defs = {**(wire.get(keyword) or {}), **{key.name: kept(key, keyword, shared) for key in keys}}
-        leading = keyword, itself, frozenset(shared.circles[key][0] for key in root.shared())
+        homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.list_shared()}
+        wire = edit(root.schema, _edits(root, (), homes))
+        defs = {**(wire.get(keyword) or {}), **{key.name: keep_names(key, keyword, shared) for key in keys}}
+        leading = keyword, itself, frozenset(shared.circles[key][0] for key in root.list_shared())
         if leading not in shared.names:
-            shared.names[leading] = {pointer_text((keyword, key.name)): key.name for key in keys}
+            shared.names[leading] = {format_pointer((keyword, key.name)): key.name for key in keys}
         marked = _marked(root, {key: (keyword, key.name) for key in keys}, shared)
-        return Bundled({**wire, keyword: defs}, shared.names[leading], wire, (*root.shared(),), marked)
+        return Bundled({**wire, keyword: defs}, shared.names[leading], wire, (*root.list_shared(),), marked)
     taken = _names(keys, own, root.folder.path)
     homes = {key: (keyword, name) for key, name in taken.items()}
     if itself is not None:
         homes[itself] = ()
-    wire = edited(root.schema, _edits(root, (), homes))
+    wire = edit(root.schema, _edits(root, (), homes))
     marked = _marked(root, {key: (keyword, name) for key, name in taken.items()}, shared)
     if not keys:
         return Bundled(wire, {}, wire, handles=marked)
     defs = dict(wire.get(keyword) or {})
     for key in keys:
         found = shared.outlines[key]
-        defs[taken[key]] = edited(found.schema, _edits(found, homes[key], homes))
-    names = {pointer_text(homes[key]): key.name for key in keys}
+        defs[taken[key]] = edit(found.schema, _edits(found, homes[key], homes))
+    names = {format_pointer(homes[key]): key.name for key in keys}
     return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
 
 
 def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
-    """Return what is marked as the place of a handle in `root`, and in what is bundled into it at `homes`."""
+    """Return the handles marked in `root`, and in the schemas that are bundled into it at `homes`, by their places."""
     if HANDLE not in root.keys and not shared.holding:
         return {}
     parts: list[tuple[Pointer, Outline]] = [((), root)]
@@ -146,29 +146,29 @@ def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) 
     return {
         (*home, *pointer): schema[HANDLE]
         for home, found in parts
-        for pointer, schema in found.having(HANDLE)
+        for pointer, schema in found.find_having(HANDLE)
         if isinstance(schema[HANDLE], str)
     }
 
 
-def kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
+def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
     """Return a shared schema where all shared schemas are bundled under their own names, below `keyword`."""
     made = shared.schemas
     if (keyword, key) not in made:
         found = shared.outlines[key]
-        homes = {other: (keyword, other.name) for other in (key, *found.shared())}
-        made[keyword, key] = edited(found.schema, _edits(found, homes[key], homes))
+        homes = {other: (keyword, other.name) for other in (key, *found.list_shared())}
+        made[keyword, key] = edit(found.schema, _edits(found, homes[key], homes))
     return made[keyword, key]
 
 
 def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """Return what is bundled into each member of a circle: all members, and what they lead to."""
+    """Return the definitions that each member of a circle bundles, all members and their targets, and their names."""
     first = shared.circles[member][0]
     made = shared.members.get((keyword, first))
     if made is None:
-        keys = shared.reached(shared.outlines[first])
-        defs = {key.name: kept(key, keyword, shared) for key in keys}
-        names = {pointer_text((keyword, key.name)): key.name for key in keys}
+        keys = shared.find_reached(shared.outlines[first])
+        defs = {key.name: keep_names(key, keyword, shared) for key in keys}
+        names = {format_pointer((keyword, key.name)): key.name for key in keys}
         made = shared.members[keyword, first] = defs, names
     return made
 
@@ -191,28 +191,28 @@ def _tries(key: Key, folder: str) -> Iterator[str]:
 
 
 def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
-    """Return what changes in a schema that is put at `home`, by pointer."""
+    """Return the edits of a schema that is put at `home`, by pointer."""
     edits: dict[Pointer, Any] = {}
     moved = bool(home) and not found.identified
     for reference in found.references:
         match reference.target:
             case Shared(key):
-                edits[(*reference.pointer, reference.keyword)] = pointer_text(homes[key])
+                edits[(*reference.pointer, reference.keyword)] = format_pointer(homes[key])
             case Local(pointer, rooted=True) if moved:
-                edits[(*reference.pointer, reference.keyword)] = pointer_text((*home, *pointer))
-    edits |= {(*pointer, HANDLE): _GONE for pointer, _ in found.having(HANDLE)}
+                edits[(*reference.pointer, reference.keyword)] = format_pointer((*home, *pointer))
+    edits |= {(*pointer, HANDLE): _GONE for pointer, _ in found.find_having(HANDLE)}
     if moved and isinstance(found.schema, dict) and "$schema" in found.schema:
         edits[("$schema",)] = _GONE  # only the root of a resource may name its dialect (2020-12 Core, 8.1.1)
     return edits
 
 
 def without(value: Json, pointers: Iterable[Pointer]) -> Json:
-    """Return a value without what stands at some pointers."""
-    return edited(value, dict.fromkeys(pointers, _GONE))
+    """Return a value without the parts at some pointers."""
+    return edit(value, dict.fromkeys(pointers, _GONE))
 
 
-def edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
-    """Return a value with `edits` made in copies of what holds them: other values at pointers."""
+def edit(value: Json, edits: Mapping[Pointer, Any]) -> Json:
+    """Return a value with `edits` made in copies of its containers: other values at pointers."""
     if not edits:
         return value
     below: dict[str | int, dict[Pointer, Any]] = {}
@@ -221,7 +221,7 @@ def edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
     for step, inner in below.items():
         if () not in inner:
-            copy[step] = edited(copy[step], inner)
+            copy[step] = edit(copy[step], inner)
         elif inner[()] is _GONE:
             del copy[step]
         else:

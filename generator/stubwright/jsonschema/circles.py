@@ -1,6 +1,6 @@
-"""Which things lead to each other: the strongly connected components of a graph.
+"""Nodes that lead to each other: the strongly connected components of a graph.
 
-Takes what each thing leads to; looks at each step once, however many things there are.
+Takes the targets of each node; looks at each step once, however many nodes there are.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TypeVar
 T = TypeVar("T", bound=Hashable)
 
 
-def circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
-    """Return the circles of things that lead to each other, each after those that it leads to (Tarjan 1972).
+def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
+    """Return the circles of nodes that lead to each other, each after those that it leads to (Tarjan 1972).
 
-    A thing that leads back to itself by none but itself is alone, as one that does not.
+    A node that leads back to itself only directly is alone, as one that does not.
 
     Args:
-        following: What each thing leads to, all of it among the keys.
+        following: The targets of each node, all of them among the keys.
     """
     found: list[tuple[T, ...]] = []
     number: dict[T, int] = {}

@@ -1,4 +1,4 @@
-"""The dialects of JSON Schema that a manifest may use, and where schemas stand inside a schema.
+"""The dialects of JSON Schema that a manifest may use, and the places of schemas inside a schema.
 
 Takes a schema; gives its dialect, and the schemas in it with their JSON pointers. It validates nothing and resolves no
 reference.
@@ -51,7 +51,7 @@ class Dialect:
 
     @property
     def reference_hides_siblings(self) -> bool:
-        """Whether keywords beside `$ref` are ignored: so before 2019-09 (draft-07, section 8.3)."""
+        """True if keywords beside `$ref` are ignored: so before 2019-09 (draft-07, section 8.3)."""
         return self.defs == "definitions"
 
 
@@ -118,7 +118,7 @@ DRAFT_2020_12 = Dialect(
 )
 
 DIALECTS = (DRAFT_2020_12, DRAFT_2019_09, DRAFT_7, DRAFT_6, DRAFT_4)
-"""All that are served, the newest first."""
+"""The dialects that are served, the newest first."""
 
 KEYWORDS = frozenset[str]().union(*(dialect.keywords for dialect in DIALECTS))
 """The keywords of all dialects together."""
@@ -127,8 +127,8 @@ _BY_URI = {dialect.uri.rstrip("#"): dialect for dialect in DIALECTS}
 _REUSABLE = frozenset({"$defs", "definitions"})
 
 
-def of(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
-    """Return the dialect that a schema's `$schema` names, `default` where it names none, and None if it is not served.
+def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
+    """Return the dialect that a schema's `$schema` names, `default` if it names none, and None if it is not served.
 
     The rule is MCP 2025-11-25, "JSON Schema Usage": without `$schema`, a schema is 2020-12. An empty fragment at the
     end of the identifier makes no difference.
@@ -139,7 +139,7 @@ def of(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
     return _BY_URI.get(uri.removesuffix("#")) if isinstance(uri, str) else None
 
 
-def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
+def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     """Yield the schema itself, with an empty pointer, and each schema in it, in the order of the source.
 
     Only values that stand where the dialect has schemas are given, whether they are well-formed or not; what stands in
@@ -152,11 +152,11 @@ def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]
         pointer, here = pending.pop()
         yield pointer, here
         if isinstance(here, dict) and not holders.isdisjoint(here):
-            pending += reversed([((*pointer, *steps), child) for steps, child in children(here, dialect)])
+            pending += reversed([((*pointer, *steps), child) for steps, child in iterate_children(here, dialect)])
 
 
 def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
-    """Tell whether the dialect itself has a schema at `pointer`, so that its meta-schema looks at what stands there."""
+    """Tell whether the dialect itself has a schema at `pointer`, so that its meta-schema checks the value there."""
     value, rest = root, pointer
     while rest:
         keyword = rest[0]
@@ -173,7 +173,7 @@ def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
     return isinstance(value, dict | bool)
 
 
-def children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
+def iterate_children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     """Yield the schemas directly in a schema, each with its place in it."""
     holders = dialect.holders
     for keyword, value in schema.items():

@@ -1,8 +1,8 @@
 """Patterns as JavaScript reads them with the flag `u`, which JSON Schema recommends and JavaScript's validators set.
 
-Takes a pattern that the server's validator accepts; tells what JavaScript does not read in it. That validator is more
+Takes a pattern that the server's validator accepts; gives the parts that JavaScript refuses. That validator is more
 lenient: it takes escapes of any sign and braces that stand for themselves, as JavaScript does without the flag
-(ECMA-262, Annex B). What only newer engines read counts as not read.
+(ECMA-262, Annex B). Syntax that only newer engines read counts as not read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class UnreadError(Exception):
     """JavaScript does not read a part of the pattern; the text is that part."""
 
 
-def unread_part(pattern: str) -> str | None:
+def find_unread_part(pattern: str) -> str | None:
     """Return the first part of a pattern that JavaScript does not read, if there is one."""
     try:
         _Reader(pattern).read()
@@ -65,7 +65,7 @@ def unread_part(pattern: str) -> str | None:
 
 
 class _Reader:
-    """Goes through a pattern once, from left to right."""
+    """A reader that goes through a pattern once, from left to right."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -160,7 +160,7 @@ class _Reader:
         self._refuse_quantifier()
 
     def _read_escape(self) -> None:
-        """Read what stands after a backslash outside classes."""
+        """Read an escape after its backslash, outside classes."""
         if number := _NUMBER.match(self._pattern, self._at):
             self._back_references.append((f"\\{number[0]}", int(number[0])))
             self._at = number.end()

@@ -1,4 +1,4 @@
-"""Regular expressions in schemas: where they are, and whether the server's validator compiles them."""
+"""Regular expressions in schemas: their places, and whether the server's validator compiles them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def is_too_large(text: str) -> bool:
-    """Tell whether a regular expression is refused for what it costs, not for its syntax."""
+    """Tell whether a regular expression is refused for its cost, not for its syntax."""
     if len(text) > LONGEST:
         return True
     return not is_expression(text) and is_expression(_REPETITION.sub(_once, text))
@@ -53,12 +53,12 @@ def is_expression(text: str) -> bool:
     return is_taken({"pattern": text})
 
 
-def patterns_in(outline: Outline) -> Iterator[tuple[Place, str]]:
+def find_patterns(outline: Outline) -> Iterator[tuple[Place, str]]:
     """Yield the regular expressions of a schema, with their places."""
-    for pointer, schema in outline.having("pattern"):
+    for pointer, schema in outline.find_having("pattern"):
         if isinstance(schema["pattern"], str):
             yield Place(outline.place.file, (*outline.place.pointer, *pointer)) / "pattern", schema["pattern"]
-    for pointer, schema in outline.having("patternProperties"):
+    for pointer, schema in outline.find_having("patternProperties"):
         if isinstance(schema["patternProperties"], dict):
             place = Place(outline.place.file, (*outline.place.pointer, *pointer)) / "patternProperties"
-            yield from (((place / text).key(), text) for text in schema["patternProperties"])
+            yield from (((place / text).point_at_key(), text) for text in schema["patternProperties"])

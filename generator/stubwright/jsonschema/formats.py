@@ -1,6 +1,6 @@
-"""Texts that have a `format`, for those of JSON Schema 2020-12 (Validation, section 7.3), and what `format` means.
+"""Texts that have a `format`, for those of JSON Schema 2020-12 (Validation, section 7.3), and the meaning of `format`.
 
-Takes a source of chance; gives a text that a validator accepts. Takes a manifest; gives what its server asserts.
+Takes a source of chance; gives a text that a validator accepts. Takes a manifest; gives the assertions of its server.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Formats
 
 WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "lark")
-"""What stands for a word."""
+"""The words that texts are made of."""
 
 
 def _make_date(chance: Random) -> str:
@@ -51,18 +51,18 @@ FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
     "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_choose_word(chance)}",
     "regex": lambda chance: f"^{_choose_word(chance)}$",
 }
-"""For each format, what makes a text of it."""
+"""The maker of texts of each format."""
 
 
 class Settings(TypedDict):
-    """What `stubwright_runtime.schema.validation` must be told about formats."""
+    """The settings of `stubwright_runtime.schema.validation` for formats."""
 
     formats: bool
     exact: bool
 
 
 def get_meaning(entry: Mapping[str, Any]) -> Formats:
-    """Return what `format` means to the server of a manifest, by its `formats` and `python.formats`."""
+    """Return the meaning of `format` for the server of a manifest, by its `formats` and `python.formats`."""
     asserted = entry.get("formats") == "assert"
     return choose_meaning(formats=asserted, exact=(entry.get("python") or {}).get("formats") == "strict")
 

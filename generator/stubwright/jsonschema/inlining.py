@@ -1,8 +1,8 @@
-"""A schema without references: what each leads to stands in its place.
+"""A schema without references: the target of each stands in its place.
 
 Takes a schema as it goes on the wire, all that it refers to bundled; gives a new one that accepts the same, and leaves
-the old one as it is. What leads back to itself stays a reference, and so does what the validator alone can resolve; the
-result says why. What nothing refers to any more is left out of `$defs`.
+the old one as it is. A reference to itself stays one, and so does one that only the validator can resolve; the
+result says why. Definitions without references are left out of `$defs`.
 
 Many clients read `properties` only where `type: object` stands, and neither look beside a `$ref` nor into `allOf`. So
 a reference and its siblings, and the parts of an `allOf`, become one plain schema. Each merge is a rule about keywords;
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.bundling import edited
-from stubwright.jsonschema.circles import circles
-from stubwright.jsonschema.pointers import pointer_text
-from stubwright.jsonschema.references import Folder, Local, Outline, identifying
+from stubwright.jsonschema.bundling import edit
+from stubwright.jsonschema.circles import find_circles
+from stubwright.jsonschema.pointers import format_pointer
+from stubwright.jsonschema.references import Folder, Local, Outline, name_id_keyword
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LARGEST: Final = 1_000_000
-"""Characters of JSON. Each level of schemas that use the one below twice doubles what stands inline."""
+"""Characters of JSON. Each level of schemas that use the one below twice doubles the result."""
 
 _DEFS: Final = ("$defs", "definitions")
 _NOTES: Final = frozenset(
@@ -57,13 +57,13 @@ _IN_PLACE: Final = frozenset(
 """Keywords whose schemas apply to the same object, so that `unevaluatedProperties` looks into them."""
 
 _SWITCHES: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
-"""Keywords that in draft-04 are booleans, and say what the bound beside them means."""
+"""Keywords that in draft-04 are booleans, and qualify the bound beside them."""
 
 _BOUNDS: Final[Mapping[str, Callable[[float, float], float]]] = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
     **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
 }
-"""Keywords of which the stricter of two values says all, and what chooses it."""
+"""Keywords of which the stricter of two values says all, and the function that chooses it."""
 
 _SHOWN: Final = 3
 
@@ -78,15 +78,15 @@ class Inlined:
 
 
 def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
-    """Return a schema with its references replaced by what they lead to.
+    """Return a schema with its references replaced by their targets.
 
     Args:
         wire: The schema, whose references all lead into itself or to a meta-schema.
         dialect: Its dialect.
-        place: Where it stands.
+        place: Its place.
     """
     outline = Outline(place, wire, dialect, Folder("", {}))
-    if not isinstance(wire, dict) or not (outline.references or any(True for _ in outline.having("allOf"))):
+    if not isinstance(wire, dict) or not (outline.references or any(True for _ in outline.find_having("allOf"))):
         return Inlined(wire)
     if (named := _named(outline)) is not None:
         if not outline.references:
@@ -95,10 +95,10 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
         return Inlined(wire, f"it has `{named}`, which says where references lead to", fix)
     made = _Inlining(outline)
     try:
-        root = made.root()
+        root = made.inline_root()
     except _TooDeepError:
         return _too_deep(wire)
-    size = _Sizes().of(root)
+    size = _Sizes().count(root)
     if size <= LARGEST and is_too_deep(root):
         return _too_deep(wire)
     if size > LARGEST:
@@ -108,7 +108,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
             "use fewer shared schemas inside each other, or write `wire: {refs: bundled}`",
         )
     if made.recursive:
-        shown = ", ".join(f"`{pointer_text(pointer)}`" for pointer in made.recursive[:_SHOWN])
+        shown = ", ".join(f"`{format_pointer(pointer)}`" for pointer in made.recursive[:_SHOWN])
         more = f" and {len(made.recursive) - _SHOWN} more" if len(made.recursive) > _SHOWN else ""
         verb = "leads" if len(made.recursive) == 1 else "lead"
         fix = "refer to such things by an id, or give them as many levels as there are, where clients resolve nothing"
@@ -125,20 +125,22 @@ def _too_deep(wire: Json) -> Inlined:
 
 
 def _named(outline: Outline) -> str | None:
-    """Return a keyword that makes the meaning of a schema depend on where it stands."""
+    """Return a keyword that makes the meaning of a schema depend on its place."""
     for reference in outline.references:
         if reference.keyword != "$ref":
             return reference.keyword
     if outline.anchors:
         return str(next(iter(outline.anchors.values()))[-1])
-    keyword = identifying(outline.dialect)
+    keyword = name_id_keyword(outline.dialect)
     return (
-        keyword if any(pointer and isinstance(one[keyword], str) for pointer, one in outline.having(keyword)) else None
+        keyword
+        if any(pointer and isinstance(one[keyword], str) for pointer, one in outline.find_having(keyword))
+        else None
     )
 
 
 class _TooDeepError(Exception):
-    """What stands inline would be nested more deeply than a message can be."""
+    """The schema would be nested more deeply than a message can be, if it stood inline."""
 
 
 class _Inlining:
@@ -162,7 +164,7 @@ class _Inlining:
                     reached[other] = None
                     waiting.append(other)
         alone = {target for target in reached if target in following[target]}
-        together = {one for members in circles(following) if len(members) > 1 for one in members}
+        together = {one for members in find_circles(following) if len(members) > 1 for one in members}
         self.recursive = [target for target in reached if target in alone or target in together]
         kept = {*self.recursive}
         self._targets = {pointer: target for pointer, target in targets.items() if target not in kept}
@@ -170,13 +172,13 @@ class _Inlining:
         self._fixed = {pointer[:-1] for pointer in self._homes if pointer and pointer[-1] not in _DEFS}
         self._made: dict[tuple[Pointer, bool], tuple[Json, int]] = {}
 
-    def root(self) -> Json:
+    def inline_root(self) -> Json:
         """Return the whole schema."""
         made, _ = self._of((), copied=False, depth=0)
         return made if isinstance(made, dict) else {} if made else {"not": {}}
 
     def _of(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
-        """Return what stands at a place, and how many schemas are nested there.
+        """Return the schema at a place, and the depth of the schemas nested there.
 
         Nothing refers to what is in a copy, so that it needs no `$defs`.
         """
@@ -196,12 +198,12 @@ class _Inlining:
             schema = self._without_unused(schema, pointer, copied)
         edits: dict[Pointer, Any] = {}
         deepest = 0
-        for steps, child in dialects.children(schema, self._dialect):
+        for steps, child in dialects.iterate_children(schema, self._dialect):
             new, levels = self._of((*pointer, *steps), copied=copied, depth=depth)
             deepest = max(deepest, levels)
             if new is not child:
                 edits[steps] = new
-        made: Json = edited(schema, edits)
+        made: Json = edit(schema, edits)
         merges = copied or pointer not in self._fixed  # what a reference still leads to must not move
         if (target := self._targets.get(pointer)) is not None:
             there, levels = self._of(target, copied=True, depth=depth)
@@ -242,7 +244,7 @@ def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[
 
 
 def _joined(schema: dict[str, Json], target: Json, dialect: Dialect, merges: bool) -> Json:
-    """Return a schema that has a reference, with what that leads to in its place.
+    """Return a schema that has a reference, with its target in its place.
 
     Before 2019-09 what stands beside a reference does not count (draft-07, 8.3); what only explains is kept. Since
     then both count: side by side if no keyword sees another one's neighbours, otherwise by `allOf`. So it is, too,
@@ -311,7 +313,7 @@ def _merged(
 ) -> dict[str, Json] | None:
     """Return the keywords of two schemas in one that means the same; `None` if none does. Notes of the first count.
 
-    `hides` says whether a reference hides what stands beside it. `outer` is the one of the two that applies the other
+    `hides` says whether a reference hides its siblings. `outer` is the one of the two that applies the other
     one, if any: what the other one evaluates counts as evaluated there.
     """
     one, two = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
@@ -346,7 +348,7 @@ def _are_about_the_same(one: Mapping[str, Json], two: Mapping[str, Json]) -> boo
 
 
 def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
-    """Return the value of a keyword with which it means what it means with two values; `None` if there is none."""
+    """Return the value of a keyword that means the same as its two values together; `None` if there is none."""
     if json.dumps(one) == json.dumps(two):
         return one
     if key in ("properties", "patternProperties") and isinstance(one, dict) and isinstance(two, dict):
@@ -363,7 +365,7 @@ def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
 
 
 def _type(ones: list[Json], twos: list[Json]) -> Json:
-    """Return what both lists of types have; `None` if that is nothing. Each integer is a number."""
+    """Return the types that both lists have; `None` if there are none. Each integer is a number."""
     shared = [each for each in ones if each in twos or (each == "integer" and "number" in twos)]
     if "integer" in twos and "number" in ones and "integer" not in shared:
         shared.append("integer")
@@ -371,7 +373,7 @@ def _type(ones: list[Json], twos: list[Json]) -> Json:
 
 
 def _conjunction(name: str, one: Mapping[str, Json], two: Mapping[str, Json], hides: bool) -> Json:
-    """Return what both schemas under a name accept."""
+    """Return a schema for the values that both schemas under a name accept."""
     if name not in one or name not in two:
         return one[name] if name in one else two[name]
     first, second = one[name], two[name]
@@ -384,19 +386,21 @@ def _conjunction(name: str, one: Mapping[str, Json], two: Mapping[str, Json], hi
 
 
 class _Sizes:
-    """How long values are as JSON; what stands in many places is counted once and added often."""
+    """The sizes of values as JSON; one that stands in many places is counted once and added often."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
 
-    def of(self, value: Json) -> int:
+    def count(self, value: Json) -> int:
         """Count characters, with as few blanks as possible."""
         if not isinstance(value, dict | list):
             return len(json.dumps(value, ensure_ascii=False))
         if id(value) not in self._known:
             if isinstance(value, dict):
-                inner = sum(len(json.dumps(key, ensure_ascii=False)) + 1 + self.of(each) for key, each in value.items())
+                inner = sum(
+                    len(json.dumps(key, ensure_ascii=False)) + 1 + self.count(each) for key, each in value.items()
+                )
             else:
-                inner = sum(map(self.of, value))
+                inner = sum(map(self.count, value))
             self._known[id(value)] = inner + max(len(value) - 1, 0) + 2
         return self._known[id(value)]

@@ -1,4 +1,4 @@
-"""Where the schemas of a manifest stand.
+"""The places of the schemas in a manifest.
 
 Takes a document's value, valid or not; gives each schema in it with its place. It does not look into schemas.
 """
@@ -16,38 +16,38 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "complete", "state"]
-"""What a schema is for: a tool's arguments, its result, sharing, an answer, a completion, or a handle's state."""
+"""The purpose of a schema: a tool's arguments, its result, sharing, an answer, a completion, or a handle's state."""
 
 
-def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
+def find_schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
     """Yield each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
-    for pointer, tool in items(value, ("tools",)):
+    for pointer, tool in list_items(value, ("tools",)):
         for role in vocabulary.SCHEMAS:
             if isinstance(tool, dict) and role in tool:
                 yield role, (*pointer, role), tool[role]
         yield from _questions(tool, pointer, "stubwright")
-    for pointer, schema in items(value, ("schemas",)):
+    for pointer, schema in list_items(value, ("schemas",)):
         yield "schemas", pointer, schema
-    for pointer, annotation in items(value, ("overlay", "tools")):
+    for pointer, annotation in list_items(value, ("overlay", "tools")):
         yield from _questions(annotation, pointer)
     for section in (vocabulary.TEMPLATES, vocabulary.PROMPTS):
-        for pointer, entry in items(value, (section.name,)):
+        for pointer, entry in list_items(value, (section.name,)):
             yield from _questions(entry, pointer, "stubwright")
-            for below, offer in items(entry, ("stubwright", "complete")):
+            for below, offer in list_items(entry, ("stubwright", "complete")):
                 if isinstance(offer, dict):
                     yield "complete", (*pointer, *below), offer
-    for pointer, handle in items(value, ("handles",)):
+    for pointer, handle in list_items(value, ("handles",)):
         if isinstance(handle, dict) and "state" in handle:
             yield "state", (*pointer, "state"), handle["state"]
 
 
 def _questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Role, Pointer, Json]]:
-    for below, question in items(value, (*steps, "ask")):
+    for below, question in list_items(value, (*steps, "ask")):
         if isinstance(question, dict) and "schema" in question:
             yield "ask", (*pointer, *below, "schema"), question["schema"]
 
 
-def items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
+def list_items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
     """Yield the entries of the mapping or list at `steps`; none if there is no such thing."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None

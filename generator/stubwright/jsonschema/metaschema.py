@@ -11,7 +11,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Diagnostic, Place, Pointer
-from stubwright.diagnostics.suggestions import found, is_quoted, misspelt, nearest, quoted, shorten, shown
+from stubwright.diagnostics.suggestions import (
+    describe_found,
+    find_misspelt,
+    find_nearest,
+    format_scalar,
+    is_quoted,
+    quote,
+    shorten,
+)
 from stubwright.jsonschema import dialects, locations
 from stubwright.jsonschema.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
 
@@ -53,7 +61,7 @@ _NOTES = frozenset(
     {"$comment", "$defs", "$vocabulary", "definitions", "dependencies", "deprecated", "examples", "readOnly"}
     | {"contentEncoding", "contentMediaType", "contentSchema", "writeOnly"}
 )
-"""Keywords that do no harm in a dialect without them: notes, and what references or validators still understand."""
+"""Keywords that do no harm in a dialect without them: notes, and those that references or validators still read."""
 
 _WHOLE = "a whole number, 0 or more"
 _SCHEMA = "a schema"
@@ -121,20 +129,20 @@ _EXAMPLES: Final = {
 
 
 def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = False) -> Iterator[Diagnostic]:
-    """Yield what is wrong with one schema, in no particular order; nothing for a value that cannot be a schema.
+    """Yield the faults of one schema, in no particular order; none if the value is not an object.
 
     Args:
-        role: What it is for.
-        place: Where it stands.
+        role: Its purpose.
+        place: Its place.
         schema: The schema.
-        imported: Whether somebody else wrote it, who may have keywords of their own, however much they look like those
+        imported: True if somebody else wrote it, who may have keywords of their own, however much they look like those
             of JSON Schema (2020-12 Core, section 4.3.1: keywords that are not known are annotations).
     """
     if not isinstance(schema, dict):
         return
-    dialect = dialects.of(schema)
+    dialect = dialects.find_dialect(schema)
     if dialect is None:
-        known = quoted([one.uri for one in DIALECTS])
+        known = quote([one.uri for one in DIALECTS])
         message = "`$schema` must be a string" if not isinstance(schema["$schema"], str) else (
             f"`{shorten(schema['$schema'], 80)}` is not a dialect that stubwright knows"
         )  # fmt: skip
@@ -142,7 +150,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         return
     if role == "inputSchema":
         yield from _for_object(schema, place)
-    inner = dict(dialects.subschemas(schema, dialect))
+    inner = dict(dialects.iterate_subschemas(schema, dialect))
     keywords = dialect.keywords
     if not is_valid(schema, dialect):
         for pointer, below in inner.items():
@@ -167,7 +175,7 @@ def _meta(dialect: Dialect) -> Validator:
 
 @cache
 def _explainer(dialect: Dialect) -> Explainer:
-    """Return a slower validator of a meta-schema, which explains what is wrong."""
+    """Return a slower validator of a meta-schema, which explains the faults."""
     from jsonschema.validators import validator_for
 
     validator = validator_for({"$schema": dialect.uri})
@@ -180,7 +188,7 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     if "type" not in schema:
         where = " beside the `$ref`, which clients do not follow" if "$ref" in schema else ""
         fix = f"add `type: object`{where}"
-        yield Diagnostic("SW201", "an `inputSchema` must say `type: object`", place.key(), fix)
+        yield Diagnostic("SW201", "an `inputSchema` must say `type: object`", place.point_at_key(), fix)
     elif (kind in TYPES and kind != "object") or (
         isinstance(kind, list) and kind and all(one in TYPES for one in kind)
     ):
@@ -206,7 +214,7 @@ def _violations(
 
 
 def _without_inner(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Return a schema with `{}` in place of each mapping that stands where it has schemas."""
+    """Return a schema with `{}` in place of each of its subschemas that is a mapping."""
     alone = dict(schema)
     for keyword in dialect.holders & schema.keys():
         value = schema[keyword]
@@ -240,7 +248,7 @@ def _explained(
     if pointer in inner and not isinstance(value, dict):
         what = "a mapping" if dialect is DRAFT_4 else "a mapping, `true` or `false`"
         yield Diagnostic(
-            "SW204", f"a schema must be {what}, not {found(value)}", at, _schema_help(pointer, value, dialect)
+            "SW204", f"a schema must be {what}, not {describe_found(value)}", at, _schema_help(pointer, value, dialect)
         )
         return
     keyword = str(path[0])
@@ -255,7 +263,7 @@ def _explained(
 
 
 def _deeper(error: ValidationError) -> list[ValidationError]:
-    """Return what is wrong in the alternative that is meant: the one that takes the value, but not what is in it."""
+    """Return the faults in the alternative that is meant: the one that takes the value, but not the values in it."""
     if error.validator != "anyOf":
         return []
     depth = len(error.absolute_path)
@@ -264,11 +272,11 @@ def _deeper(error: ValidationError) -> list[ValidationError]:
 
 
 def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the value of `type`."""
+    """Yield the faults in the value of `type`."""
     if isinstance(value, list) and value:
         for index, one in enumerate(value):
             if one in value[:index]:
-                yield Diagnostic("SW204", f"`type` lists {found(one)} twice", at / index, "remove one of them")
+                yield Diagnostic("SW204", f"`type` lists {describe_found(one)} twice", at / index, "remove one of them")
             elif one not in TYPES:
                 yield _no_type(one, at / index)
     else:
@@ -282,10 +290,10 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
         )
     if not isinstance(value, str):
         return Diagnostic(
-            "SW204", f"`type` must be {_VALUES['type']}, not {found(value)}", at, f"types are {quoted(TYPES)}"
+            "SW204", f"`type` must be {_VALUES['type']}, not {describe_found(value)}", at, f"types are {quote(TYPES)}"
         )
-    near = _OTHER_TYPES.get(value.casefold()) or nearest(value, TYPES)
-    fix = f"did you mean `{near}`?" if near else f"types are {quoted(TYPES)}"
+    near = _OTHER_TYPES.get(value.casefold()) or find_nearest(value, TYPES)
+    fix = f"did you mean `{near}`?" if near else f"types are {quote(TYPES)}"
     if value.casefold() == "any":
         fix = "remove `type` to allow any value"
     elif value in ("date", "date-time", "time", "uuid", "email", "uri"):
@@ -294,7 +302,7 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
 
 
 def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dialect) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the value of a keyword other than `type`."""
+    """Yield the fault of the value of a keyword other than `type`."""
     expected = _VALUES.get(keyword, "of another kind")
     if keyword in ("exclusiveMaximum", "exclusiveMinimum") and dialect is DRAFT_4:
         expected = "`true` or `false`"
@@ -302,10 +310,10 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
         twice = next((index for index, one in enumerate(value) if one in value[:index]), None)
         if twice is not None:
             yield Diagnostic(
-                "SW204", f"`{keyword}` lists {found(value[twice])} twice", at / twice, "remove one of them"
+                "SW204", f"`{keyword}` lists {describe_found(value[twice])} twice", at / twice, "remove one of them"
             )
             return
-    what = f"not {found(value)}" if pointer[-1] == keyword else f"but holds {found(value)}"
+    what = f"not {describe_found(value)}" if pointer[-1] == keyword else f"but holds {describe_found(value)}"
     yield Diagnostic(
         "SW204", f"`{keyword}` must be {expected}, {what}", at, _help(keyword, value, pointer[-1], dialect)
     )
@@ -316,7 +324,7 @@ def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[D
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
         message = f"`{bound}` is missing beside its exclusive bound"
-        yield Diagnostic("SW204", message, (at / keyword).key(), f"add `{bound}: …`, or remove `{keyword}`")
+        yield Diagnostic("SW204", message, (at / keyword).point_at_key(), f"add `{bound}: …`, or remove `{keyword}`")
 
 
 def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
@@ -328,7 +336,7 @@ def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
         if isinstance(value, bool):
             return f"since draft-06 it is the bound itself: write `{keyword}: …` in place of `{bound}`"
         if dialect is DRAFT_4:
-            number = shown(value) if isinstance(value, (int, float)) else "…"
+            number = format_scalar(value) if isinstance(value, (int, float)) else "…"
             return f"in draft-04 it is `true` beside `{bound}`: write `{bound}: {number}` and `{keyword}: true`"
     if keyword == "items" and isinstance(value, list) and dialect is dialects.DRAFT_2020_12:
         return "a list of schemas by position is `prefixItems` since 2020-12"
@@ -340,7 +348,7 @@ def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
         return "remove the quotes"
     if not isinstance(value, (dict, list)) and value is not None:
         if keyword in _LISTS and step == keyword:
-            return f"put it in brackets: `[{shown(value)}]`"
+            return f"put it in brackets: `[{format_scalar(value)}]`"
         if not isinstance(value, str) and (keyword in _TEXTS or isinstance(step, int)):
             return "put it in quotes"
     if keyword == "$ref" and value is None:
@@ -368,7 +376,7 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported:
             fix = f'write `type: [{kind}, "null"]`'
         elif "$ref" in schema:
             fix = 'write `anyOf: [{$ref: …}, {type: "null"}]`'
-        yield Diagnostic("SW302", f"`nullable` has no effect in {dialect.name}", (at / "nullable").key(), fix)
+        yield Diagnostic("SW302", f"`nullable` has no effect in {dialect.name}", (at / "nullable").point_at_key(), fix)
     for key in schema:
         if key in dialect.keywords or key in _FOREIGN or key.startswith("x-"):
             continue
@@ -376,16 +384,18 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported:
             if key not in _NOTES and not (key == "id" and not isinstance(schema[key], str)):
                 yield _without_effect(key, at / key, dialect)
             continue
-        near = misspelt(key, sorted(dialect.keywords))
+        near = find_misspelt(key, sorted(dialect.keywords))
         help_ = None if near is None else f"did you mean `{near}`?"
         if schema[key] is None and " " in key:  # what YAML makes of `{description: First, and then more}`
             help_ = "a comma in braces ends a text: quote the text before it"
         if help_ is not None:
             code = "SW303" if imported else "SW205"
-            yield Diagnostic(code, f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).key(), help_)
+            yield Diagnostic(
+                code, f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).point_at_key(), help_
+            )
 
 
 def _without_effect(keyword: str, at: Place, dialect: Dialect) -> Diagnostic:
     newest = next(one for one in DIALECTS if keyword in one.keywords)
     fix = f"it is a keyword of {newest.name}: declare `$schema: {newest.uri}`, or write it as {dialect.name} does"
-    return Diagnostic("SW302", f"`{keyword}` has no effect in {dialect.name}", at.key(), fix)
+    return Diagnostic("SW302", f"`{keyword}` has no effect in {dialect.name}", at.point_at_key(), fix)

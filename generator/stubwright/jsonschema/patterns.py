@@ -1,7 +1,7 @@
 """Texts that a regular expression matches.
 
-Takes a pattern in the syntax of ECMA-262 and a source of chance; gives a text. It reads what patterns in schemas are
-made of: characters, classes, groups, alternatives, repetitions and anchors. What it cannot read is an error, not
+Takes a pattern in the syntax of ECMA-262 and a source of chance; gives a text. It reads the parts of
+patterns in schemas: characters, classes, groups, alternatives, repetitions and anchors. Any other is an error, not
 a guess; a validator decides whether a text really matches.
 """
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _Make: TypeAlias = Callable[["Random"], str]
 _Sized: TypeAlias = tuple[_Make, int]
-"""What makes a text, and how many parts that can have."""
+"""A maker of texts, and the number of parts that one can have."""
 
 _MORE: Final = 4
-"""How many more repetitions than required an unbounded part has at most."""
+"""The number of repetitions beyond the required ones that an unbounded part has at most."""
 
 _MOST: Final = 1000
 """The most repetitions in a text."""
@@ -57,7 +57,7 @@ def make_text(pattern: str, chance: Random) -> str:
 
 @lru_cache(64)
 def _read(pattern: str) -> _Make | None:
-    """Return what makes texts for a pattern; None if it is not read, which is remembered as well."""
+    """Return a maker of texts for a pattern; None if it cannot be read, which is remembered as well."""
     reader = _Reader(pattern)
     try:
         make, size = reader.read_alternatives()
@@ -67,7 +67,7 @@ def _read(pattern: str) -> _Make | None:
 
 
 class _Reader:
-    """Goes through a pattern once, and makes of each part what makes its text."""
+    """A reader that goes through a pattern once, and turns each part into a maker of its text."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern

@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901) in references: as the fragment of a URI, and what local ones lead to."""
+"""JSON Pointers (RFC 6901) in references: as the fragment of a URI, and the targets of local ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1 << 16)
-def pointer_text(pointer: Pointer) -> str:
+def format_pointer(pointer: Pointer) -> str:
     """Return a pointer as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
     return "#" + "".join(f"/{_fragment(str(step))}" for step in pointer)
 
@@ -25,8 +25,8 @@ def _fragment(step: str) -> str:
     return re.sub(r"[^\w.~!$&'()*+,;=:@-]", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), plain)
 
 
-def local(root: Json, reference: str) -> Json:
-    """Return what a reference such as `#/$defs/Place` leads to in `root`.
+def resolve_local(root: Json, reference: str) -> Json:
+    """Return the target of a reference such as `#/$defs/Place` in `root`.
 
     Raises:
         LookupError: It is not a pointer, or leads nowhere.

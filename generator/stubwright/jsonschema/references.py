@@ -1,8 +1,8 @@
-"""Where a schema refers to: every `$ref`, `$dynamicRef` and `$recursiveRef` with its target.
+"""The references of a schema: every `$ref`, `$dynamicRef` and `$recursiveRef` with its target.
 
 Takes one root schema of a manifest and gives its outline: the places where schemas stand in it, and its references,
-each resolved to a place in the same root, to a shared schema, or to a meta-schema. What resolves to none of these is
-`Broken`, not raised. Nothing is read or fetched.
+each resolved to a place in the same root, to a shared schema, or to a meta-schema. One that resolves to none of these
+is `Broken`, not raised. Nothing is read or fetched.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urljoin
 
 from stubwright import paths
-from stubwright.diagnostics.suggestions import did_you_mean, nearest
+from stubwright.diagnostics.suggestions import did_you_mean, find_nearest
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.metaschema import is_valid
-from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.pointers import format_pointer
 from stubwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Nothing that a reference may lead to: the diagnostic's code, message and help."""
+    """A reference without a target: the diagnostic's code, message and help."""
 
     code: str
     message: str
@@ -100,7 +100,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Outline:
-    """One root schema, which stands at `place`. What is in it is looked up when it is asked for.
+    """One root schema, which stands at `place`. Its contents are looked up on demand.
 
     `plain` says that it is known to have neither references nor handles, so that they need not be looked for.
     `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
@@ -127,12 +127,12 @@ class Outline:
 
     @property
     def references(self) -> Sequence[Reference]:
-        """All that refers, in the order of `schemas`."""
+        """The references, in the order of `schemas`."""
         return () if self.plain else self._walked.references
 
     @property
     def anchors(self) -> Mapping[tuple[str, str], Pointer]:
-        """Where each plain name is given, by the URI that it counts for and the name."""
+        """The pointer of each plain name, by the URI that it counts for and the name."""
         return self._walked.anchors
 
     @property
@@ -155,15 +155,15 @@ class Outline:
         walk = self._walked
         if not walk.is_apart(place):
             return False
-        walk.enter(place, at(self.schema, place))
+        walk.enter(place, get_at(self.schema, place))
         return True
 
     @property
     def identified(self) -> bool:
-        """Whether the root has an identifier of its own, so that references in it do not depend on where it is put."""
+        """True if the root has an identifier of its own, so that references in it do not depend on where it is put."""
         return _identifier(self.schema, self.dialect) is not None
 
-    def having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
+    def find_having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
         """Return the schemas that have a key."""
         if key not in self.keys:
             return ()
@@ -171,11 +171,11 @@ class Outline:
             (pointer, schema) for pointer, schema in self.schemas.items() if isinstance(schema, dict) and key in schema
         ]
 
-    def shared(self) -> Iterable[Key]:
+    def list_shared(self) -> Iterable[Key]:
         """Return the shared schemas that it refers to, each once, in order."""
         return self._shared
 
-    def folded(self, pointer: Pointer) -> Iterable[Pointer]:
+    def find_folded(self, pointer: Pointer) -> Iterable[Pointer]:
         """Yield the schema at `pointer`, and the schemas above it that apply it to their own instance."""
         while True:
             yield pointer
@@ -189,7 +189,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What references between files need to know: the manifest's folder, and the names of all shared schemas."""
+    """The context of references between files: the manifest's folder, and the names of all shared schemas."""
 
     path: str
     schemas: Mapping[str, Iterable[str]]
@@ -225,7 +225,7 @@ class _Walk:
         waiting: list[tuple[Pointer, str, str]] = []
         self._enter(place, schema, waiting)
         for target in self.targets.pop(place, ()):
-            self._enter(target, at(self.schema, target), waiting)
+            self._enter(target, get_at(self.schema, target), waiting)
         for pointer, keyword, text in waiting:  # grows while it is read: targets that no keyword leads to
             reference = self._reference(pointer, keyword, text)
             self.references.append(reference)
@@ -235,13 +235,13 @@ class _Walk:
             if self.is_apart(target):
                 self.targets[target[:2]].append(target)
             else:
-                self._enter(target, at(self.schema, target), waiting)
+                self._enter(target, get_at(self.schema, target), waiting)
 
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
-        """Take down the schemas at and below `start`, and what refers in them."""
+        """Record the schemas at and below `start`, and their references."""
         keywords = [keyword for keyword in KEYWORDS if keyword in self.dialect.plain]
         malformed: set[Pointer] = set()
-        for below, subschema in dialects.subschemas(schema, self.dialect):
+        for below, subschema in dialects.iterate_subschemas(schema, self.dialect):
             pointer = (*start, *below)
             if pointer in self.schemas or (
                 malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
@@ -269,7 +269,7 @@ class _Walk:
         if identifier is not None:
             base, _ = _resolved(base, identifier)
             if self.resources.setdefault(base, pointer) != pointer:
-                self.repeated.append((*pointer, identifying(self.dialect)))
+                self.repeated.append((*pointer, name_id_keyword(self.dialect)))
             self.bases[pointer] = base
         elif not pointer:
             self.resources[base], self.bases[pointer] = pointer, base
@@ -309,7 +309,7 @@ class _Walk:
             fix = did_you_mean(fragment, known, "anchors here")
             return Broken("SW220", f"no schema here has the anchor `{fragment}`", fix)
         pointer: Pointer = start
-        value = at(self.schema, start)
+        value = get_at(self.schema, start)
         for step in split_pointer(fragment):
             if isinstance(value, dict) and step in value:
                 value, pointer = value[step], (*pointer, step)
@@ -326,12 +326,12 @@ class _Walk:
         return Local(pointer, rooted=not uri)
 
     def _meant(self, text: str, fragment: str) -> str | None:
-        """Return what to write for a place where other documents have shared schemas; None if no name is near."""
+        """Return advice for a pointer to where other documents have shared schemas; None if no name is near."""
         known = [*self.folder.schemas.get(self.place.file, ())]
         place, _, name = fragment.rpartition("/")
         if not text.startswith("#") or place not in _HOMES or not known:
             return None
-        near = name if name in known else nearest(name, known)
+        near = name if name in known else find_nearest(name, known)
         return f'shared schemas are at "#/schemas/…": write `$ref: "#/schemas/{near}"`' if near else None
 
     def _shared(self, text: str, file: str, steps: list[str]) -> Target:
@@ -344,7 +344,7 @@ class _Walk:
             return Broken("SW220", f"`{path}` has no `schemas`", fix)
         name, *rest = steps
         if name not in names:
-            near = nearest(name, names)
+            near = find_nearest(name, names)
             fix = (None if near else self._elsewhere(name, path)) or did_you_mean(name, names, f"`schemas` in {path}")
             return Broken("SW220", f"`schemas` in {path} has no `{name}`", fix)
         if rest:
@@ -356,10 +356,10 @@ class _Walk:
         return Shared(Key(path, name))
 
     def _elsewhere(self, name: str, path: str) -> str | None:
-        """Return what to write for a shared schema that stands in another file than `path`; None if no other has it."""
+        """Return the reference to write for a shared schema in another file than `path`; None if no other has it."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
-        near = [(other, found) for other, names in others.items() if (found := nearest(name, names)) is not None]
+        near = [(other, found) for other, names in others.items() if (found := find_nearest(name, names)) is not None]
         if not exact and not near:
             return None
         other, found = (exact or near)[0]
@@ -401,7 +401,7 @@ class _Walk:
         )
 
 
-def identifying(dialect: Dialect) -> str:
+def name_id_keyword(dialect: Dialect) -> str:
     """Return the keyword by which a schema is identified: `$id`, and `id` in draft-04."""
     return "id" if "id" in dialect.plain else "$id"
 
@@ -410,14 +410,14 @@ def _identifier(schema: Json, dialect: Dialect) -> str | None:
     """Return the `$id` (`id` in draft-04) by which a schema opens a scope of its own for references."""
     if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
         return None
-    text = schema.get(identifying(dialect))
+    text = schema.get(name_id_keyword(dialect))
     return text.rstrip("#") if isinstance(text, str) and not text.startswith("#") else None
 
 
 def _anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str, str]]:
     """Return the plain names of a schema, by keyword; before 2019-09 they were identifiers that start with `#`."""
     if dialect.reference_hides_siblings:
-        keyword = identifying(dialect)
+        keyword = name_id_keyword(dialect)
         text = schema.get(keyword)
         return [(keyword, text[1:])] if isinstance(text, str) and text[:1] == "#" != text else []
     keywords = ("$anchor", "$dynamicAnchor")
@@ -433,8 +433,8 @@ def _resolved(base: str, text: str) -> tuple[str, str]:
         return uri, fragment
 
 
-def at(value: Json, pointer: Pointer) -> Json:
-    """Return what stands at `pointer` in `value`."""
+def get_at(value: Json, pointer: Pointer) -> Json:
+    """Return the value at `pointer` in `value`."""
     for step in pointer:
         value = value[step]
     return value
@@ -450,7 +450,7 @@ def _escape(text: str) -> Broken:
 
 def _missing(pointer: Pointer, start: Pointer, step: str) -> str:
     above = pointer[len(start) :]
-    return f"`{pointer_text(above)}` has no `{step}`" if above else f"the schema has no `{step}`"
+    return f"`{format_pointer(above)}` has no `{step}`" if above else f"the schema has no `{step}`"
 
 
 def _near(step: str, value: Json) -> str:

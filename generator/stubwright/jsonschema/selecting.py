@@ -1,8 +1,8 @@
-"""The schema of what is kept of a value: derived from the schema of the whole.
+"""The schema of the kept part of a value: derived from the schema of the whole.
 
-Takes a schema that holds all that it refers to, and what is kept (`runtime/http/selections`); gives a schema under
-which what is kept of each valid value is valid. Where that cannot be said exactly it is wider, never narrower. It
-follows references as far as pointers lead, and no further.
+Takes a schema that holds all that it refers to, and a selection (`runtime/http/selections`); gives a schema that the
+selected part of each valid value fits. If that cannot be said exactly, it is wider, never narrower. It follows
+references as far as pointers lead, and no further.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from stubwright.jsonschema.pointers import local, pointer_text
-from stubwright_runtime.http.selections import WHOLE, below, select
+from stubwright.jsonschema.pointers import format_pointer, resolve_local
+from stubwright_runtime.http.selections import WHOLE, select, select_below
 
 if TYPE_CHECKING:
     from stubwright.ir import Json
@@ -24,7 +24,7 @@ _HIDING: Final = ("draft-04", "draft-06", "draft-07")
 """The dialects in which keywords beside `$ref` do not count."""
 
 _FLOATING: Final = frozenset({"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
-"""What depends on where a schema stands, or is followed by no pointer."""
+"""Keywords that depend on the place of a schema, or that no pointer follows."""
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _BRANCHES: Final = ("then", "else")
@@ -54,7 +54,7 @@ _DROPPED: Final = frozenset(
 
 @dataclass
 class Selecting:
-    """One schema, of which parts are kept. `defs` are the schemas that what was made refers to, by their names."""
+    """One schema, of which parts are kept. `defs` are the schemas that the result refers to, by their names."""
 
     root: Json
     defs: dict[str, Json] = field(default_factory=dict)
@@ -63,15 +63,15 @@ class Selecting:
 
     @property
     def keyword(self) -> str:
-        """Where bundled schemas stand."""
+        """The keyword that holds bundled schemas."""
         return "definitions" if self._hides else "$defs"
 
     @property
     def _hides(self) -> bool:
         return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
 
-    def finished(self, made: Json) -> Json:
-        """Return what was made as a schema of its own, in the dialect of the whole, with what it refers to."""
+    def finish(self, made: Json) -> Json:
+        """Return `made` as a schema of its own: in the dialect of the whole, with the schemas that it refers to."""
         if not isinstance(made, dict):
             return made
         own = {key: value for key, value in made.items() if key not in ("$schema", self.keyword)}
@@ -80,8 +80,8 @@ class Selecting:
 
     # --- What is kept as it is ---
 
-    def whole(self, schema: Json) -> Json:
-        """Return a schema as it is, with its references to what stands elsewhere now."""
+    def keep_whole(self, schema: Json) -> Json:
+        """Return a schema as it is, with its references led to the new places of their targets."""
         if not isinstance(schema, dict):
             return schema
         is_root = schema is self.root
@@ -96,26 +96,28 @@ class Selecting:
                 made[key] = home
             elif key in _MAPPINGS and isinstance(value, dict):
                 if key not in ("$defs", "definitions"):
-                    made[key] = {name: self.whole(each) for name, each in value.items()}
+                    made[key] = {name: self.keep_whole(each) for name, each in value.items()}
             elif key in _SCHEMAS:
-                made[key] = [self.whole(each) for each in value] if isinstance(value, list) else self.whole(value)
+                made[key] = (
+                    [self.keep_whole(each) for each in value] if isinstance(value, list) else self.keep_whole(value)
+                )
             elif not (is_root and key in ("$schema", "$id", "id")):
                 made[key] = value
         return made
 
     def _home(self, reference: Json) -> str | None:
-        """Return where the target of a reference stands in the result; None if that is not known."""
+        """Return the pointer in the result to the target of a reference; None if that is not known."""
         if not isinstance(reference, str):
             return None
         if reference not in self._homes:
             try:
-                target = local(self.root, reference)
+                target = resolve_local(self.root, reference)
             except LookupError:
                 return None
             name = self._name(reference)
-            self._homes[reference] = pointer_text((self.keyword, name))
+            self._homes[reference] = format_pointer((self.keyword, name))
             self.defs[name] = True
-            self.defs[name] = self.whole(target)
+            self.defs[name] = self.keep_whole(target)
         return self._homes[reference]
 
     def _name(self, reference: str) -> str:
@@ -128,10 +130,10 @@ class Selecting:
 
     # --- What is taken apart ---
 
-    def kept(self, schema: Json, tree: Tree) -> Json:
-        """Return the schema of what remains of a schema's values in a tree."""
+    def keep(self, schema: Json, tree: Tree) -> Json:
+        """Return the schema of the parts of a schema's values that a tree keeps."""
         if not tree:
-            return self.whole(schema)
+            return self.keep_whole(schema)
         if not isinstance(schema, dict):
             return schema
         if schema is not self.root and (_is_identified(schema) or not _FLOATING.isdisjoint(schema)):
@@ -142,12 +144,12 @@ class Selecting:
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             if self._hides or rest.keys() <= {"$schema", self.keyword}:
                 return target
-            beside = self.kept(rest, tree)
+            beside = self.keep(rest, tree)
             return {"allOf": [target, beside]} if beside not in (True, {}) else target
         made: dict[str, Json] = {
             key: value for key, value in schema.items() if key not in _HANDLED and key not in _DROPPED
         }
-        made |= {key: self.whole(schema[key]) for key in ("propertyNames", "contentSchema") if key in schema}
+        made |= {key: self.keep_whole(schema[key]) for key in ("propertyNames", "contentSchema") if key in schema}
         made |= self._of_values(schema, tree)
         made |= self._of_objects(schema, tree)
         made |= self._of_arrays(schema, tree)
@@ -155,17 +157,17 @@ class Selecting:
         return made
 
     def _followed(self, reference: str, tree: Tree) -> Json:
-        """Return what a tree keeps of a reference's target; anything if it goes round without leading further."""
+        """Return the part of a reference's target that a tree keeps; `True` if it leads nowhere or only to itself."""
         step = (reference, id(tree))  # the tree is kept, so that its identity stays its own
         if step not in self._made:
             try:
-                target = local(self.root, reference)
+                target = resolve_local(self.root, reference)
             except LookupError:
                 return True
             if target is self.root:
                 target = {key: value for key, value in target.items() if key not in ("$id", "id")}
             self._made[step] = tree, True
-            self._made[step] = tree, self.kept(target, tree)
+            self._made[step] = tree, self.keep(target, tree)
         return self._made[step][1]
 
     def _of_values(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
@@ -183,26 +185,26 @@ class Selecting:
         patterns: Mapping[str, Json] = schema.get("patternProperties") or {}
         rest = schema.get("additionalProperties")
         starred = tree.get(None)
-        inner = {name: tree_ for name in properties if (tree_ := below(tree, name)) is not None}
-        said = {name: self.kept(properties[name], tree_) for name, tree_ in inner.items()}
+        inner = {name: tree_ for name in properties if (tree_ := select_below(tree, name)) is not None}
+        said = {name: self.keep(properties[name], tree_) for name, tree_ in inner.items()}
         if patterns:
             if starred is not None and not names:
-                made["patternProperties"] = {key: self.kept(each, starred) for key, each in patterns.items()}
-                made |= {"additionalProperties": self.kept(rest, starred)} if rest is not None else {}
+                made["patternProperties"] = {key: self.keep(each, starred) for key, each in patterns.items()}
+                made |= {"additionalProperties": self.keep(rest, starred)} if rest is not None else {}
         elif rest is False:
             made["additionalProperties"] = False
         elif isinstance(rest, dict):
             for name in names:
                 if name not in properties:
-                    said[name] = self.kept(rest, below(tree, name) or WHOLE)
+                    said[name] = self.keep(rest, select_below(tree, name) or WHOLE)
             if starred is not None:
-                made["additionalProperties"] = self.kept(rest, starred)
+                made["additionalProperties"] = self.keep(rest, starred)
         elif rest is not None and starred is not None:
             made["additionalProperties"] = rest
         if said or "properties" in schema:
             made["properties"] = said
         if isinstance(schema.get("required"), list):
-            required = [name for name in schema["required"] if below(tree, name) is not None]
+            required = [name for name in schema["required"] if select_below(tree, name) is not None]
             made |= {"required": required} if required else {}
         if starred is not None and "minProperties" in schema:
             made["minProperties"] = schema["minProperties"]
@@ -214,12 +216,12 @@ class Selecting:
     def _dependent(self, entries: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         return {
             name: (
-                [each for each in value if below(tree, each) is not None]
+                [each for each in value if select_below(tree, each) is not None]
                 if isinstance(value, list)
-                else self.kept(value, tree)
+                else self.keep(value, tree)
             )
             for name, value in entries.items()
-            if below(tree, name) is not None
+            if select_below(tree, name) is not None
         }
 
     def _of_arrays(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
@@ -229,25 +231,25 @@ class Selecting:
         made: dict[str, Json] = {}
         items = schema.get("items")
         if isinstance(items, list):
-            made["items"] = [self.kept(each, starred) for each in items]
+            made["items"] = [self.keep(each, starred) for each in items]
         elif items is not None:
-            made["items"] = self.kept(items, starred)
+            made["items"] = self.keep(items, starred)
         if isinstance(schema.get("prefixItems"), list):
-            made["prefixItems"] = [self.kept(each, starred) for each in schema["prefixItems"]]
+            made["prefixItems"] = [self.keep(each, starred) for each in schema["prefixItems"]]
         if "additionalItems" in schema:
-            made["additionalItems"] = self.kept(schema["additionalItems"], starred)
+            made["additionalItems"] = self.keep(schema["additionalItems"], starred)
         if "minItems" in schema:
             made["minItems"] = schema["minItems"]
         if "contains" in schema and schema.get("minContains") != 0:
-            made["contains"] = self.kept(schema["contains"], starred)
+            made["contains"] = self.keep(schema["contains"], starred)
         return made
 
     def _of_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         made: dict[str, Json] = {}
-        all_of = [self.kept(each, tree) for each in schema.get("allOf") or ()]
-        choices = [[self.kept(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
+        all_of = [self.keep(each, tree) for each in schema.get("allOf") or ()]
+        choices = [[self.keep(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
         if "if" in schema and all(key in schema for key in _BRANCHES):
-            choices.append([self.kept(schema[key], tree) for key in _BRANCHES])
+            choices.append([self.keep(schema[key], tree) for key in _BRANCHES])
         if choices:
             made["anyOf"], *others = choices
             all_of += [{"anyOf": each} for each in others]
@@ -257,7 +259,7 @@ class Selecting:
 
     # --- What a pointer leads to ---
 
-    def expanded(self, schema: Json) -> list[Mapping[str, Json]]:
+    def expand(self, schema: Json) -> list[Mapping[str, Json]]:
         """Return a schema and all that says something of the same value: references, `allOf`, alternatives."""
         found: list[Mapping[str, Json]] = []
         waiting: list[Json] = [schema]
@@ -270,7 +272,7 @@ class Selecting:
             found.append(here)
             if isinstance(here.get("$ref"), str):
                 try:
-                    waiting.append(local(self.root, here["$ref"]))
+                    waiting.append(resolve_local(self.root, here["$ref"]))
                 except LookupError:
                     found.append({})
                 if self._hides:
@@ -280,9 +282,9 @@ class Selecting:
             waiting += [here[key] for key in _BRANCHES if key in here]
         return found
 
-    def led(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
+    def follow(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
         """Return the schemas that a step leads to from values of schemas; None if nothing is known of them."""
-        parts = [part for schema in schemas for part in self.expanded(schema)]
+        parts = [part for schema in schemas for part in self.expand(schema)]
         if not any(_is_said(part) for part in parts):
             return None
         found: list[Json] = []
@@ -290,12 +292,12 @@ class Selecting:
             found += _led(part, step)
         return found
 
-    def known(self, schemas: Sequence[Json]) -> list[str]:
+    def list_known(self, schemas: Sequence[Json]) -> list[str]:
         """Return the properties that values of schemas can have by name."""
-        parts = [part for schema in schemas for part in self.expanded(schema)]
+        parts = [part for schema in schemas for part in self.expand(schema)]
         return list(dict.fromkeys(name for part in parts for name in part.get("properties") or ()))
 
-    def items(self, schema: Json, depth: int = 0) -> list[Json] | None:
+    def list_items(self, schema: Json, depth: int = 0) -> list[Json] | None:
         """Return the schemas that items of an array may have, of which each has one; None if they are unknown."""
         if not isinstance(schema, dict) or depth > _DEEPEST or "prefixItems" in schema:
             return None
@@ -304,11 +306,11 @@ class Selecting:
         inner: list[Json] = [*(schema.get("allOf") or ())]
         if isinstance(schema.get("$ref"), str):
             try:
-                inner.append(local(self.root, schema["$ref"]))
+                inner.append(resolve_local(self.root, schema["$ref"]))
             except LookupError:
                 return None
         for each in inner:
-            if (found := self.items(each, depth + 1)) is not None:
+            if (found := self.list_items(each, depth + 1)) is not None:
                 return found
         for key in ("anyOf", "oneOf"):
             if schema.get(key):
@@ -316,7 +318,7 @@ class Selecting:
                 for each in schema[key]:
                     if not _may_be(each, "array"):
                         continue
-                    if (found := self.items(each, depth + 1)) is None:
+                    if (found := self.list_items(each, depth + 1)) is None:
                         return None
                     made += found
                 return made

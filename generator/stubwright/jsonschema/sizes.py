@@ -1,4 +1,4 @@
-"""How large a value will be that a schema describes: an estimate, from what the schema says and from what is usual.
+"""The size of values that a schema describes: an estimate from the schema and from usual values.
 
 Takes a schema with all that it refers to; gives the characters of a typical value as compact JSON. It tells a list of
 thirty deep records from an answer in a line; it is no bound.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.jsonschema.pointers import local
+from stubwright.jsonschema.pointers import resolve_local
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 ITEMS: Final = 30
-"""Items of a list that is what was asked for, where nothing says how many; about a page of most APIs."""
+"""Items of a list that is the whole answer, if nothing says how many; about a page of most APIs."""
 
 _INNER_ITEMS: Final = 3
 """Items of a list that is part of something."""
@@ -50,15 +50,15 @@ _PLAIN: Final[Mapping[str, int]] = {"boolean": 5, "integer": 6, "null": 4, "numb
 
 
 Known = dict[tuple[int, int], float]
-"""What is known of schemas that several share, by what they are and how deep they stand."""
+"""The known estimates of schemas that several share, by their identities and depths."""
 
 
-def characters(schema: Json, known: Known | None = None) -> int:
+def estimate_characters(schema: Json, known: Known | None = None) -> int:
     """Return the characters of a typical value.
 
     Args:
         schema: The schema.
-        known: What other schemas with the same definitions have in common; grows.
+        known: The estimates that it shares with other schemas of the same definitions; grows.
     """
     return round(_Estimate(schema, {} if known is None else known).measure(schema, "", ()))
 
@@ -69,7 +69,7 @@ class _Estimate:
     known: Known
 
     def measure(self, schema: Json, name: str, above: tuple[str, ...], depth: int = 0) -> float:
-        """Return the characters of a value, which is what `name` has; `above` are the references that led here."""
+        """Return the characters of the value of `name`; `above` are the references that led here."""
         if not isinstance(schema, dict):
             return _TEXT
         if depth > _DEEPEST:
@@ -106,7 +106,7 @@ class _Estimate:
         if reference in above:
             return 2
         try:
-            target = local(self.root, reference)
+            target = resolve_local(self.root, reference)
         except LookupError:
             return 2
         return self.measure(target, name, (*above, reference), depth)

@@ -60,7 +60,7 @@ def _plain(schema: Any, root: Any) -> Any:
 
 
 def _target(schema: Any, root: Any) -> Any:
-    """Return what a reference within `root` leads to; the schema itself where it is none."""
+    """Return the target of a reference within `root`; the schema itself if it is none."""
     for _ in range(_CHAIN):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#/"):

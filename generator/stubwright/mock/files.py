@@ -29,7 +29,7 @@ class MockFiles:
     files: Mapping[str, bytes]
 
 
-def of_manifest(manifest: ir.Manifest) -> MockFiles:
+def make_files(manifest: ir.Manifest) -> MockFiles:
     """Return the files of a lowered manifest."""
     from pydantic_core import to_json
 
@@ -47,8 +47,8 @@ def find_generated(manifest: str, target: Target) -> MockFiles | None:
     from stubwright.project.files import layout
     from stubwright.project.files.disk import Disk
 
-    name = layout.relative(manifest, target.folder)
-    found = freshness.made(Disk(), target.folder, name, target.option, _is_needed)
+    name = layout.make_relative(manifest, target.folder)
+    found = freshness.recall(Disk(), target.folder, name, target.option, _is_needed)
     if found is None or not any(path.endswith(f"/{_SERVER}") for path in found):
         return None
     package = next(iter(found)).partition("/")[0]

@@ -55,19 +55,19 @@ def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
     It has their number in its signature, which the server looks at before it starts: that of `*arguments` takes longer.
     """
 
-    async def method(_self: object, args: Any, _ctx: Any) -> Any:
+    async def respond(_self: object, args: Any, _ctx: Any) -> Any:
         return answer(args)
 
-    return method
+    return respond
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
     """Return a method that answers from the arguments that the server gives, if any; the context comes last."""
 
-    async def method(_self: object, *arguments: Any) -> Any:
+    async def respond(_self: object, *arguments: Any) -> Any:
         return answer(arguments[0] if len(arguments) > 1 else None)
 
-    return method
+    return respond
 
 
 def _answer_tool(tool: Tool, seed: int) -> _Answer:

@@ -8,4 +8,4 @@ MANIFEST: Final = "manifest.json"
 """The package's manifest, as it is generated."""
 
 OPTIONS: Final = "mock.json"
-"""What was said to the mock, beside the manifest."""
+"""The name of the file with the mock's options."""

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from stubwright.codegen.asked import asked_methods, method_name
+from stubwright.codegen.asked import list_asked_methods, name_method
 from stubwright.mock.handlers import make_handlers
 from stubwright.mock.names import MANIFEST, OPTIONS
 from stubwright_runtime.mcp import vocabulary
@@ -55,35 +55,35 @@ class MockPackage(Package):
             methods: The handlers' methods, by what each does, and what it does it for, on the wire.
         """
 
-        def entries(section: vocabulary.Section) -> list[tuple[str, Mapping[str, Any]]]:
+        def list_entries(section: vocabulary.Section) -> list[tuple[str, Mapping[str, Any]]]:
             return [(entry[section.key], entry) for entry in document.get(section.name) or ()]
 
         super().__init__(
             name,
-            tools=[Tool(key, method=methods["tool", key]) for key, _ in entries(vocabulary.TOOLS)],
+            tools=[Tool(key, method=methods["tool", key]) for key, _ in list_entries(vocabulary.TOOLS)],
             resources=[
-                Resource(key, method=methods.get(("resource", key))) for key, _ in entries(vocabulary.RESOURCES)
+                Resource(key, method=methods.get(("resource", key))) for key, _ in list_entries(vocabulary.RESOURCES)
             ],
             templates=[
                 Template(
                     key,
-                    method=method_name(vocabulary.TEMPLATES, entry),
+                    method=name_method(vocabulary.TEMPLATES, entry),
                     completes=methods.get(("completion", key)),
                 )
-                for key, entry in entries(vocabulary.TEMPLATES)
+                for key, entry in list_entries(vocabulary.TEMPLATES)
             ],
             prompts=[
                 Prompt(key, method=methods.get(("prompt", key)), completes=methods.get(("completion", key)))
-                for key, _ in entries(vocabulary.PROMPTS)
+                for key, _ in list_entries(vocabulary.PROMPTS)
             ],
         )
         self.manifest = document
 
-    def model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
-        """Return what stands for the model."""
+    def load_model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
+        """Return the class that stands in for the model."""
         return Unmodelled
 
-    def context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
+    def load_context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
         """Return the context of tools without one of their own; a mock makes no use of it."""
         from stubwright_runtime.server.core.context import Context
 
@@ -104,7 +104,7 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
     """Return a package of this class, and handlers; otherwise as `load`."""
     document = _remove_policies(json.loads((folder / MANIFEST).read_bytes()))
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
-    methods = [*asked_methods(document)]
+    methods = [*list_asked_methods(document)]
     package = kind(name, document, {(method.role, method.key): method.name for method in methods})
     handlers = make_handlers(
         package.tools,

@@ -91,7 +91,7 @@ def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     servers: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
-    def arrived(number: int, _frame: object) -> None:
+    def on_signal(number: int, _frame: object) -> None:
         early.append(number)
         for server in servers:
             server.send_signal(_translate_signal(number))
@@ -102,7 +102,7 @@ def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
         servers.append(server)
 
     numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
-    previous = {number: signal.signal(number, arrived) for number in numbers}
+    previous = {number: signal.signal(number, on_signal) for number in numbers}
     try:
         yield pass_on
     finally:

@@ -1,6 +1,6 @@
-"""One manifest from file to files: check it, compile it, and say what has to change on disk.
+"""One manifest from file to files: check it, compile it, and find the changes on disk.
 
-Takes a manifest's path and where its package goes; gives what was found in it and the changes to its files. It writes
+Takes a manifest's path and the target of its package; gives the findings and the changes to its files. It writes
 nothing: `tree.apply` does.
 """
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from stubwright.project.handwritten.reading import Module
 
 OUTPUT = "generated"
-"""The output folder where nothing says another."""
+"""The default output folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where packages go, and where the modules of their handlers are.
+    """The folder of packages, and the folders of their handlers' modules.
 
     `told` says that the project names the folder, so that a command need not. `is_vendored` says that packages have
     their runtime beside them.
@@ -48,17 +48,17 @@ class Target:
 
     @property
     def option(self) -> str:
-        """What a command must say to mean this folder."""
+        """The option that a command needs to mean this folder; empty if it needs none."""
         name = layout.name(self.folder)
         return "" if self.told or name == OUTPUT else f" -o {shlex.quote(name)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of one manifest. `changes` is None if there are none to make: it is wrong, or all is up to date.
+    """The result of building one manifest. `changes` is None if there are none: it is wrong, or all is up to date.
 
-    `requirements` are what the package needs, where that has changed.
-    `keep` has the next run find what it can use, once the changes are made.
+    `requirements` are those of the package, if they have changed.
+    `keep` notes for the next run what it can reuse, once the changes are made.
     """
 
     package: str | None = None
@@ -74,9 +74,9 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The handwritten class of a manifest: where it is, and what does not fit.
+    """The handwritten class of a manifest: its file, and the faults in it.
 
-    `others` are what does not fit in modules that it needs, each with the module.
+    `others` are the faults in modules that it needs, each with the module.
     """
 
     file: Path
@@ -100,25 +100,25 @@ def build(
 
     Args:
         path: The manifest, as diagnostics show it.
-        target: Where its package goes.
+        target: The target of its package.
         known: The lock of the target's folder.
-        trust: Look no further where nothing changed since a run of this user's; use what it kept.
+        trust: Look no further if nothing changed since a run of this user's; use what it kept.
         force: Overwrite generated files that were edited by hand.
-        writes: Whether the changes are going to be made, so that the models have to be proven to work.
-        project: All manifests of the project, as the lock has them, where they are all compiled.
+        writes: True if the changes are going to be made, so that the models have to be proven to work.
+        project: All manifests of the project, as the lock has them, if they are all compiled.
 
     Raises:
         OSError: The target's folder cannot be read.
     """
-    name = layout.relative(path, target.folder)
+    name = layout.make_relative(path, target.folder)
     reader = disk.Disk()
-    if trust and freshness.untouched(reader, target.folder, known, name, target.option):
+    if trust and freshness.is_untouched(reader, target.folder, known, name, target.option):
         return Built()
 
     from stubwright.incremental import worker
 
-    with worker.workers() as workers:
-        reader = reader.afresh()
+    with worker.run_workers() as workers:
+        reader = reader.start_afresh()
         return _built(path, target, known, reader, workers, trust=trust, force=force, writes=writes, project=project)
 
 
@@ -137,25 +137,27 @@ def _built(
     from stubwright.compile import pipeline
     from stubwright.incremental import cache, digests, reuse
 
-    name = layout.relative(path, target.folder)
-    shown = layout.told(path, target.folder)
+    name = layout.make_relative(path, target.folder)
+    shown = layout.quote_manifest(path, target.folder)
     command = f"stubwright generate {shlex.quote(shown)}{target.option}"
     cache_name = user_cache.name(target.folder, name, "units")
     before = cache.load(user_cache.read(cache_name)) if trust else cache.Cache()
     manifest = pipeline.read(path, reader)
     if isinstance(manifest, pipeline.Result):
         return Built(diagnostics=manifest.diagnostics, documents=manifest.documents, failed=True)
-    reusable = reuse.Reuse.of(manifest.resolved, before, (digests.of_generator(), shown, command), workers)
+    reusable = reuse.Reuse.compare(
+        manifest.resolved, before, (digests.compute_generator_digest(), shown, command), workers
+    )
     compiled = manifest.check(reusable.to_check, shown, command)
     result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
     if compiled.manifest is None:
         return result
     begun = reusable.begin(compiled.manifest)
-    entry = lock.Entry(reusable.digest(compiled.manifest))
+    entry = lock.Entry(reusable.compute_digest(compiled.manifest))
     there = tree.Tree(target.folder)
-    package = tree.generated(there, known, name, compiled.manifest.package)
-    is_new = package.text("manifest.json") is None or package.text("_runtime/__init__.py") is not None
-    at = package_at(path, compiled)
+    package = tree.find_generated(there, known, name, compiled.manifest.package)
+    is_new = package.read_text("manifest.json") is None or package.read_text("_runtime/__init__.py") is not None
+    at = locate_package(path, compiled)
     artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
     changes = tree.compare(there, known, name, entry, artifacts, force=force, at=at, project=project)
     is_settled = not changes.changes and not changes.diagnostics and changes.lock == known
@@ -166,7 +168,7 @@ def _built(
     def keep() -> None:
         user_cache.write(cache_name, cache.dump(begun().cache(proof, is_clean=compiled.is_clean)))
         if not compiled.diagnostics and not changes.diagnostics:
-            note = freshness.noted(reader, target.folder, target.option, changes.lock.manifests[name])
+            note = freshness.make_note(reader, target.folder, target.option, changes.lock.manifests[name])
             freshness.remember(target.folder, name, note)
 
     if trust and is_settled:
@@ -174,10 +176,10 @@ def _built(
     return replace(
         result,
         handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
-        fit=fit(compiled.manifest, target.handlers, path, package.text("manifest.json")),
-        package=layout.shown(target.folder, compiled.manifest.package),
+        fit=fit(compiled.manifest, target.handlers, path, package.read_text("manifest.json")),
+        package=layout.show_path(target.folder, compiled.manifest.package),
         changes=changes,
-        requirements=needed(is_vendored=target.is_vendored) if is_new else (),
+        requirements=list_needed(is_vendored=target.is_vendored) if is_new else (),
         keep=keep,
     )
 
@@ -190,14 +192,14 @@ def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> R
 
     Args:
         path: The manifest, as diagnostics show it.
-        target: Where its package goes.
+        target: The target of its package.
         reader: Reads it.
         shown: Its path as headers show it.
     """
     from stubwright.compile import pipeline
 
-    name = layout.relative(path, target.folder)
-    is_right = freshness.made(reader, target.folder, name, target.option, lambda _: False) is not None
+    name = layout.make_relative(path, target.folder)
+    is_right = freshness.recall(reader, target.folder, name, target.option, lambda _: False) is not None
     manifest = pipeline.read(path, reader)
     if isinstance(manifest, pipeline.Result):
         return manifest
@@ -205,47 +207,47 @@ def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> R
     return manifest.check(replace(resolved, tools=(), outlines={}) if is_right else resolved, shown)
 
 
-def needed(*, is_vendored: bool) -> tuple[str, ...]:
-    """Return what a package needs installed: the runtime, or what that needs if it stands beside the package."""
+def list_needed(*, is_vendored: bool) -> tuple[str, ...]:
+    """Return the requirements of a package: the runtime, or those of the runtime if it stands beside the package."""
     from stubwright.codegen.pages import artifacts
     from stubwright.project import vendoring
 
-    return vendoring.requirements() if is_vendored else (artifacts.RUNTIME,)
+    return vendoring.list_requirements() if is_vendored else (artifacts.RUNTIME,)
 
 
 _FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""What reading a `manifest.json` may raise, which anybody may have written."""
+"""The exceptions that reading a `manifest.json` of unknown origin may raise."""
 
 
-def package_at(path: str, compiled: Result) -> Place:
-    """Return where the package of the manifest at `path` gets its name."""
+def locate_package(path: str, compiled: Result) -> Place:
+    """Return the place that the package of the manifest at `path` gets its name from."""
     from stubwright.compile import resolve
 
     entry = posixpath.normpath(path)
-    return resolve.package_place(entry, compiled.documents[entry].value)
+    return resolve.locate_package(entry, compiled.documents[entry].value)
 
 
 def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str | None = None) -> Fit | None:
-    """Return how the handwritten class of a manifest fits; None if none is named, or its module is somewhere else.
+    """Return the fit of a manifest's handwritten class; None if none is named, or its module is somewhere else.
 
     Args:
         manifest: The lowered manifest.
-        folders: Where its module is looked for.
+        folders: The folders in which its module is looked for.
         path: The manifest, as diagnostics show it.
         document: The package's `manifest.json` as it was generated before.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
     from stubwright.codegen import surface
-    from stubwright.codegen.asked import asked_methods
+    from stubwright.codegen.asked import list_asked_methods
     from stubwright.codegen.pages import renames
     from stubwright.codegen.pages.interface import RUNTIME, Interface
     from stubwright.compile import source
     from stubwright.project.handwritten import handlers as handwritten
-    from stubwright.project.handwritten.modules import reached
+    from stubwright.project.handwritten.modules import find_reached
 
     module, _, name = manifest.handlers.partition(":")
-    interface = naming.handlers_class(manifest.stem)
+    interface = naming.name_handlers_class(manifest.stem)
     at = Place(posixpath.normpath(path), ("python", "handlers"))
     file = disk.find_module(module, folders)
     if file is None:
@@ -267,21 +269,21 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
         written = replace(written, text=data.decode(encoding))
     except OSError as error:
-        return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
+        return Fit(file, written, handwritten.Findings((source.report_unreadable(written.path, error),)))
     except UnicodeDecodeError:
         return None
     try:
         before = json.loads(document) if document is not None else {}
-        asked: dict[str, str | None] = {method.name: method.result for method in asked_methods(before)}
-        renamed = renames.renamed_methods(before, manifest.document)
+        asked: dict[str, str | None] = {method.name: method.result for method in list_asked_methods(before)}
+        renamed = renames.match_renamed_methods(before, manifest.document)
     except _FORGED:
         asked, renamed = {}, {}
     offered = Interface(manifest)
-    findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed, offered)
+    findings = handwritten.compare(written, surface.list_handler_methods(manifest), asked, renamed, offered)
     others = []
-    for other in sorted(reached(module, folders, (manifest.package, RUNTIME)) - {file}):
+    for other in sorted(find_reached(module, folders, (manifest.package, RUNTIME)) - {file}):
         read = _read(other)
-        if read is not None and (stale := handwritten.stale_uses(read, offered, renamed)):
+        if read is not None and (stale := handwritten.find_stale_uses(read, offered, renamed)):
             others.append((read, tuple(stale)))
     return Fit(file, written, findings, encoding, tuple(others))
 

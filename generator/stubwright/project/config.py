@@ -1,4 +1,4 @@
-"""The project around the manifests: what `[tool.stubwright]` in `pyproject.toml` says, and what it depends on.
+"""The project around the manifests: the settings of `[tool.stubwright]` in `pyproject.toml`, and its dependencies.
 
 Looks in the working folder and above; gives a `Project`, or diagnostics with the place in `pyproject.toml`. All paths
 that it gives are relative to the working folder.
@@ -21,22 +21,22 @@ from stubwright.diagnostics import Diagnostic, Span
 FILE = "pyproject.toml"
 _KEYS = {"manifests", "output", "handlers", "runtime", "publish"}
 RUNTIMES = ("installed", "vendored")
-"""Where packages may have their runtime from; first what holds where nothing is said."""
+"""The sources of the packages' runtime; the first is the default."""
 
 HANDLERS = (".", "src")
-"""Where handwritten modules are looked for, where nothing says otherwise."""
+"""The folders in which handwritten modules are looked for by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
+    """The input and output of a run without arguments: manifest paths, and the folder that gets the packages.
 
-    `file` is the project's `pyproject.toml`, in `folder`.
-    `requirements` are what the file lists as the project's own dependencies, as it stands there, or None if it lists
-    none; `listed` is where it lists them. `optional` are those of its extras (`[project.optional-dependencies]`) and
-    its groups (`[dependency-groups]`, PEP 735), which are installed where somebody asks for them. `handlers` are the
-    folders of handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored`
-    says that packages have their runtime beside them. `version` is the project's own, or None if no text says it.
+    `file` is the project's `pyproject.toml`, in `folder`. `requirements` are the project's own dependencies as the file
+    lists them, or None if it lists none; `listed` is the place of that list. `optional` are those of its extras
+    (`[project.optional-dependencies]`) and its groups (`[dependency-groups]`, PEP 735), which are installed on request.
+    `handlers` are the folders of handwritten modules. `patterns` are those that the manifests were found by, relative
+    to `folder`. `is_vendored` says that packages have their runtime beside them. `version` is the project's own, or
+    None if no text says it.
     """
 
     file: str
@@ -88,7 +88,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
         if isinstance(old, dict) and "manifests" in old and old.keys() <= _KEYS:  # another project has that name, too
             keys = Keys(file, text, f"tool.{old_name.NAME}")
             words = f"`[tool.{old_name.NAME}]` is called `[tool.stubwright]` now"
-            return None, [Diagnostic("SW107", words, keys.span(), "rename the table")]
+            return None, [Diagnostic("SW107", words, keys.find_span(), "rename the table")]
         return None, []
     keys = Keys(file, text, "tool.stubwright")
     problems = list(_problems(table, keys))
@@ -102,7 +102,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
                 Diagnostic(
                     "SW410",
                     f"`{pattern}` in `[tool.stubwright] manifests` matches no file",
-                    keys.span("manifests"),
+                    keys.find_span("manifests"),
                     help="name manifests by paths relative to pyproject.toml, such as `specs/*.yaml`",
                 )
             )
@@ -110,7 +110,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     if problems:
         return None, problems
     output = _relative(folder / table["output"]) if "output" in table else None
-    listed = Keys(file, text, "project").span("dependencies")
+    listed = Keys(file, text, "project").find_span("dependencies")
     folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
     patterns = tuple(table.get("manifests", ()))
     is_vendored = table.get("runtime") == "vendored"
@@ -122,10 +122,10 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     return found, []
 
 
-def missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
+def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
     """Yield those of `requirements` that the project does not declare; none if it lists no dependencies at all.
 
-    What stands in one of its extras or groups is declared: who runs the server installs that, too.
+    The requirements of its extras and groups count as declared: a user who runs the server installs those, too.
     """
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
@@ -142,14 +142,14 @@ def missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Where the keys of one table stand in the text; TOML's own reader does not tell."""
+    """The positions of the keys of one table in the text; TOML's own reader does not tell them."""
 
     file: str
     text: str
     table: str
 
-    def span(self, key: str | None = None) -> Span:
-        """Return the place of a key, or of the table's own header where the key is not found."""
+    def find_span(self, key: str | None = None) -> Span:
+        """Return the place of a key, or of the table's own header if the key is not found."""
         inside = False
         header = _line(self.file, 1)
         for number, row in enumerate(self.text.splitlines(), 1):
@@ -164,13 +164,13 @@ class Keys:
 
 def _problems(table: object, keys: Keys) -> Iterable[Diagnostic]:
     if not isinstance(table, dict):
-        yield Diagnostic("SW410", "`tool.stubwright` must be a table", keys.span())
+        yield Diagnostic("SW410", "`tool.stubwright` must be a table", keys.find_span())
         return
     for key in sorted(set(table) - _KEYS):
         yield Diagnostic(
             "SW410",
             f"unknown key `{key}` in `[tool.stubwright]`",
-            keys.span(key),
+            keys.find_span(key),
             help="its keys are `manifests`, `output`, `handlers`, `runtime` and `publish`",
         )
     manifests = table.get("manifests", [])
@@ -178,27 +178,27 @@ def _problems(table: object, keys: Keys) -> Iterable[Diagnostic]:
         yield Diagnostic(
             "SW410",
             "`manifests` in `[tool.stubwright]` must be a list of paths",
-            keys.span("manifests"),
+            keys.find_span("manifests"),
             help='write `manifests = ["specs/*.yaml"]`',
         )
     else:
         for item in manifests:
             if item.startswith("/"):
                 message = f"`{item}` in `[tool.stubwright] manifests` must be relative to pyproject.toml"
-                yield Diagnostic("SW410", message, keys.span("manifests"))
+                yield Diagnostic("SW410", message, keys.find_span("manifests"))
     folders = table.get("handlers", [])
     if not isinstance(folders, list) or not all(isinstance(item, str) for item in folders):
         yield Diagnostic(
             "SW410",
             "`handlers` in `[tool.stubwright]` must be a list of folders",
-            keys.span("handlers"),
+            keys.find_span("handlers"),
             help='write `handlers = ["src"]`',
         )
     if table.get("runtime", RUNTIMES[0]) not in RUNTIMES:
         yield Diagnostic(
             "SW410",
             '`runtime` in `[tool.stubwright]` must be "installed" or "vendored"',
-            keys.span("runtime"),
+            keys.find_span("runtime"),
             help='write `runtime = "vendored"` to have the runtime in the output folder, beside the packages',
         )
     output = table.get("output", "generated")
@@ -206,7 +206,7 @@ def _problems(table: object, keys: Keys) -> Iterable[Diagnostic]:
         yield Diagnostic(
             "SW410",
             "`output` in `[tool.stubwright]` must be a path",
-            keys.span("output"),
+            keys.find_span("output"),
             help='write `output = "generated"`',
         )
 
@@ -235,5 +235,5 @@ def _line(file: str, line: int) -> Span:
 
 
 def _relative(path: Path) -> str:
-    """Return a path from the working folder, but where it was absolute."""
+    """Return a path from the working folder, unless it was absolute."""
     return path.as_posix() if path.is_absolute() else Path(os.path.relpath(path)).as_posix()

@@ -1,8 +1,8 @@
-"""Whether a manifest need not be compiled at all: what was read for it, and what was made of it, is as it was.
+"""The check that a manifest need not be compiled at all: all that was read for it, and made of it, is as it was.
 
-What was made is its package, or something else that has a name of its own, such as its page.
+The output is its package, or something else that has a name of its own, such as its page.
 
-What was read and made is noted in the user's cache folder. The lock is part of a checkout, which anybody may have
+Input and output are noted in the user's cache folder. The lock is part of a checkout, which anybody may have
 written, so that it is compared with the note and not believed.
 """
 
@@ -20,7 +20,7 @@ from stubwright import __version__
 from stubwright.incremental import digests
 from stubwright.project.files import inside, lock, user_cache
 from stubwright.project.files.disk import LISTING, Disk
-from stubwright.project.files.layout import above, relative
+from stubwright.project.files.layout import find_above, make_relative
 
 _FORMAT: Final = 1
 _PACKAGE: Final = "note"
@@ -28,7 +28,7 @@ _PACKAGE: Final = "note"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one run read for a manifest and made of it.
+    """The input and the output of one run for a manifest.
 
     `generator` is the digest of stubwright and of the options that it ran with. `inputs` has a digest of each thing
     that was read, by its path from the folder above the output folder. `entry` is the manifest's entry in the
@@ -40,10 +40,10 @@ class Note:
     entry: lock.Entry
 
 
-def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
+def is_untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
     """Tell whether all inputs and outputs of `manifest` are as they were. It is read no further.
 
-    `option` is what the command line said beside the manifest.
+    `option` holds the options of the command line beside the manifest.
     """
     note = _read(output, manifest, _PACKAGE)
     return (
@@ -56,20 +56,20 @@ def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option:
     )
 
 
-def made(
+def recall(
     disk: Disk, output: Path, manifest: str, option: str, is_wanted: Callable[[str], bool], what: str = _PACKAGE
 ) -> Mapping[str, bytes] | None:
     """Return some of the files that would be made of `manifest` again; None if they are not known.
 
-    What the lock says is of no interest: the note has the digests.
+    The lock is not consulted: the note has the digests.
 
     Args:
         disk: Reads the inputs.
         output: The output folder.
         manifest: The manifest, as the lock has it.
-        option: What the command line said beside the manifest.
+        option: The options of the command line beside the manifest.
         is_wanted: Tells which files are read, by their paths below `output`.
-        what: What was made.
+        what: The kind of output.
     """
     note = _read(output, manifest, what)
     if note is None or note.generator != _generator_with(option) or not _same(disk, output, note.inputs):
@@ -85,15 +85,15 @@ def remember(output: Path, manifest: str, note: Note, what: str = _PACKAGE) -> N
     user_cache.write(user_cache.name(output, manifest, what), data.encode())
 
 
-def noted(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
-    """Return what to note of a manifest for which `disk` has read."""
+def make_note(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
+    """Return the note on a manifest that was read through `disk`."""
     inputs: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path, seen in disk.inputs.items():
         name, listing, pattern = path.partition(LISTING)
         folder, name = (name, "") if listing else posixpath.split(name)
         if folder not in folders:
-            folders[folder] = relative(folder or ".", output)
+            folders[folder] = make_relative(folder or ".", output)
         inputs[posixpath.normpath(posixpath.join(folders[folder], name)) + listing + pattern] = seen
     return Note(_generator_with(option), inputs, entry)
 
@@ -113,11 +113,11 @@ def _read(output: Path, manifest: str, what: str) -> Note | None:
 
 
 def _generator_with(option: str) -> str:
-    return digests.digest(f"{digests.of_generator()}{option}".encode())
+    return digests.compute_digest(f"{digests.compute_generator_digest()}{option}".encode())
 
 
 def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
-    """Return what files hold, by their paths; None if one of them is not on disk as it was written."""
+    """Return the contents of files, by their paths; None if one of them is not on disk as it was written."""
     within = inside.Inside(output)
     found: dict[str, bytes] = {}
     for path, seen in files.items():
@@ -133,7 +133,7 @@ def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, b
 
 def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
     """Tell whether reading everything again gives the same result."""
-    base = os.path.relpath(above(output))
+    base = os.path.relpath(find_above(output))
     for path, seen in inputs.items():
         folder, listing, pattern = path.partition(LISTING)
         here = Path(os.path.normpath(Path(base, folder))).as_posix()
@@ -144,7 +144,7 @@ def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
             elif not os.path.isfile(here):  # noqa: PTH113 - as in `read`
                 return False
             else:
-                now = digests.digest(disk.read(here))
+                now = digests.compute_digest(disk.read(here))
         except (OSError, ValueError):  # a pattern that cannot be one
             return False
         if now != seen:

@@ -27,7 +27,7 @@ class RevisionError(Exception):
 class Revision:
     """Reads files at a revision for `source.load`; paths are relative to the working folder, or absolute.
 
-    A path that is a symbolic link there is read as git has it: where it leads to is not followed.
+    A path that is a symbolic link there is read as git has it, and not followed.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Revision:
                 paths.append(posixpath.normpath(posixpath.join(folder, below)))
         return sorted(paths)
 
-    def within(self, path: str, folder: str) -> bool:
+    def is_within(self, path: str, folder: str) -> bool:
         """Tell whether a path lies below `folder`; links are not followed, so that none leads out."""
         return not paths.leaves(self._inside(path), self._inside(folder))
 
-    def meant(self, path: str) -> str:
+    def resolve_path(self, path: str) -> str:
         """Return git's path of `REV:PATH` for `read`: relative to the repository's root, with `./` to this folder.
 
         A file that is only found from the working folder is meant, too.
@@ -78,7 +78,7 @@ class Revision:
         return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
 
     def _inside(self, path: str) -> str:
-        """Return a path from the repository's root; it starts with `../` where it leads out."""
+        """Return a path from the repository's root; it starts with `../` if it leads out."""
         relative = Path(os.path.relpath(Path(self._here, path), self._root))
         if relative.parts[:1] == ("..",):  # the path may lead through a link to the repository
             relative = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
@@ -108,7 +108,7 @@ class Revision:
         return listed
 
 
-def at(name: str) -> Revision:
+def read_revision(name: str) -> Revision:
     """Return the reader for a revision.
 
     Raises:
@@ -124,7 +124,7 @@ def at(name: str) -> Revision:
 
 
 def _git(*arguments: str) -> bytes:
-    """Return what git prints. Raises OSError, with git's own words."""
+    """Return the output of git. Raises OSError, with git's own words."""
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607 - no shell
     except FileNotFoundError as error:

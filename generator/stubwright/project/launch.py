@@ -1,6 +1,6 @@
-"""How a generated server is started: the interpreter, the words after it, and where its modules are.
+"""The start of a generated server: the interpreter, the words after it, and the folders of its modules.
 
-Takes a checked manifest and where its package went; gives a `Launch`, which is the same from any working folder.
+Takes a checked manifest and the folder of its package; gives a `Launch`, which is the same from any working folder.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Launch:
         python: The interpreter, as an absolute path.
         package: The generated package.
         handlers: `module:name` of the handwritten half; None if there is none.
-        folders: Where modules are looked for, as absolute paths.
-        scopes: What the local user may do.
+        folders: The folders in which modules are looked for, as absolute paths.
+        scopes: The scopes of the local user.
     """
 
     python: str
@@ -41,7 +41,7 @@ class Launch:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What stands after the interpreter.
+        """The words after the interpreter.
 
         With `-P`, since a client starts a server in a folder of its own choice: neither that folder nor what lies in it
         hides a module of the server.
@@ -50,19 +50,19 @@ class Launch:
         granted = [word for scope in self.scopes for word in ("--scope", scope)]
         return ("-P", "-m", self.package, *named, *granted)
 
-    def environment(self, own: Mapping[str, str]) -> dict[str, str]:
+    def make_environment(self, own: Mapping[str, str]) -> dict[str, str]:
         """Return the variables to set: `own`, with the folders of this launch before those in it."""
         before = [own[_PATH]] if own.get(_PATH) else []
         return {_PATH: os.pathsep.join([*self.folders, *before]), **{k: v for k, v in own.items() if k != _PATH}}
 
 
-def of(manifest: ir.Manifest, target: Target, *, handlers: str | None = None, python: str | None = None) -> Launch:
-    """Return how to start the server of a manifest.
+def prepare(manifest: ir.Manifest, target: Target, *, handlers: str | None = None, python: str | None = None) -> Launch:
+    """Return the command that starts the server of a manifest.
 
     Args:
         manifest: The manifest.
-        target: Where its package is, and where its handlers' modules may be.
-        handlers: `module:name` in place of what the manifest says.
+        target: The folder of its package, and those that may have its handlers' modules.
+        handlers: `module:name` in place of the manifest's.
         python: The interpreter in place of the one that runs this. A link stays one: an environment's is no more.
     """
     folders = [target.folder, *(Path(folder) for folder in target.handlers)]
@@ -73,4 +73,4 @@ def of(manifest: ir.Manifest, target: Target, *, handlers: str | None = None, py
 
 def is_generated(manifest: ir.Manifest, target: Target) -> bool:
     """Tell whether there is a package with a server to start."""
-    return inside.kind(target.folder / manifest.package / "__main__.py") == "file"
+    return inside.find_kind(target.folder / manifest.package / "__main__.py") == "file"

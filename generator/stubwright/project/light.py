@@ -1,7 +1,7 @@
 """A light installation: that of a machine that asks servers and compiles nothing.
 
-Takes the metadata of what is installed; writes the requirements of such a machine, and says what to install if a
-command needs more than is there. It installs nothing.
+Takes the metadata of installed packages; writes the requirements of such a machine, and names the missing packages
+of a command. It installs nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEFT_OUT: Final = frozenset(
         "watchfiles",
     }
 )
-"""What `lock`, `verify`, `test`, `record` and `replay` do without, unless they start the server of a manifest."""
+"""The packages that `lock`, `verify`, `test`, `record` and `replay` need only to start the server of a manifest."""
 
 _DISTRIBUTIONS: Final = {"jwt": "pyjwt", "markdown_it": "markdown-it-py", "yaml": "pyyaml"}
 """Distributions whose module is not called as they are."""
@@ -65,7 +65,7 @@ def write_requirements(folder: Path) -> Path:
 
 
 def explain_missing(error: ModuleNotFoundError) -> str | None:
-    """Return what to install for a module that was not found, in one line; None if stubwright does not require it."""
+    """Return advice to install a module that was not found, in one line; None if stubwright does not require it."""
     module = (error.name or "").partition(".")[0]
     distribution = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
     try:

@@ -1,6 +1,6 @@
 """The handlers of a server that moves here: each asks the old server, until its function is moved.
 
-Takes what is known of the old server; gives the values for its module, and what stands in each method.
+Takes the facts known of the old server; gives the values for its module, and the body of each method.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.codegen.source.literals import comment, literal
-from stubwright.pycode import Code, Name, code, join
+from stubwright.codegen.source.literals import format_comment, format_literal
+from stubwright.pycode import Code, Name, fill, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _WIDTH: Final = 108
-"""How long a line of a comment in a method is, so that it fits with its indentation."""
+"""The width of a comment's line in a method, so that it fits with its indentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Old:
         name: The object's name there.
         loaded: The packages and modules that the file's process has loaded, without what is in packages.
         python: The command that starts its Python; None if that is ours, so that both run in one process.
-        is_fastmcp: Whether it is of FastMCP's own distribution, and not of the SDK.
-        requirement: What has to be installed beside the SDK; may be empty.
-        notes: By the names of tools, what changes for a function that takes a `Context`; empty if nothing does.
+        is_fastmcp: True if it is of FastMCP's own distribution, and not of the SDK.
+        requirement: The requirement beside the SDK; may be empty.
+        notes: By the names of tools, the changes for a function that takes a `Context`; empty if there are none.
         speaking: The names of the tools that may log or ask.
-        asks: Whether any may ask.
-        left: What does not move, for people.
+        asks: True if any may ask.
+        left: The parts that do not move, for people.
     """
 
     file: Path
@@ -57,26 +57,26 @@ class Old:
     asks: bool
     left: tuple[str, ...]
 
-    def values(self, folder: Path) -> dict[str, Any]:
-        """Return what the template of its module needs, in a project in `folder`."""
+    def list_values(self, folder: Path) -> dict[str, Any]:
+        """Return the values for the template of its module, in a project in `folder`."""
         try:
             root = Path(os.path.relpath(self.root, folder.resolve()))
         except ValueError:  # on another drive
             root = self.root
         return {
-            "old_root": literal(root.as_posix()),
-            "old_module": literal(self.module),
-            "old_folder": literal(self.file.parent.relative_to(self.root).as_posix()),
+            "old_root": format_literal(root.as_posix()),
+            "old_module": format_literal(self.module),
+            "old_folder": format_literal(self.file.parent.relative_to(self.root).as_posix()),
             "old_name": Name(self.name),
-            "old_python": None if self.python is None else literal(tuple(self.python)),
+            "old_python": None if self.python is None else format_literal(tuple(self.python)),
             "is_fastmcp": self.is_fastmcp,
-            "speaking": literal(tuple(sorted(self.speaking))) if self.speaking else None,
-            "speaker": code("_CALLER.get()" if self.python is None else "self._speaker"),
+            "speaking": format_literal(tuple(sorted(self.speaking))) if self.speaking else None,
+            "speaker": fill("_CALLER.get()" if self.python is None else "self._speaker"),
             "asks": self.asks,
         }
 
-    def next_steps(self) -> str:
-        """Return what is left to do, for people."""
+    def describe_next_steps(self) -> str:
+        """Return the steps that are left to do, for people."""
         if self.python is None:
             where = "in the process of the new server, which has to have installed what that file imports"
         else:
@@ -94,7 +94,7 @@ Left to do by hand, or different from now on:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What stands in a method: its result's type, its statement, comments before it, and names to import for these."""
+    """The body of a method: its result's type, its statement, comments before it, and names to import for these."""
 
     result: Code
     statement: Code
@@ -102,18 +102,18 @@ class Body:
     names: frozenset[str] = frozenset()
 
 
-def body(method: HandlerMethod, old: Old) -> Body:
+def make_body(method: HandlerMethod, old: Old) -> Body:
     """Return a body that asks the old server."""
-    arguments = [literal(method.key), *(parameter.name for parameter in method.parameters)]
+    arguments = [format_literal(method.key), *(parameter.name for parameter in method.parameters)]
     if method.role != "tool":  # whose functions in the module take no context
-        call = code("read" if method.role == "resource" else "prompt")
-        return Body(method.result.text, code("return await self._old.{}({})", call, join(", ", arguments[:-1])))
+        call = fill("read" if method.role == "resource" else "prompt")
+        return Body(method.result.text, fill("return await self._old.{}({})", call, join(", ", arguments[:-1])))
     has_schema = Name("Content") not in method.result.names
     if has_schema:
         arguments.append(method.result.text)
     return Body(
-        code("Reply[{}]", method.result.text),
-        code("return await self._old.{}({})", code("call" if has_schema else "content"), join(", ", arguments)),
+        fill("Reply[{}]", method.result.text),
+        fill("return await self._old.{}({})", fill("call" if has_schema else "content"), join(", ", arguments)),
         tuple(_comment(old.notes.get(method.key, ()))),
         frozenset({"Reply"}),
     )
@@ -121,4 +121,4 @@ def body(method: HandlerMethod, old: Old) -> Body:
 
 def _comment(notes: Iterable[str]) -> Iterator[Code]:
     for note in notes:
-        yield from (comment(line) for line in textwrap.wrap(note, _WIDTH, subsequent_indent="  "))
+        yield from (format_comment(line) for line in textwrap.wrap(note, _WIDTH, subsequent_indent="  "))

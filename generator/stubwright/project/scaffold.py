@@ -1,6 +1,6 @@
 """`stubwright new`: a server project that runs at once.
 
-Takes a name, and perhaps what another server offers; writes a folder with a manifest, handlers, tests and packaging,
+Takes a name, and perhaps the lists of another server; writes a folder with a manifest, handlers, tests and packaging,
 and compiles the manifest into it. It never writes into a folder that holds anything.
 """
 
@@ -20,38 +20,38 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import __version__, naming, package_data
 from stubwright.codegen import surface
 from stubwright.codegen.source import render
-from stubwright.codegen.source.literals import comment, literal
+from stubwright.codegen.source.literals import format_comment, format_literal
 from stubwright.compile import pipeline
 from stubwright.compile.syntax import yamlwriter
 from stubwright.project import build, moving, wheels
 from stubwright.project.files import disk, lock, tree
 from stubwright.project.handwritten import handlers as handwritten
 from stubwright.project.variables import Variable, list_variables
-from stubwright.pycode import Code, Name, code, join, trusted
+from stubwright.pycode import Code, Name, fill, join, trust
 
 if TYPE_CHECKING:
     from stubwright.codegen.surface import HandlerMethod
     from stubwright.project.moving import Old
 
 IS_PUBLISHED: Final = False
-"""Whether package indexes have `stubwright-runtime`. Until the first release, a stranger could put anything there under
+"""True if package indexes have `stubwright-runtime`. Until the first release, a stranger could put anything there under
 that name, so that new projects bring its wheel along and no command of theirs asks an index for it."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
 
 class ScaffoldError(Exception):
-    """The project cannot be made; the text says why and what to do."""
+    """The project cannot be made; the text says why, with a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a project starts from.
+    """The starting point of a project.
 
     Attributes:
         fragment: An imported manifest without its `server`.
-        server: That.
-        again: How it is imported again.
+        server: Its `server`.
+        again: The arguments of `stubwright import` that import it again.
         old: The server object whose functions answer until they are moved; None if the methods are to be written.
     """
 
@@ -76,21 +76,21 @@ def create(
 
     Args:
         name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
-        folder: Where to; by default a new folder with the server's name in the working folder.
-        origin: Gives what it starts from instead of the example; asked when the rest is fine.
-        is_published: Whether its installers can ask a package index for the runtime; otherwise it brings the wheel.
+        folder: The folder; by default a new folder with the server's name in the working folder.
+        origin: Gives the starting point in place of the example; called when the rest is fine.
+        is_published: True if its installers can ask a package index for the runtime; otherwise it brings the wheel.
 
     Raises:
         NameRefusedError: The name cannot be used.
         ScaffoldError: The folder is not empty, or cannot be written.
-        Exception: What `origin` raises.
+        Exception: Any that `origin` raises.
     """
     if not _NAME.fullmatch(name) or len(name) > 60:
         raise NameRefusedError(
             f"`{name}` cannot name a server: start with a letter, and use up to 60 letters and digits, with single "
             "spaces, `-`, `_` or `.` between them"
         )
-    slug = "-".join(word.lower() for word in naming.words(name))
+    slug = "-".join(word.lower() for word in naming.split_words(name))
     target = folder if folder is not None else Path(slug)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -108,7 +108,7 @@ def create(
     except OSError as error:
         raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
     steps = _next_steps(target, slug, "specs/imported" if origin is not None else "specs", wheel)
-    return steps + (start.old.next_steps() if start is not None and start.old is not None else "")
+    return steps + (start.old.describe_next_steps() if start is not None and start.old is not None else "")
 
 
 def _pack_runtime() -> wheels.Wheel:
@@ -122,28 +122,28 @@ def _pack_runtime() -> wheels.Wheel:
 
 
 def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: wheels.Wheel | None) -> Path:
-    """Make the whole project in a temporary folder; `target` is where it will be."""
-    stem = naming.server_stem(name)
-    module = naming.handwritten_module(name)
-    client = naming.client_class(stem)
+    """Make the whole project in a temporary folder; `target` is its later path."""
+    stem = naming.name_server_stem(name)
+    module = naming.name_handwritten_module(name)
+    client = naming.name_client_class(stem)
     values: dict[str, Any] = {
-        "name": trusted(name),  # `_NAME` has let letters, digits, spaces, `-`, `_` and `.` through, and nothing else
-        "file": trusted(f"{slug}.yaml"),
-        "distribution": trusted(_distribution(slug)),
-        "package": naming.package(name),
+        "name": trust(name),  # `_NAME` has let letters, digits, spaces, `-`, `_` and `.` through, and nothing else
+        "file": trust(f"{slug}.yaml"),
+        "distribution": trust(_distribution(slug)),
+        "package": naming.name_package(name),
         "client": client,
-        "interface": naming.handlers_class(stem),
-        "handlers": naming.handwritten_class(stem),
+        "interface": naming.name_handlers_class(stem),
+        "handlers": naming.name_handwritten_class(stem),
         "handwritten": module,
         "calls": False,
         "variables": [],
         "moved": False,
-        "wheel": None if wheel is None else trusted(wheel.name),
+        "wheel": None if wheel is None else trust(wheel.name),
     }
     used = [*sorted([Name("ToolFailed"), client]), Name("build_server")]
     exported = used if origin is None else [Name("TOOLS"), client, Name("build_server"), Name("list_tools")]
-    own = code("from {}.handlers import {}", module, values["handlers"])
-    values["imports"] = sorted([own, code("from {} import {}", values["package"], join(", ", exported))])
+    own = fill("from {}.handlers import {}", module, values["handlers"])
+    values["imports"] = sorted([own, fill("from {} import {}", values["package"], join(", ", exported))])
     values["handler_imports"] = sorted(
         [*map(Name, ("Context", "RollDiceInput", "RollDiceOutput", "ToolError")), values["interface"]]
     )
@@ -160,7 +160,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
         f"{module}/handlers.py": "handlers.py",
         "tests/test_tools.py": "test_tools.py",
     }
-    templates = render.environment("new")
+    templates = render.make_environment("new")
     templates.filters |= {"json": _json, "quoted": _quoted}
     old = origin.old if origin is not None else None
     if old is not None:
@@ -169,7 +169,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
                 f"`{old.file.name}` imports or is `{taken}`, as a package of the new server is called: choose another "
                 "NAME"
             )
-        values |= {"moved": True, **old.values(target)}
+        values |= {"moved": True, **old.list_values(target)}
         files[f"{module}/old.py"] = "old.py"
     staged = Path(tempfile.mkdtemp(prefix="stubwright-"))
     if origin is not None:
@@ -180,8 +180,8 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
     def write(path: str, template: str) -> None:
         file = staged / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        text = trusted(templates.get_template(f"{template}.jinja").render(values))
-        file.write_text(render.python(text) if path.endswith(".py") else text, "utf-8", newline="\n")
+        text = trust(templates.get_template(f"{template}.jinja").render(values))
+        file.write_text(render.format_python(text) if path.endswith(".py") else text, "utf-8", newline="\n")
 
     for path, template in files.items():
         write(path, template)
@@ -207,25 +207,25 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     }
     manifest = folder / "specs" / values["file"]
     (folder / "specs" / "imported").mkdir(parents=True)
-    again = comment(f"imported again: stubwright import {origin.again} --fragment -o specs/{imported}")
+    again = format_comment(f"imported again: stubwright import {origin.again} --fragment -o specs/{imported}")
     manifest.write_text(
-        _MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8", newline="\n"
+        _MANIFEST.format(imported=imported, again=again) + yamlwriter.format_manifest(own), "utf-8", newline="\n"
     )
-    (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8", newline="\n")
+    (folder / "specs" / imported).write_text(yamlwriter.format_imported(origin.fragment), "utf-8", newline="\n")
     checked = pipeline.compile_manifest(manifest.as_posix(), disk.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
-    methods = [method for method in surface.handler_methods(checked.manifest) if not method.is_optional]
+    methods = [method for method in surface.list_handler_methods(checked.manifest) if not method.is_optional]
     nothing = handwritten.Handwritten("", "", "", "")
-    used = {values["interface"], *handwritten.names_to_import(nothing, methods)}
-    bodies = [_body(method) if origin.old is None else moving.body(method, origin.old) for method in methods]
+    used = {values["interface"], *handwritten.list_names_to_import(nothing, methods)}
+    bodies = [_body(method) if origin.old is None else moving.make_body(method, origin.old) for method in methods]
     return {
         "calls": checked.manifest.calls,
         "variables": _describe_variables(checked.manifest.document),
         "handler_imports": [*map(Name, sorted(used.union(*(body.names for body in bodies))))],
         "methods": [
             {
-                "signature": code("async def {}({}) -> {}:", method.name, method.signature, body.result),
+                "signature": fill("async def {}({}) -> {}:", method.name, method.signature, body.result),
                 "statement": body.statement,
                 "comments": body.comments,
             }
@@ -235,25 +235,25 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
 
 
 def _body(method: HandlerMethod) -> moving.Body:
-    """Return what stands in a method that is not written yet."""
+    """Return the body of a method that is not written yet."""
     if method.role != "tool":
-        return moving.Body(method.result.text, code("raise NotImplementedError"))
-    refusal = code("raise ToolError({})", literal(f"{method.name} is not written yet"))
+        return moving.Body(method.result.text, fill("raise NotImplementedError"))
+    refusal = fill("raise ToolError({})", format_literal(f"{method.name} is not written yet"))
     return moving.Body(method.result.text, refusal, names=frozenset({"ToolError"}))
 
 
 def _json(value: str) -> Code:
     """Format a text as a string of JSON, which YAML, TOML and Python read as the same."""
-    return trusted(json.dumps(value))
+    return trust(json.dumps(value))
 
 
 def _quoted(text: str) -> Code:
     """Format a text as code in Markdown, on one line."""
-    return trusted(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
+    return trust(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
 
 
 def _describe_variables(document: Mapping[str, Any]) -> list[tuple[Code, Code]]:
-    """Return the variables of the environment that the server reads, and what each is, as Markdown."""
+    """Return the variables of the environment that the server reads, with descriptions, as Markdown."""
     return [(_quoted(variable.name), _describe_variable(variable)) for variable in list_variables(document)]
 
 
@@ -262,15 +262,15 @@ def _describe_variable(variable: Variable) -> Code:
     match variable.kind:
         case "address":
             default = variable.default
-            there = code(", by default {}", _quoted(default)) if default else code("; it must be set")
-            return code("where {} is{}", owner, there)
+            there = fill(", by default {}", _quoted(default)) if default else fill("; it must be set")
+            return fill("where {} is{}", owner, there)
         case "part":
             default = variable.default or ""
-            return code("{} in the URL of {}, by default {}", _quoted(variable.what), owner, _quoted(default))
+            return fill("{} in the URL of {}, by default {}", _quoted(variable.what), owner, _quoted(default))
         case "credential":
-            return code("the {} for {}", trusted(variable.what), owner)
+            return fill("the {} for {}", trust(variable.what), owner)
         case "argument":
-            return code("{} of {}, for the local user", _quoted(variable.what), owner)
+            return fill("{} of {}, for the local user", _quoted(variable.what), owner)
 
 
 _MANIFEST = """# What the server offers. After a change: stubwright generate
@@ -292,7 +292,7 @@ def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
 
 def _distribution(slug: str) -> str:
     """Return the project's name for installers, and its command: like the package's, and never the SDK's own."""
-    return naming.package(slug).replace("_", "-")
+    return naming.name_package(slug).replace("_", "-")
 
 
 def _next_steps(target: Path, slug: str, tools: str, wheel: wheels.Wheel | None) -> str:

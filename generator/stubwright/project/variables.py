@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Kind: TypeAlias = Literal["address", "part", "credential", "argument"]
-"""What a variable has: the address of an API, a part of it, a credential for it, or an argument of a tool."""
+"""The kind of a variable: the address of an API, a part of it, a credential for it, or an argument of a tool."""
 
 _LOGIN: Final = {
     "usernameEnv": ("user name", False),
@@ -33,11 +33,11 @@ class Variable:
 
     Attributes:
         name: Its name.
-        kind: What it has.
-        what: Which part, credential or argument it is; empty for an address.
+        kind: The kind of its value.
+        what: The part, credential or argument; empty for an address.
         owner: The API, or the tool.
-        is_secret: Whether its value is.
-        default: What counts without it; None if it must be set.
+        is_secret: True if its value is.
+        default: The value that counts if it is not set; None if it must be set.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Variable:
 
     @property
     def description(self) -> str:
-        """What it is, in words."""
+        """A description of the variable in words."""
         match self.kind:
             case "address":
                 return f"The address of {self.owner}"
@@ -62,7 +62,7 @@ class Variable:
 
 
 def list_variables(document: Mapping[str, Any]) -> tuple[Variable, ...]:
-    """Return what a server reads, each variable once.
+    """Return the variables that a server reads, each once.
 
     Args:
         document: The resolved manifest.

@@ -22,7 +22,7 @@ ENTRY = f"{FOLDER}/"
 """Its name among the manifests of the lock, which no manifest can have: their paths do not end so."""
 
 
-def artifacts() -> tuple[Artifact, ...]:
+def make_artifacts() -> tuple[Artifact, ...]:
     """Return the files of the runtime, as they are installed."""
     root = package_data.RUNTIME
     paths = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
@@ -33,8 +33,8 @@ def artifacts() -> tuple[Artifact, ...]:
     return (attributes, *files)
 
 
-def requirements() -> tuple[str, ...]:
-    """Return what packages need installed that have the runtime beside them: what that needs itself."""
+def list_requirements() -> tuple[str, ...]:
+    """Return the requirements of packages that have the runtime beside them: those of the runtime itself."""
     return tuple(sorted(each for each in metadata.requires(RUNTIME) or () if Requirement(each).marker is None))
 
 
@@ -46,6 +46,6 @@ def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
         known: The lock as it was read.
         force: Overwrite files of it that were edited by hand.
     """
-    files = artifacts()
-    digest = digests.digest(b"".join(digests.digest(file.data).encode() for file in files))
+    files = make_artifacts()
+    digest = digests.compute_digest(b"".join(digests.compute_digest(file.data).encode() for file in files))
     return tree.compare(there, known, ENTRY, lock.Entry(digest), files, force=force)

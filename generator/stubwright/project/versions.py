@@ -1,4 +1,4 @@
-"""Whether a project and the server that it is made for have one version.
+"""The comparison of a project's version with that of its server.
 
 Takes a project and a checked manifest; gives a diagnostic. Nothing is said if a build tool computes the project's
 version, or if it is not plain which server the project is: it has several manifests that were not imported.
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _CODE: Final = "SW413"
 
 
-def differing(project: Project, path: str, manifest: ir.Manifest, document: Json) -> Diagnostic | None:
+def find_difference(project: Project, path: str, manifest: ir.Manifest, document: Json) -> Diagnostic | None:
     """Return the diagnostic for a manifest whose server has another version than its project; None if they agree.
 
     Args:
         project: The project.
         path: The manifest, as diagnostics show it.
-        manifest: What it says.
+        manifest: The lowered manifest.
         document: The same as it is written, with the warnings that it ignores.
     """
     version = manifest.server.get("version")
@@ -39,7 +39,7 @@ def differing(project: Project, path: str, manifest: ir.Manifest, document: Json
         return None
     message = f"the server's version is `{version}`, and `{project.file}` says `{project.version}`"
     fix = f"write `{project.version}` here, or mend the version there"
-    return Diagnostic(_CODE, message, Place(paths.normal(path), ("server", "version")), fix)
+    return Diagnostic(_CODE, message, Place(paths.normalize(path), ("server", "version")), fix)
 
 
 def _are_equal(first: str, second: str) -> bool:
@@ -54,8 +54,8 @@ def _are_equal(first: str, second: str) -> bool:
 
 def _is_the_only_one(path: str, project: Project) -> bool:
     """Tell whether a manifest is the only one of its project that was not imported."""
-    own = [paths.normal(each) for each in project.manifests if not _is_imported(Path(each))]
-    return own == [paths.normal(path)]
+    own = [paths.normalize(each) for each in project.manifests if not _is_imported(Path(each))]
+    return own == [paths.normalize(path)]
 
 
 def _is_imported(path: Path) -> bool:

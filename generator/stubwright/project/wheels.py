@@ -1,4 +1,4 @@
-"""The wheels of the runtime and of the compiler, made from what is installed, so that nothing has to be fetched.
+"""The wheels of the runtime and of the compiler, made from the installed files, so that nothing has to be fetched.
 
 Takes nothing; gives the names and bytes of wheels (the binary distribution format), or writes them. An editable install
 has its code in a checkout, and a wheel has it in `site-packages`: both give the same wheel, but for the metadata of
@@ -60,7 +60,7 @@ def write(folder: Path, *, runtime_only: bool) -> list[Path]:
     """Write the wheels into a folder, which is made if it is not there, and return their paths.
 
     Args:
-        folder: Where to.
+        folder: The folder.
         runtime_only: Leave out the compiler's.
 
     Raises:

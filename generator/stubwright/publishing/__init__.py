@@ -1,1 +1,1 @@
-"""What registries, directories and clients are told of a server: made from the manifest and `pyproject.toml`."""
+"""Listings of a server for registries, directories and clients, made from the manifest and `pyproject.toml`."""

@@ -1,4 +1,4 @@
-"""What users click or type to install a server: links and a command of clients, as Markdown."""
+"""Links and commands with which users install a server in their clients, as Markdown."""
 
 from __future__ import annotations
 

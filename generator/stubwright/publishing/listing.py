@@ -28,13 +28,13 @@ _PORT: Final = "8000"
 
 
 def describe(manifest: ir.Manifest, publication: Publication) -> str:
-    """Return what the server is in a line: as the table says, else as the manifest does; empty if neither does."""
+    """Return a description of the server in one line: the table's, otherwise the manifest's; empty if both lack one."""
     described = publication.description or manifest.server.get("description") or ""
     return " ".join(str(described).split())
 
 
 def find_problems(manifest: ir.Manifest, publication: Publication, entry: str) -> Iterator[Diagnostic]:
-    """Yield what the registry would refuse.
+    """Yield the faults for which the registry would refuse the listing.
 
     Args:
         manifest: The manifest.

@@ -22,7 +22,7 @@ _LABELLED: Final = re.compile(rf'^\s*LABEL\s+.*{re.escape(LABEL)}="?([^"\s]+)"?'
 
 
 def find_problems(folder: Path, publication: Publication) -> Iterator[Diagnostic]:
-    """Yield what the registry would miss in the README and the Dockerfile of a project. Raises OSError."""
+    """Yield the proofs of ownership that the README and the Dockerfile of a project lack. Raises OSError."""
     if publication.is_indexed:
         line = f"<!-- mcp-name: {publication.name} -->"
         if publication.readme is None:

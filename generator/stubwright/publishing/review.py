@@ -1,4 +1,4 @@
-"""What people read who review a server for a directory: its tools with their hints, and why these are as they are.
+"""The page for reviewers of a directory: the tools with their hints, and the reasons for these.
 
 OpenAI's review of apps wants a reason for each of three hints of every tool; other directories want the hints.
 """

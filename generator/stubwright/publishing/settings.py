@@ -1,4 +1,4 @@
-"""What `pyproject.toml` says of a server that is published: `[project]`, and `[tool.stubwright.publish]`.
+"""The facts in `pyproject.toml` about a published server: `[project]`, and `[tool.stubwright.publish]`.
 
 Takes the text of the file; gives a `Publication`, or diagnostics with the places in it.
 """
@@ -17,7 +17,7 @@ from stubwright.project.config import Keys
 TABLE: Final = "tool.stubwright.publish"
 _KEYS: Final = ("name", "description", "url", "image", "index")
 _NAME: Final = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?")
-"""How the registry calls servers: a domain in reverse, a slash, a name (server.schema.json, `name`)."""
+"""A server's name in the registry: a domain in reverse, a slash, a name (server.schema.json, `name`)."""
 
 _IMAGE: Final = re.compile(r"[a-z0-9.-]+\.[a-z]+/[a-z0-9._/-]+")
 _LONGEST_NAME: Final = 200
@@ -25,7 +25,7 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is published.
+    """The facts to publish.
 
     Attributes:
         name: What the registry calls the server, such as `io.github.acme/shop`.
@@ -59,7 +59,7 @@ class Publication:
 
 
 def read(file: str, text: str) -> Publication | list[Diagnostic]:
-    """Return what a `pyproject.toml` says, or what is wrong with it.
+    """Return the facts in a `pyproject.toml`, or its problems.
 
     Args:
         file: Its path, for places.
@@ -73,7 +73,7 @@ def read(file: str, text: str) -> Publication | list[Diagnostic]:
     if not problems and table.get("index", True) and project["name"] not in scripts:
         message = f"no command is called `{project['name']}`, which clients start with uvx"
         fix = "give a script the distribution's name, or write `index = false` if it is not on PyPI"
-        problems.append(Diagnostic("SW410", message, Keys(file, text, "project.scripts").span(), fix))
+        problems.append(Diagnostic("SW410", message, Keys(file, text, "project.scripts").find_span(), fix))
     if problems:
         return problems
     urls: Mapping[str, str] = project.get("urls") or {}
@@ -102,31 +102,35 @@ def _find_problems(table: object, keys: Keys) -> Iterator[Diagnostic]:
     if not isinstance(table, dict):
         fix = f'write `[{TABLE}]` with `name = "io.github.OWNER/NAME"`'
         yield Diagnostic(
-            "SW410", f"there is no `[{TABLE}]`, which says what the registry calls the server", keys.span(), fix
+            "SW410", f"there is no `[{TABLE}]`, which says what the registry calls the server", keys.find_span(), fix
         )
         return
     for key in sorted(set(table) - {*_KEYS}):
         known = ", ".join(f"`{name}`" for name in _KEYS)
-        yield Diagnostic("SW410", f"unknown key `{key}` in `[{TABLE}]`", keys.span(key), help=f"its keys are {known}")
+        yield Diagnostic(
+            "SW410", f"unknown key `{key}` in `[{TABLE}]`", keys.find_span(key), help=f"its keys are {known}"
+        )
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         fix = "write a domain of yours in reverse, a slash and a name, such as `io.github.acme/shop`"
-        yield Diagnostic("SW410", f"`name` in `[{TABLE}]` is no name of the registry", keys.span("name"), fix)
+        yield Diagnostic("SW410", f"`name` in `[{TABLE}]` is no name of the registry", keys.find_span("name"), fix)
     for key in ("description", "url", "image"):
         if key in table and not isinstance(table[key], str):
-            yield Diagnostic("SW410", f"`{key}` in `[{TABLE}]` must be a text", keys.span(key))
+            yield Diagnostic("SW410", f"`{key}` in `[{TABLE}]` must be a text", keys.find_span(key))
     if isinstance(table.get("url"), str) and not re.fullmatch(r"https://[^\s/]+/\S*", table["url"]):
         fix = "write the whole address of its endpoint, such as `https://shop.example.com/mcp`"
-        yield Diagnostic("SW410", f"`url` in `[{TABLE}]` is no address that others reach", keys.span("url"), fix)
+        yield Diagnostic("SW410", f"`url` in `[{TABLE}]` is no address that others reach", keys.find_span("url"), fix)
     if isinstance(table.get("image"), str) and not _IMAGE.fullmatch(table["image"]):
         fix = "write it with its registry and without a tag, such as `ghcr.io/acme/shop`"
-        yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is no name of an image", keys.span("image"), fix)
+        yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is no name of an image", keys.find_span("image"), fix)
     if not isinstance(table.get("index", True), bool):
-        yield Diagnostic("SW410", f"`index` in `[{TABLE}]` must be true or false", keys.span("index"))
+        yield Diagnostic("SW410", f"`index` in `[{TABLE}]` must be true or false", keys.find_span("index"))
 
 
 def _find_lacking(project: Mapping[str, Any], keys: Keys) -> Iterator[Diagnostic]:
     for key in ("name", "version"):
         if not isinstance(project.get(key), str):
             message = f"`[project]` has no `{key}`, by which the server is published"
-            yield Diagnostic("SW410", message, keys.span(key), f"write `{key}` there; one that is computed is not read")
+            yield Diagnostic(
+                "SW410", message, keys.find_span(key), f"write `{key}` there; one that is computed is not read"
+            )

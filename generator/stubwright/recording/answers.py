@@ -58,7 +58,7 @@ class Answers:
         return None
 
     def explain(self, method: str, params: Mapping[str, Any]) -> str:
-        """Return why a call is refused: which recorded call is the nearest, and what differs."""
+        """Explain a refusal: name the nearest recorded call and the differences from it."""
         sent = select_params(params)
         kind = CALLS[method][1]
         name = _show(sent.get(kind))
@@ -84,7 +84,7 @@ class Answers:
 
 
 def _compare(recorded: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs, each in words."""
+    """Yield a description of each difference."""
     before, now = dict(_list_leaves(recorded)), dict(_list_leaves(sent))
     for way in dict.fromkeys([*before, *now]):
         old, new = before.get(way, _MISSING), now.get(way, _MISSING)

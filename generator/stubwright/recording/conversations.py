@@ -1,4 +1,4 @@
-"""What was asked and answered in a recording.
+"""The requests and answers of a recording.
 
 Takes its lines; gives calls with their answers and what was said before each, and what the server says that it has.
 """
@@ -23,7 +23,7 @@ CALLS: Final[Mapping[str, tuple[str, str]]] = {
     "prompts/get": ("prompts", "name"),
     "completion/complete": ("completions", "ref"),
 }
-"""What is answered from a recording: for each method, the capability that it needs, and what it asks for by."""
+"""Methods that a recording answers: the capability that each needs, and the parameter that names its object."""
 
 _LISTS: Final[Mapping[str, Section]] = {section.method: section for section in SECTIONS}
 _NOTIFICATIONS: Final = ("notifications/progress", "notifications/message")
@@ -32,7 +32,7 @@ _TASK: Final = "task"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a call was answered.
+    """The answer to a call.
 
     Attributes:
         response: `result` or `error`, as in the message.
@@ -44,7 +44,7 @@ class Answer:
 
     @property
     def asks(self) -> bool:
-        """Whether it asks the client for answers, with which the call is sent again (MCP 2026-07-28)."""
+        """True if it asks the client for input, with which the client repeats the call (MCP 2026-07-28)."""
         return _dict(self.response.get("result")).get("resultType") == "input_required"
 
 
@@ -66,7 +66,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """All that a recording has.
+    """The content of a recording.
 
     Attributes:
         listing: What the server says that it has.
@@ -96,7 +96,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Reading:
-    """What is known of a recording so far."""
+    """The part of a recording that has been read so far."""
 
     open: dict[str, _Open] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class _Reading:
             call.answers.append(Answer(response, tuple(request.notifications)))
 
     def _learn(self, request: _Open, result: Mapping[str, Any]) -> None:
-        """Note what an answer says of the server."""
+        """Note the facts about the server in an answer."""
         info = result.get("serverInfo", _dict(result.get("_meta")).get(SERVER_INFO_META_KEY))
         self.info |= _dict(info)
         if request.method in ("initialize", "server/discover"):
@@ -172,7 +172,7 @@ class _Reading:
 
 
 def read(lines: Iterable[Line]) -> Conversation:
-    """Return what was asked and answered. Raises RecordingError, where `lines` does."""
+    """Return the requests and answers. Raises RecordingError if `lines` does."""
     reading = _Reading()
     for line in lines:
         for message in line.messages:
@@ -186,7 +186,7 @@ def read(lines: Iterable[Line]) -> Conversation:
 
 
 def select_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of the parameters makes a call the same: not who calls, and not the server's own state."""
+    """Return the parameters that identify a call: without the caller's own facts and the server's state."""
     chosen: dict[str, Any] = normalize(
         {key: value for key, value in params.items() if key not in ("_meta", "requestState")}
     )

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     Scope: TypeAlias = MutableMapping[str, Any]
     Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
     Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-    """What an ASGI application is called with (ASGI 3.0)."""
+    """The `send` callable of an ASGI application (ASGI 3.0)."""
 
 PATH: Final = "/mcp"
-"""Where clients connect."""
+"""The path that clients connect to."""
 
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 _GRACE: Final = 1

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from stubwright.mock import package as mock_package
 from stubwright.recording import conversations, lines
 from stubwright.recording.answers import Answers
-from stubwright_runtime.mcp.downgrades import result_for
+from stubwright_runtime.mcp.downgrades import downgrade_result
 from stubwright_runtime.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from stubwright_runtime.mcp.revisions import Revision
 from stubwright_runtime.mcp.vocabulary import LOG_LEVELS, SERVER_INFO_META_KEY
-from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.nonces import make_nonce
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,11 +31,11 @@ FILE: Final = "recording.jsonl"
 """The recording, beside the package's `manifest.json`."""
 
 OPTIONS: Final = "replay.json"
-"""What the recording is called, and whether what it does not have is mocked."""
+"""The name of the file of options: the recording's name, and whether missing answers are mocked."""
 
 _Part = TypeVar("_Part")
 _CACHE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
-"""What a resource says from 2026-07-28 on (MCP, schema, `CacheableResult`), and need not have said before."""
+"""Fields that the contents of a resource must have from 2026-07-28 on (MCP, schema, `CacheableResult`)."""
 
 
 class ReplayPackage(mock_package.MockPackage):
@@ -56,19 +56,19 @@ class _Replayed:
     part: Part
     package: ReplayPackage
 
-    def needed(self) -> list[Needed]:
-        """Return what the mock needs."""
-        return self.part.needed()
+    def list_needed(self) -> list[Needed]:
+        """Return the methods that the mock needs."""
+        return self.part.list_needed()
 
-    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """Return the lists of the manifest."""
-        return self.part.listings()
+        return self.part.make_listings()
 
-    def answers(self, host: Host) -> Mapping[str, AnswerRequest]:
+    def list_answers(self, host: Host) -> Mapping[str, AnswerRequest]:
         """Its methods."""
         return {
             method: self._replay(answer) if method in conversations.CALLS else answer
-            for method, answer in self.part.answers(host).items()
+            for method, answer in self.part.list_answers(host).items()
         }
 
     def _replay(self, mocked: AnswerRequest) -> Callable[[Request], Awaitable[dict[str, Any]]]:
@@ -91,7 +91,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
     """
     for method, params in answer.notifications:
         await _notify(method, params, request)
-    is_stateless = Revision.of(request.revision).has("stateless")
+    is_stateless = Revision.from_date(request.revision).has("stateless")
     if answer.asks:
         if is_stateless:
             return _ask_again(answer.response["result"])
@@ -107,21 +107,21 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
         return {**_CACHE, **result}
     if request.method == "tools/call":
         tool = package.tools.get(request.params["name"])
-        return result_for(result, {} if tool is None else tool.definition, request.revision)
+        return downgrade_result(result, {} if tool is None else tool.definition, request.revision)
     return result
 
 
 async def _notify(method: str, params: Mapping[str, Any], request: Request) -> None:
     """Say what was said before an answer, if the caller wants it."""
     if method == "notifications/progress" and isinstance(params.get("progress"), int | float):
-        await request.channel.progress(params["progress"], params.get("total"), params.get("message"))
+        await request.channel.send_progress(params["progress"], params.get("total"), params.get("message"))
     elif method == "notifications/message" and params.get("level") in LOG_LEVELS:
         await request.channel.log(params["level"], params.get("data"), params.get("logger"))
 
 
 def _ask_again(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question with a state of this server, which reads it when the answer comes."""
-    state = {"mark": new_nonce(), "asked": [*(recorded.get("inputRequests") or {})]}
+    state = {"mark": make_nonce(), "asked": [*(recorded.get("inputRequests") or {})]}
     return {**recorded, "requestState": json.dumps(state)}
 
 

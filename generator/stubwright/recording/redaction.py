@@ -1,4 +1,4 @@
-"""What is secret in messages, and never gets into a recording.
+"""Redaction: secrets in messages never get into a recording.
 
 Takes JSON values; gives copies with `[redacted]` in place of secrets: values of properties by their names, arguments
 that a manifest redacts, values that are known beforehand, and tokens. What was redacted by its name or by a manifest
@@ -38,7 +38,7 @@ class Redactor:
     def __init__(
         self, names: Iterable[str] = (), secrets: Iterable[str] = (), tools: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Take what is secret.
+        """Take the secrets.
 
         Args:
             names: The names of properties, in any case.
@@ -154,7 +154,7 @@ def _change_json(text: str, change: Callable[[Any], Any]) -> str:
 
 
 def _follow(value: Any, way: Sequence[str]) -> Any:
-    """Return what a pointer leads to; None if it leads nowhere."""
+    """Return the value at a pointer; None if there is none."""
     for step in way:
         if isinstance(value, dict):
             value = value.get(step)
@@ -166,7 +166,7 @@ def _follow(value: Any, way: Sequence[str]) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Yield what is secret in a value: its strings and numbers, but not the keys of its objects."""
+    """Yield the strings and numbers in a secret value, but not the keys of its objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):

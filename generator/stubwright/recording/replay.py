@@ -27,13 +27,13 @@ _MANIFEST = "manifest.json"
 
 
 def make_manifest(conversation: Conversation) -> tuple[ir.Manifest, Sequence[str]]:
-    """Return what the recorded server lists as a manifest, with notes on what was fixed or left out.
+    """Return a manifest of the lists of the recorded server, with notes on fixes and omissions.
 
     Raises:
         UnfixableError: Leaving out parts does not make it a manifest.
     """
     result = servers.make_manifest(conversation.listing, name=None, default_name="recorded")
-    text = yamlwriter.imported(result.manifest, _MANIFEST)
+    text = yamlwriter.format_imported(result.manifest, _MANIFEST)
     checked = pipeline.compile_manifest(_MANIFEST, SingleFileReader(_MANIFEST, text.encode()))
     if checked.manifest is None:
         raise AssertionError("an import gives a manifest that `check` accepts")
@@ -54,4 +54,4 @@ def serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str],
         OSError: The temporary folder cannot be written.
     """
     files = {FILE: data, OPTIONS: json.dumps({"path": path, "mocks": mocks}).encode()}
-    return server.serve(mock_files.of_manifest(manifest), options, seed=0, loader=_LOADER, files=files)
+    return server.serve(mock_files.make_files(manifest), options, seed=0, loader=_LOADER, files=files)

@@ -111,7 +111,7 @@ class Lines:
     """Bytes as they come in, as lines."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
-        """Take what is given each line, without its end."""
+        """Take the function that gets each line, without its line break."""
         self._take = take
         self._begun = bytearray()
 
@@ -127,7 +127,7 @@ class Lines:
             self._take(line)
 
     def end(self) -> None:
-        """Take what stands behind the last end of a line."""
+        """Pass on the text after the last line break."""
         self._take(bytes(self._begun))
         self._begun.clear()
 

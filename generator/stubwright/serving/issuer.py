@@ -1,4 +1,4 @@
-"""Who signs the access tokens of one run of `dev`, in the place of the manifest's issuer.
+"""The issuer of the access tokens of one run of `dev`, in place of the manifest's issuer.
 
 Takes the manifest's `auth`; gives tokens, and the key that a server of this run knows them by. The other half of the
 key never leaves this process, and a server that `dev` did not start has no way to be told of it.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 HOURS: Final = 12
-"""How long a token holds."""
+"""The lifetime of a token in hours."""
 
 _ALGORITHM: Final = "EdDSA"
 _OWN: Final = ("iss", "aud", "sub", "client_id", "scope", "iat", "nbf", "exp", "jti")
@@ -40,7 +40,7 @@ class Issuer:
         key = OKPAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
         return json.dumps({**key, "kid": self._id, "alg": _ALGORITHM, "use": "sig"}, sort_keys=True)
 
-    def token(
+    def make_token(
         self, auth: Mapping[str, Any], subject: str, scopes: Sequence[str], more: Mapping[str, Any] | None = None
     ) -> str:
         """Return an access token (RFC 9068).
@@ -79,7 +79,7 @@ def check_claims(claims: Mapping[str, Any]) -> None:
             raise ValueError(f"`{name}` is given by what the token is for; choose another claim")
 
 
-def scopes_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+def list_scopes(document: Mapping[str, Any]) -> tuple[str, ...]:
     """Return all scopes that a manifest names, in its order.
 
     Args:

@@ -43,7 +43,7 @@ class AddressError(Exception):
 
 
 def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
-    """Return why a server cannot be made, as Python or the server says; None if it can.
+    """Return the reason why a server cannot be made, as Python or the server gives it; None if it can.
 
     Args:
         launch: How it is started.
@@ -119,13 +119,13 @@ class Serving:
 
     @property
     def url(self) -> str:
-        """Where clients find the server."""
+        """The URL of the server."""
         host = _EVERYWHERE.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
 
     @property
     def is_running(self) -> bool:
-        """Whether a server answers."""
+        """True if a server answers."""
         return bool(self._servers) and self._servers[-1].poll() is None
 
     def replace(self, launch: Launch, variables: Mapping[str, str]) -> None:
@@ -210,7 +210,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a server. It writes no bytecode, which two saves within a second make stale."""
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
-    return {**os.environ, **own, **launch.environment({**_own_path(), **variables})}
+    return {**os.environ, **own, **launch.make_environment({**_own_path(), **variables})}
 
 
 def _own_path() -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Whether a generated server can be made: its package and its handlers are imported, and nothing is served.
+"""The proof that a generated server can be made: it imports the package and the handlers, and serves nothing.
 
     python -P proof.py PACKAGE [MODULE:NAME]
 

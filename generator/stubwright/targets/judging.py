@@ -1,4 +1,4 @@
-"""What targets say of a list of tools, as it goes on the wire.
+"""The judgement of targets on a list of tools, as it goes on the wire.
 
 Takes the tools and a target; gives findings, each with the rule, the tool and the place in its definition. `check` and
 `diff` show them, and projections are tested by them.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a target does not take.
+    """A part of a list that a target does not accept.
 
     Attributes:
         target: The target.
@@ -43,7 +43,7 @@ class Finding:
 
 
 def judge(tools: Sequence[Listed], target: Target, part: Sequence[Listed] | None = None) -> Iterator[Finding]:
-    """Yield all that a target does not take, in the order of its rules and of the tools.
+    """Yield each part that a target does not accept, in the order of its rules and of the tools.
 
     Args:
         tools: All tools that a client gets in one list.

@@ -34,7 +34,7 @@ class Listed:
     @cached_property
     def dialect(self) -> Dialect:
         """The dialect of the schema of its arguments."""
-        return dialects.of(self.schema) or dialects.DRAFT_2020_12
+        return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     @property
     def schema(self) -> Any:
@@ -44,10 +44,10 @@ class Listed:
     @cached_property
     def schemas(self) -> Sequence[tuple[Pointer, Mapping[str, Any]]]:
         """All schemas in it that are objects, with their places, in the order of the source."""
-        found = dialects.subschemas(self.schema, self.dialect)
+        found = dialects.iterate_subschemas(self.schema, self.dialect)
         return [(pointer, schema) for pointer, schema in found if isinstance(schema, dict)]
 
 
-def listed(definitions: Iterable[Mapping[str, Any]], server: str) -> list[Listed]:
+def make_list(definitions: Iterable[Mapping[str, Any]], server: str) -> list[Listed]:
     """Return the tools of the list of a server, which is called `server`."""
     return [Listed(definition, server) for definition in definitions]

@@ -1,6 +1,6 @@
-"""What hosts read of the `_meta` of tools and resources: a table of data, and who says so.
+"""Keys that hosts read in the `_meta` of tools and resources: a table of data with its sources.
 
-Anything else in `_meta` is between a server and its clients, and is nobody else's business.
+All other keys in `_meta` are between a server and its clients.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Key:
 
 
 @cache
-def keys(kind: Kind) -> Mapping[str, Key]:
+def load_keys(kind: Kind) -> Mapping[str, Key]:
     """Return the keys that hosts read of tools or of resources, by name."""
     table: dict[str, dict[str, Any]] = json.loads(_FILE.read_text("utf-8"))[kind]
     return {name: Key(name, **entry) for name, entry in table.items()}

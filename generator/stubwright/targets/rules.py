@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from stubwright.diagnostics.suggestions import shown
+from stubwright.diagnostics.suggestions import format_scalar
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.pointers import local
+from stubwright.jsonschema.pointers import resolve_local
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Pointer
@@ -142,7 +142,7 @@ def _string_enums(tool: Listed) -> Found:
         if isinstance(values, list):
             other = next((each for each in values if not isinstance(each, str)), None)
             if other is not None or None in values:
-                what = f"has `{shown(other)}` in an `enum`, which has to be of strings"
+                what = f"has `{format_scalar(other)}` in an `enum`, which has to be of strings"
                 yield (*_INPUT, *pointer, "enum"), what, "name the values in the description, or use strings"
 
 
@@ -183,7 +183,7 @@ def _typed(tool: Listed) -> Found:
         is_place = pointer[-1:] != ("$defs",)
         if is_place and _SAYING.isdisjoint(schema):
             yield (*_INPUT, *pointer), "has a schema without a type", "say which type it is"
-    for pointer, schema in dialects.subschemas(tool.schema, tool.dialect):
+    for pointer, schema in dialects.iterate_subschemas(tool.schema, tool.dialect):
         if schema is True:
             yield (*_INPUT, *pointer), "has a schema without a type", "say which type it is"
 
@@ -213,7 +213,9 @@ def _no_recursion(tool: Listed) -> Found:
         if id(schema) in above:
             return where.get(id(schema), ())
         inside = above | {id(schema)}
-        for _, child in dialects.children({k: v for k, v in schema.items() if k not in _REUSABLE}, tool.dialect):
+        for _, child in dialects.iterate_children(
+            {k: v for k, v in schema.items() if k not in _REUSABLE}, tool.dialect
+        ):
             if (found := walk(child, inside, depth + 1)) is not None:
                 return found
         target = _target(tool, schema)
@@ -239,7 +241,7 @@ def _target(tool: Listed, schema: Mapping[str, Any]) -> Any:
     if not isinstance(reference, str):
         return None
     try:
-        return local(tool.schema, reference)
+        return resolve_local(tool.schema, reference)
     except LookupError:
         return None
 
@@ -247,17 +249,19 @@ def _target(tool: Listed, schema: Mapping[str, Any]) -> Any:
 def _levels(tool: Listed, most: int) -> Found:
     depths: dict[int, int] = {}
 
-    def depth(schema: Any, above: frozenset[int]) -> int:
+    def measure_depth(schema: Any, above: frozenset[int]) -> int:
         if not isinstance(schema, dict) or id(schema) in above or len(above) > _DEEPEST:
             return 0
         if id(schema) not in depths:
             inside = above | {id(schema)}
-            below = [child for steps, child in dialects.children(schema, tool.dialect) if steps[0] not in _REUSABLE]
-            deepest = max((depth(child, inside) for child in [*below, _target(tool, schema)]), default=0)
+            below = [
+                child for steps, child in dialects.iterate_children(schema, tool.dialect) if steps[0] not in _REUSABLE
+            ]
+            deepest = max((measure_depth(child, inside) for child in [*below, _target(tool, schema)]), default=0)
             depths[id(schema)] = deepest + (1 if _is_object(schema) else 0)
         return depths[id(schema)]
 
-    found = depth(tool.schema, frozenset())
+    found = measure_depth(tool.schema, frozenset())
     if found > most:
         what = f"has objects in {found} levels, more than {most}"
         yield _INPUT, what, "take objects apart, or move parts to other tools"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 Certainty: TypeAlias = Literal["documented", "source code", "reported", "derived"]
-"""How much is known: the vendor says so, its program does so, its users say so, or it follows from rules of others."""
+"""The evidence for a rule: the vendor says so, its program does, its users say so, or it follows from other rules."""
 
 _YEAR: Final = timedelta(days=365)
 
@@ -46,7 +46,7 @@ class Rule:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the vendor says so, or its program does."""
+        """True if the vendor says so, or its program does so."""
         return self.certainty in ("documented", "source code")
 
 

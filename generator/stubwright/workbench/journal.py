@@ -1,4 +1,4 @@
-"""What happens in a run of `dev`, in order: for pages that are open, and for those that open later.
+"""The events of a run of `dev`, in order: for pages that are open, and for those that open later.
 
 Takes events from any thread; gives those that came after a number, and waits for one where there is none yet.
 """
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Kind: TypeAlias = Literal["log", "more", "print", "call", "saved", "compared", "broken", "ended"]
-"""What an event is: a record of the server's log, a further line of it, a line that the handlers print, a call that has
-ended, a save that is served, what it has changed, a save that is not served, and a server that ended unasked."""
+"""Kinds of events: a record of the server's log, a further line of it, a line that the handlers print, a call that has
+ended, a save that is served, its changes, a save that is not served, and a server that ended by itself."""
 
 _KEPT: Final = 1000
 """Events that a page gets that opens late, at most."""
@@ -23,7 +23,7 @@ _KEPT: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened: its number, from 1, what it is, and what is known of it."""
+    """An event: its number, from 1, its kind and its details."""
 
     number: int
     kind: Kind

@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 def read_line(text: str) -> Line:
-    """Return what a line is."""
+    """Return the kind of a line."""
     if text.startswith(_CALL) and (call := _read_call(text)) is not None:
         return Line("call", call, _describe_call(call))
     if (record := _RECORD.fullmatch(text)) is not None:

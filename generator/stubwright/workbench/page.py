@@ -28,7 +28,7 @@ _EXPRESSION: Final = re.compile(r"\{[^}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who may ask, where the manifest has `auth`.
+    """The identity to call as, if the manifest has `auth`.
 
     Attributes:
         issuer: Who issues tokens elsewhere.

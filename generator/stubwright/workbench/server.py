@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What has changed since the last commit: in a few words, and all of it."""
+    """The changes since the last commit: a summary, and the whole."""
 
     summary: str
     text: str
@@ -52,7 +52,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Desk:
-    """What the page is made of, which `dev` changes after each save.
+    """The content of the page, which `dev` replaces after each save.
 
     Attributes:
         journal: What happens.

@@ -1,1 +1,1 @@
-"""What generated clients run on."""
+"""The library of generated clients."""

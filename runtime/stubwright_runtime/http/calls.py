@@ -33,7 +33,7 @@ from ..server.handlers.lifespan import is_entered
 from ..values.network_errors import describe
 from ..values.sanitizing import clean
 from .requests import Api, Binding, Outgoing
-from .responses import Answer, Deviation, concealed, elsewhere, failure, phrase, result
+from .responses import Answer, Deviation, conceal, describe_redirect, format_status, make_failure, make_result
 
 if TYPE_CHECKING:
     from typing import Self
@@ -117,7 +117,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
     @property
     def around(self) -> Around | None:
-        """What runs around each method, where the handlers that were written have it."""
+        """The handlers' `around`, which wraps each method; `None` if there is none."""
         return find_around(self._handlers)
 
     async def __aenter__(self) -> Self:
@@ -154,19 +154,21 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         async def call(args: Model | Misfits, ctx: Context) -> Any:
             nonlocal binding, worked
             if binding is None:
-                api = Api.of(self._apis.get(http.get("api", ""), {}), http)
+                api = Api.from_entry(self._apis.get(http.get("api", ""), {}), http)
                 binding = Binding(http, api, tool.accepts)
             values = dict(args.values) if isinstance(args, Misfits) else args.model_dump(mode="json")
-            if isinstance(args, Misfits) and (lost := binding.lost(values)):
+            if isinstance(args, Misfits) and (lost := binding.describe_lost(values)):
                 raise ToolError(f"Invalid arguments for {tool.name}: there is no place in the request for {lost}.")
             values, following = (values, None) if page is None else page.begin(values)
-            ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
+            ways = sorted(
+                binding.list_ways(os.environ), key=lambda way: way != worked
+            )  # what was refused once comes last
             bound = binding
             hear = _hearing(ctx, bound.api, tool) if _EVENTS in http.get("accept", "") else None
 
-            def prepared(environment: Mapping[str, str], way: Sequence[str]) -> Outgoing:
-                request = bound.outgoing(values, environment, way)
-                request = request if following is None else following.outgoing(request)
+            def prepare(environment: Mapping[str, str], way: Sequence[str]) -> Outgoing:
+                request = bound.make_request(values, environment, way)
+                request = request if following is None else following.make_request(request)
                 return request if hear is None else replace(request, hear=hear)
 
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
@@ -174,23 +176,23 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             retries = binding.api.retries if repeatable else 0
             async with self._connected(http.get("api", _PLAIN)) as client:
                 who = ctx.principal
-                worked, outgoing, answer = await self._admitted(client, binding, prepared, ways, retries, who)
+                worked, outgoing, answer = await self._admitted(client, binding, prepare, ways, retries, who)
             is_elsewhere = answer.status in _MOVED and _origin(answer.url) != _origin(outgoing.url)
             if not is_elsewhere and not 200 <= answer.status < 300:
-                raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
+                raise make_failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
-            reshape = None if shape is None else partial(shape.of, answer, following=following)
+            reshape = None if shape is None else partial(shape.shape, answer, following=following)
 
             def make() -> Any:
                 if is_elsewhere:
-                    raise elsewhere(answer.url, outgoing.secrets)
-                value = result(answer, tool, reshape, outgoing.secrets)
+                    raise describe_redirect(answer.url, outgoing.secrets)
+                value = make_result(answer, tool, reshape, outgoing.secrets)
                 return _bounded(value, tool) if "large" in http else value
 
             if tool.is_lenient and tool.output_name is not None:
-                from .deviations import tolerated
+                from .deviations import tolerate
 
-                return tolerated(concealed(answer, outgoing.secrets), tool, make)
+                return tolerate(conceal(answer, outgoing.secrets), tool, make)
             try:
                 return make()
             except Deviation as error:
@@ -217,7 +219,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             answer = await _sent(client, binding, outgoing, retries)
             if answer.status == _UNAUTHORIZED and self._tokens is not None:
                 schemes = [binding.api.auth[name] for name in way]
-                if self._tokens.refused(schemes, os.environ, outgoing.environment, principal):
+                if self._tokens.forget_refused(schemes, os.environ, outgoing.environment, principal):
                     outgoing = await self._outgoing(client, binding, prepared, way, principal)
                     answer = await _sent(client, binding, outgoing, retries)
             if answer.status != _UNAUTHORIZED or number == len(ways):
@@ -236,7 +238,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         environment: Mapping[str, str] = os.environ
         if self._tokens is not None:
             schemes = [binding.api.auth[name] for name in way]
-            environment = await self._tokens.environment(client, schemes, environment, principal)
+            environment = await self._tokens.make_environment(client, schemes, environment, principal)
         return prepared(environment, way)
 
     @asynccontextmanager
@@ -252,9 +254,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
 
 def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
-    """Return what makes something else of responses than their JSON, and what makes pages of them, where a tool has
-    these.
-    """
+    """Return the shape and the pages of a tool's responses, `None` for each that it lacks."""
     http = tool.extension["http"]
     shape: Shape | None = None
     page: Page | None = None
@@ -270,7 +270,7 @@ def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
 
 
 def _tokens(package: Package) -> Tokens | None:
-    """Return what gets access tokens, where an API wants such as it gives itself."""
+    """Return the source of access tokens; `None` if no API uses OAuth 2.0."""
     apis: Mapping[str, Any] = package.manifest.get("apis") or {}
     if not any(auth["type"] == "oauth2" for api in apis.values() for auth in (api.get("auth") or {}).values()):
         return None
@@ -283,23 +283,23 @@ def _located(api: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an API whose base URL has the values of its variables."""
     if not api.get("variables") or os.environ.get(api.get("baseUrlEnv") or ""):
         return api
-    from .servers import filled
+    from .servers import fill_base_url
 
-    return {**api, "baseUrl": filled(api, os.environ)}
+    return {**api, "baseUrl": fill_base_url(api, os.environ)}
 
 
 def _hearing(ctx: Context, api: Api, tool: Tool) -> Hear:
-    """Return what reads an answer that comes as events."""
-    from .events import hearing
+    """Return the reader of an answer that comes as events."""
+    from .events import make_listener
 
-    return hearing(ctx, api, wants_json=tool.output_name is not None)
+    return make_listener(ctx, api, wants_json=tool.output_name is not None)
 
 
 def _bounded(value: Any, tool: Tool) -> Any:
     """Return a result, or the start of one that is too large for an answer."""
-    from .large_results import bounded
+    from .large_results import bound_result
 
-    return bounded(value, tool.name, tool.policy, tool.result_budget)
+    return bound_result(value, tool.name, tool.policy, tool.result_budget)
 
 
 def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
@@ -342,7 +342,7 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             what = f"sent an answer that cannot be read ({_words(error)})"
             raise _failure(binding, outgoing, what, is_sent=False) from None
         else:
-            _debug(outgoing, phrase(answer.status), begun)
+            _debug(outgoing, format_status(answer.status), begun)
             asked = _asked(answer)
             if answer.status not in _BUSY or is_last or (asked or 0) > _LONGEST_WAIT:
                 return answer
@@ -375,7 +375,7 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
             raise ToolError(f"The API redirects to another host, {urlsplit(target).hostname}, which is not followed.")
         if outgoing.method not in _READING:
             where = mask(urlsplit(target).path, outgoing.secrets)
-            moved = f"The API answered {phrase(answer.status)} to a {outgoing.method}"
+            moved = f"The API answered {format_status(answer.status)} to a {outgoing.method}"
             raise ToolError(clean(f"{moved}, which is not sent again to {where}."))
         url = target
     raise ToolError("The API redirects in a circle.")
@@ -407,7 +407,7 @@ def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool =
 
 
 def _unknown(outgoing: Outgoing) -> str:
-    """Return what a caller should know of a request that was sent and not answered."""
+    """Return a warning for a request that was sent and not answered; empty if sending it again does no harm."""
     if outgoing.method in _SAFE:
         return ""
     return " The request may have taken effect; check before you send it again."
@@ -470,6 +470,6 @@ def _asked(answer: Answer) -> float | None:
 
 
 def _words(error: Exception) -> str:
-    """Return what went wrong, in words that hold no URL."""
+    """Return the error in words, without any URL."""
     name = type(error).__name__
     return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..observability.logs import log
 from ..schema.validation import get_output_validator
 from ..server.handlers.returns import Tolerated, Unstructured
-from .responses import Answer, Deviation, content
+from .responses import Answer, Deviation, make_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,29 +27,29 @@ META: Final = "io.stubwright/output"
 _MOST: Final = 5
 
 
-def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
-    """Return what `make` makes of an answer, whether it fits or not.
+def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
+    """Return the result that `make` makes of an answer, whether it fits or not.
 
     Args:
         answer: The answer.
         tool: The tool.
-        make: Gives the structured result, or raises `Deviation` where there can be none.
+        make: Returns the structured result, or raises `Deviation` if there can be none.
     """
     try:
         value = make()
     except Deviation as error:
-        came = content(answer) if error.instead is None else error.instead
+        came = make_content(answer) if error.instead is None else error.instead
         return _unfitting(tool, came, [{"pointer": "", "keyword": "", "message": str(error)}])
     if isinstance(value, Unstructured):
         return value
 
-    def instead(text: str, lines: Sequence[str]) -> Unstructured:
+    def make_deviation(text: str, lines: Sequence[str]) -> Unstructured:
         violations_found = list(_violations(tool, json.loads(text))) or [
             {"pointer": "", "keyword": "", "message": lines[0]}
         ]
-        return _unfitting(tool, text if answer.body.strip() else content(answer), violations_found)
+        return _unfitting(tool, text if answer.body.strip() else make_content(answer), violations_found)
 
-    return Tolerated(value, otherwise=instead)
+    return Tolerated(value, otherwise=make_deviation)
 
 
 def _violations(tool: Tool, value: Any) -> Iterator[dict[str, str]]:

@@ -23,22 +23,24 @@ _SHOWN: Final = 300
 """Characters of an event that progress shows."""
 
 _EARLY: Final = 0.1
-"""Which part of a call's time is left for the result of a stream that does not end."""
+"""The fraction of a call's time that is kept for the result of a stream that does not end."""
 
 
-def hearing(
+def make_listener(
     ctx: Context, api: Api, *, wants_json: bool
 ) -> Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]:
-    """Return what makes a media type and a body of a stream, and tells the caller of each event."""
+    """Return a function that makes a media type and a body of a stream, and reports each event to the caller."""
 
     async def tell(number: int, shown: str) -> None:
         await ctx.progress(number, None, shown)
 
-    async def hear(chunks: AsyncIterator[bytes]) -> tuple[str, bytes]:
+    async def listen(chunks: AsyncIterator[bytes]) -> tuple[str, bytes]:
         events = await read(chunks, api.most, api.timeout, tell)
-        return "application/json" if wants_json else "text/plain; charset=utf-8", body(events, wants_json=wants_json)
+        return "application/json" if wants_json else "text/plain; charset=utf-8", join_events(
+            events, wants_json=wants_json
+        )
 
-    return hear
+    return listen
 
 
 async def read(
@@ -68,8 +70,8 @@ async def read(
     return events
 
 
-def body(events: list[str], *, wants_json: bool) -> bytes:
-    """Return what a stream comes to: the last event that is JSON, where that is wanted; otherwise the data of all."""
+def join_events(events: list[str], *, wants_json: bool) -> bytes:
+    """Join the events of a stream: the last one that is JSON if that is wanted; otherwise the data of all."""
     if wants_json:
         for event in reversed(events):
             try:

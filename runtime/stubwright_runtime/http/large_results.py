@@ -23,14 +23,14 @@ from .deviations import META
 _DEFAULT: Final = 64 * 1024
 
 
-def bounded(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
-    """Return what a tool gives.
+def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
+    """Return a result within its bounds: as it is, or its start and a link to the whole.
 
     Args:
-        value: What it would give.
+        value: The result of the tool.
         name: The tool's name.
-        policy: Its policy, whose `maxResultBytes` is how large that may be; by default 64 KiB.
-        most_tokens: How many tokens it may have, if it is text (`budget.result`).
+        policy: Its policy, whose `maxResultBytes` bounds the result; by default 64 KiB.
+        most_tokens: The most tokens that it may have, if it is text (`budget.result`).
     """
     most = parse_size(policy.get("maxResultBytes", _DEFAULT))
     data, mime_type = _bytes(value)
@@ -57,7 +57,7 @@ def bounded(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int |
 
 
 def _bytes(value: Any) -> tuple[bytes, str]:
-    """Return what a result is outside of a message."""
+    """Return a result as bytes, with its media type."""
     if isinstance(value, ImageContent | AudioContent):
         return base64.b64decode(value.data), value.mime_type
     if isinstance(value, EmbeddedResource) and isinstance(value.resource, BlobResourceContents):
@@ -67,4 +67,4 @@ def _bytes(value: Any) -> tuple[bytes, str]:
     try:
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"), "application/json"
     except (TypeError, ValueError, RecursionError):
-        return b"", "text/plain"  # links, and what is no JSON, which the dispatcher tells of
+        return b"", "text/plain"  # links, and values that are not JSON, which the dispatcher reports

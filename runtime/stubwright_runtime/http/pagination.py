@@ -20,8 +20,8 @@ from ..errors import ToolError
 from ..values.json import Json, is_list
 from .requests import Outgoing
 from .responses import Answer, Deviation
-from .selections import value_at
-from .styles import encoded
+from .selections import get_value
+from .styles import encode
 
 CURSOR: Final = "cursor"
 """The argument that says where a page starts."""
@@ -40,7 +40,7 @@ _LONGEST_HEADER: Final = 16_384
 
 
 class Page:
-    """What the manifest says of a tool's pages."""
+    """The settings of a tool's pages in the manifest."""
 
     def __init__(self, tool: str, http: Mapping[str, Any]) -> None:
         """Take the tool's name and its `http`."""
@@ -58,10 +58,10 @@ class Page:
         self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
 
     def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Following]:
-        """Return the arguments for the API, and what makes a page of its answer.
+        """Return the arguments for the API, and an object that makes a page of its answer.
 
         Raises:
-            ToolError: The cursor is none that this tool gave.
+            ToolError: This tool did not give the cursor.
         """
         given = {name: value for name, value in values.items() if name != CURSOR}
         cursor: Json = values.get(CURSOR)
@@ -76,7 +76,7 @@ class Page:
         limit = _number(given.get(self.limit) if self.limit is not None else self.size)
         return given, Following(self, start, limit or None)
 
-    def written(self, position: Json) -> str:
+    def write(self, position: Json) -> str:
         """Return a cursor.
 
         Raises:
@@ -89,7 +89,7 @@ class Page:
         return cursor
 
     def _read(self, cursor: Json) -> Any:
-        """Return where a page starts, by its cursor."""
+        """Return the start of a page, by its cursor."""
         value: Json = _decoded(cursor) if isinstance(cursor, str) else None
         is_ours = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
         if not isinstance(value, list) or not is_ours or not self.is_position(value[2]):
@@ -117,7 +117,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """One page, from where it starts to the next. `limit` is how many items it may have, where that is known."""
+    """One page, from its start to the next page. `limit` is the most items that it may have, if that is known."""
 
     page: Page
     start: Any
@@ -125,11 +125,11 @@ class Following:
 
     @property
     def where(self) -> str:
-        """Where the items are in a response."""
+        """The place of the items in a response."""
         return self.page.items
 
-    def outgoing(self, request: Outgoing) -> Outgoing:
-        """Return the request for this page: that of the first, with what the last `Link` header changed in its
+    def make_request(self, request: Outgoing) -> Outgoing:
+        """Return the request for this page: that of the first, with the changes of the last `Link` header to its
         query.
         """
         if self.page.by != "link" or not self.start:
@@ -137,16 +137,16 @@ class Following:
         names = {name for name, _ in self.start}
         url, _, query = request.url.partition("?")
         parameters = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) not in names]
-        parameters += [f"{encoded(name)}={encoded(value)}" for name, value in self.start]
+        parameters += [f"{encode(name)}={encode(value)}" for name, value in self.start]
         return replace(request, url=f"{url}?{'&'.join(parameters)}")
 
-    def items(self, body: Any) -> Sequence[Any]:
+    def find_items(self, body: Any) -> Sequence[Any]:
         """Return the items that a response has.
 
         Raises:
             Deviation: There is no list.
         """
-        items: Json = value_at(body, self.page.items)
+        items: Json = get_value(body, self.page.items)
         if items is None:
             return []
         if not isinstance(items, list):
@@ -154,21 +154,21 @@ class Following:
             raise Deviation(f"The API has no list {where}, where the items of a page should be.")
         return items
 
-    def cursor(self, answer: Answer, body: Any) -> str | None:
+    def find_cursor(self, answer: Answer, body: Any) -> str | None:
         """Return the cursor of the next page; None if this is the last.
 
         Raises:
             Deviation: What leads to the next page cannot be followed.
         """
         page = self.page
-        if page.more is not None and value_at(body, page.more) is False:
+        if page.more is not None and get_value(body, page.more) is False:
             return None
         if page.by == "link":
             return self._linked(answer)
         if page.by == "cursor":
             return self._said(body)
-        got = len(self.items(body))
-        total = None if page.total is None else _number(value_at(body, page.total))
+        got = len(self.find_items(body))
+        total = None if page.total is None else _number(get_value(body, page.total))
         if got == 0 or (self.limit is not None and got < self.limit and total is None):
             return None
         if page.by == "offset":
@@ -178,18 +178,18 @@ class Following:
             first = 1 if page.first is None else page.first
             following = (first if self.start is None else self.start) + 1
             is_last = total is not None and (following - first) * (self.limit or got) >= total
-        return None if is_last else page.written(following)
+        return None if is_last else page.write(following)
 
     def _said(self, body: Any) -> str | None:
-        following: Json = None if self.page.next is None else value_at(body, self.page.next)
+        following: Json = None if self.page.next is None else get_value(body, self.page.next)
         if following is None or following == "" or following is False:
             return None
         if not self.page.is_position(following):
             raise Deviation("The API's own cursor is neither a text nor a whole number, and cannot be followed.")
-        return self.page.written(following)
+        return self.page.write(following)
 
     def _linked(self, answer: Answer) -> str | None:
-        target = next_link(answer.headers.get("link", ""))
+        target = find_next_link(answer.headers.get("link", ""))
         if target is None:
             return None
         try:
@@ -205,10 +205,10 @@ class Following:
                 f"The API links its next page with {names}, which the call does not have: "
                 "name it in `http.page.parameters`."
             )
-        return self.page.written([[name, value] for name, value in there if name in changed]) if changed else None
+        return self.page.write([[name, value] for name, value in there if name in changed]) if changed else None
 
 
-def next_link(header: str) -> str | None:
+def find_next_link(header: str) -> str | None:
     """Return the target of the link to the next page in a `Link` header (RFC 8288, 3); None if there is none."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
         pairs = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
@@ -219,7 +219,7 @@ def next_link(header: str) -> str | None:
 
 
 def _decoded(cursor: str) -> Json:
-    """Return what a cursor holds; None if it is none."""
+    """Return the value in a cursor; None if it cannot be decoded."""
     if len(cursor) > _LONGEST:
         return None
     try:

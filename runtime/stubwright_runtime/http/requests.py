@@ -26,7 +26,7 @@ from ..errors import ToolError
 from ..values import units
 from ..values.json import Json, is_list, is_mapping
 from .media import is_text
-from .styles import encoded, encoded_but_reserved, pairs, plain, segment
+from .styles import encode, encode_but_reserved, format_pairs, format_plain, format_segment
 
 HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 """An argument in braces, or a brace that is written twice to be one."""
@@ -63,7 +63,7 @@ class Api:
     most: int
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
+    def from_entry(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
         """Return the API that an entry of `apis` describes; an empty one is for URLs that are whole.
 
         What `http` of a tool says of times and sizes goes before it.
@@ -84,7 +84,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request that is ready to be sent. `secrets` are the texts in it that nobody may read."""
+    """A request that is ready to be sent. `secrets` are the texts in it that must stay secret."""
 
     method: str
     url: str = field(repr=False)
@@ -93,9 +93,9 @@ class Outgoing:
     parts: Sequence[Part] = field(repr=False)
     secrets: Sequence[str] = field(repr=False)
     lacking: Sequence[str] = ()
-    """The variables that would have said who the server is, where none is set."""
+    """The variables with the server's credentials, if none is set."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What it was made with."""
+    """The environment that it was made with."""
     hear: Hear | None = field(default=None, repr=False)
     """Makes a media type and a body of an answer that comes as events."""
 
@@ -113,19 +113,19 @@ class Binding:
     """One tool's `http`, with the API that it calls."""
 
     def __init__(self, http: Mapping[str, Any], api: Api, schema: Mapping[str, Any]) -> None:
-        """Take what the manifest says.
+        """Take the HTTP binding of a tool.
 
         Args:
             http: The tool's `http`.
             api: The API that it names.
-            schema: The tool's `inputSchema`, whose properties say what the rest of the arguments is.
+            schema: The tool's `inputSchema`, whose properties name the rest of the arguments.
         """
         self.api = api
         self.method: str = http.get("method", "GET")
         self._http = http
         self._path: Mapping[str, Mapping[str, Any]] = http.get("path") or {}
         self._properties: Mapping[str, Any] = schema.get("properties") or {}
-        self._used = frozenset(used(http))
+        self._used = frozenset(list_used(http))
         page: Mapping[str, Any] = http.get("page") or {}
         if page:  # `cursor` is ours, and stands for the argument that says where the API's page starts
             own: dict[str, Any] = {page["argument"]: {}} if "argument" in page else {}
@@ -139,7 +139,7 @@ class Binding:
         has_rest = "body" not in http and any(name not in self._used for name in self._properties)
         self._sends_rest = has_rest and self.method in BODIED
 
-    def lost(self, values: Mapping[str, Any]) -> str:
+    def describe_lost(self, values: Mapping[str, Any]) -> str:
         """Return the names of the arguments that would not be sent, in quotes."""
         known = self._used | self._properties.keys() | ({"cursor"} if "page" in self._http else set[str]())
         return "" if self._sends_rest else ", ".join(f"`{name}`" for name in values if name not in known)
@@ -149,7 +149,7 @@ class Binding:
         """The method and the URL as the manifest has them, without any value."""
         return f"{self.method} {self._http['url']}"
 
-    def outgoing(
+    def make_request(
         self, values: Mapping[str, Any], environment: Mapping[str, str], way: Sequence[str] | None = None
     ) -> Outgoing:
         """Return the request for these arguments.
@@ -165,10 +165,10 @@ class Binding:
         making = _Making()
         url = self._base(environment) + self._filled(values)
         for name, spec in self._section("query"):
-            making.query += _pairs(name, spec, values, encoded_but_reserved if _is_reserved(spec) else encoded)
+            making.query += _pairs(name, spec, values, encode_but_reserved if _is_reserved(spec) else encode)
         for name, constant in self.api.query.items():
             if name not in (self._http.get("query") or {}):
-                making.query.append(f"{encoded(name)}={encoded(_constant(name, constant, environment))}")
+                making.query.append(f"{encode(name)}={encode(_constant(name, constant, environment))}")
         for name, spec in self._section("headers"):
             text = _header(spec, values)
             if text is not None:
@@ -178,10 +178,10 @@ class Binding:
             if name.lower() not in own:
                 making.headers.append((name, _checked(name, _constant(name, constant, environment))))
         for name, spec in self._section("cookies"):
-            making.cookies += _pairs(name, spec, values, encoded)
+            making.cookies += _pairs(name, spec, values, encode)
         if "accept" in self._http or not any(name.lower() == "accept" for name in self.api.headers):
             making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
-        self._authenticate(self.ways(environment)[0] if way is None else way, making, environment)
+        self._authenticate(self.list_ways(environment)[0] if way is None else way, making, environment)
         content, parts = self._body(values, making)
         if making.cookies:
             making.headers.append(("Cookie", "; ".join(making.cookies).encode()))
@@ -214,7 +214,7 @@ class Binding:
     def _filled(self, values: Mapping[str, Any]) -> str:
         """Return the URL of the manifest with its arguments."""
 
-        def value(match: re.Match[str]) -> str:
+        def find_value(match: re.Match[str]) -> str:
             if match[1] is None:
                 return match[0][0]
             name = match[1]
@@ -223,14 +223,16 @@ class Binding:
             spec = self._path.get(name, {})
             given = _json(values[name]) if "contentType" in spec else values[name]
             _refuse_steps(name, given)
-            text = segment(spec.get("style", "simple"), explode=spec.get("explode", False), name=name, value=given)
+            text = format_segment(
+                spec.get("style", "simple"), explode=spec.get("explode", False), name=name, value=given
+            )
             if not text:
                 raise ToolError(f"`{name}` is part of the URL, and cannot be empty.")
             return text
 
-        return HOLE.sub(value, self._http["url"])
+        return HOLE.sub(find_value, self._http["url"])
 
-    def ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
+    def list_ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
         """Return the ways to say who the server is whose variables are all set, in order; one without, if none are."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
         usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
@@ -293,7 +295,7 @@ class Binding:
         if kind == "application/json" or kind.endswith("+json"):
             return _json(value).encode(), ()
         if kind.startswith("text/") or (is_text(kind) and not self._is_in_base64()):
-            return plain(value).encode(), ()
+            return format_plain(value).encode(), ()
         return self._bytes(value), ()
 
     def _is_in_base64(self) -> bool:
@@ -305,24 +307,26 @@ class Binding:
         """Return the bytes of a body; of one that is of `format: byte`, the API wants its base64 as it is."""
         decoded = _decoded("body", value)
         schema: Json = self._properties.get(str(self._http.get("body", "")).strip("{}"))
-        return plain(value).encode() if isinstance(schema, dict) and schema.get("format") == "byte" else decoded
+        return format_plain(value).encode() if isinstance(schema, dict) and schema.get("format") == "byte" else decoded
 
     def _field(self, name: str, value: Any) -> list[str]:
         """Return a field of a form that is written like a query; an object without a style is JSON."""
         spec: Json = dict(self._section("fields")).get(name)
         if not isinstance(spec, dict):
-            return pairs("form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value)
+            return format_pairs(
+                "form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value
+            )
         style = spec.get("style", "form")
-        return pairs(style, explode=spec.get("explode", style == "form"), name=name, value=value)
+        return format_pairs(style, explode=spec.get("explode", style == "form"), name=name, value=value)
 
     def _file_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
-        """Return what the manifest says of a file in a form: its name or its type; None if its argument is left out."""
+        """Return the name or the type of a file in a form from the manifest; None if its argument is left out."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
         text = _substituted(spec.get(key), values)
         if text is None or text is _ABSENT:
             return None
-        return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", plain(text)).decode()
+        return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
 
     def _parts(self, value: Any, values: Mapping[str, Any]) -> list[Part]:
         parts: list[Part] = []
@@ -344,7 +348,7 @@ class Binding:
                     parts.append((name, shown))
                 else:
                     is_plain = not isinstance(each, Mapping | list)
-                    text = plain(each) if is_plain else _json(each)
+                    text = format_plain(each) if is_plain else _json(each)
                     parts.append((name, (None, text.encode(), "text/plain" if is_plain else "application/json")))
         return parts
 
@@ -375,29 +379,29 @@ def grant(scheme: Mapping[str, Any]) -> list[str]:
     return [scheme["clientIdEnv"], scheme[second]]
 
 
-def used(http: Mapping[str, Any]) -> list[str]:
+def list_used(http: Mapping[str, Any]) -> list[str]:
     """Return the arguments that a binding names, in braces."""
     templates = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
         templates += [spec["value"] if is_mapping(spec) else spec for spec in entries.values()]
     parts: Mapping[str, Any] = http.get("parts") or {}
-    templates += [text for spec in parts.values() for text in texts(spec)]
-    templates += texts(http.get("body"))
-    return [name for text in templates for name in holes(text)]
+    templates += [text for spec in parts.values() for text in list_texts(spec)]
+    templates += list_texts(http.get("body"))
+    return [name for text in templates for name in find_holes(text)]
 
 
-def holes(text: str) -> list[str]:
+def find_holes(text: str) -> list[str]:
     """Return the arguments that a text names, in braces."""
     return [match[1] for match in HOLE.finditer(text) if match[1] is not None]
 
 
-def texts(value: Any) -> list[str]:
+def list_texts(value: Any) -> list[str]:
     """Return all strings in a JSON value that are no keys."""
     if isinstance(value, str):
         return [value]
     below = value.values() if is_mapping(value) else value if is_list(value) else ()
-    return [text for item in below for text in texts(item)]
+    return [text for item in below for text in list_texts(item)]
 
 
 def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
@@ -405,9 +409,7 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """Return what an entry of `query`, `headers` or `cookies` stands for; `_ABSENT` where an argument of it is left
-    out.
-    """
+    """Return the value of an entry of `query`, `headers` or `cookies`; `_ABSENT` if an argument of it is left out."""
     value = _substituted(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
@@ -430,7 +432,7 @@ def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
         return values.get(only[1], _ABSENT)
     if any(match[1] is not None and values.get(match[1]) is None for match in HOLE.finditer(template)):
         return _ABSENT
-    return HOLE.sub(lambda match: match[0][0] if match[1] is None else plain(values[match[1]]), template)
+    return HOLE.sub(lambda match: match[0][0] if match[1] is None else format_plain(values[match[1]]), template)
 
 
 def _pairs(name: str, spec: str | Mapping[str, Any], values: Mapping[str, Any], encode: Any) -> list[str]:
@@ -439,7 +441,7 @@ def _pairs(name: str, spec: str | Mapping[str, Any], values: Mapping[str, Any], 
         return []
     style = spec.get("style", "form") if isinstance(spec, Mapping) else "form"
     explode = spec.get("explode", style in ("form", "cookie")) if isinstance(spec, Mapping) else True
-    return pairs(style, explode=explode, name=name, value=value, encode=encode)
+    return format_pairs(style, explode=explode, name=name, value=value, encode=encode)
 
 
 def _header(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | None:
@@ -447,7 +449,7 @@ def _header(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | N
     if value is _ABSENT:
         return None
     explode = isinstance(spec, Mapping) and spec.get("explode") is True
-    return segment("simple", explode=explode, name="", value=value, encode=str)
+    return format_segment("simple", explode=explode, name="", value=value, encode=str)
 
 
 def _checked(name: str, text: str) -> bytes:
@@ -460,7 +462,7 @@ def _refuse_steps(name: str, value: Any) -> None:
     """Refuse what some server on the way could take for a step in the path, once it has decoded it."""
     texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
-        if any(part in (".", "..") for part in re.split(r"[/\\;]", plain(text))):
+        if any(part in (".", "..") for part in re.split(r"[/\\;]", format_plain(text))):
             raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")
 
 
@@ -491,8 +493,8 @@ def _authorize(scheme: Mapping[str, Any], making: _Making, environment: Mapping[
     if where == "header":
         making.headers.append((scheme["name"], _safe(secret, scheme["env"])))
         return
-    making.secrets.append(encoded(secret))
-    part = f"{encoded(scheme['name'])}={encoded(secret)}"
+    making.secrets.append(encode(secret))
+    part = f"{encode(scheme['name'])}={encode(secret)}"
     (making.query if where == "query" else making.cookies).append(part)
 
 

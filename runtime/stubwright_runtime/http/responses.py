@@ -1,7 +1,7 @@
-"""What an API answers, as a tool's result.
+"""The response of an API as a tool's result.
 
-Takes a response that was read whole; gives a value for a handler to return, or raises the error that the caller is
-told. Of an error's body the caller gets the start, without what could harm a reader and without credentials.
+Takes a response that was read whole; returns a value for a handler to return, or raises the error for the caller. The
+caller gets the start of an error's body, without credentials and without anything that could harm a reader.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Answer:
 
     @property
     def is_json(self) -> bool:
-        """Whether it says that it is JSON."""
+        """True if its media type is JSON."""
         return self.media == "application/json" or self.media.endswith("+json")
 
 
-def concealed(answer: Answer, secrets: Sequence[str]) -> Answer:
+def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
     """Return an answer without our own credentials, which some APIs repeat: as they are, in JSON, and in a URL.
 
     Args:
@@ -84,7 +84,7 @@ def concealed(answer: Answer, secrets: Sequence[str]) -> Answer:
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:
-    """Return what secrets look like in a text, the longest first."""
+    """Return the forms in which secrets may appear in a text, the longest first."""
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= _SHORTEST:
@@ -95,7 +95,7 @@ def _forms(secrets: Sequence[str]) -> list[str]:
 
 
 def _without(value: Any, forms: Sequence[str]) -> Any:
-    """JSON whose strings, and names, have none of these texts."""
+    """Return JSON without these texts in its strings and names."""
     if isinstance(value, str):
         for form in forms:
             value = value.replace(form, REDACTED)
@@ -106,7 +106,7 @@ def _without(value: Any, forms: Sequence[str]) -> Any:
 
 
 class Deviation(ToolError):
-    """The answer is not the JSON that the tool promises. `instead` is what can be given of it otherwise."""
+    """The answer is not the JSON that the tool promises. `instead` is a result that can be given in its place."""
 
     def __init__(self, message: str, instead: Content | None = None) -> None:
         """Say what is wrong."""
@@ -114,10 +114,8 @@ class Deviation(ToolError):
         self.instead = instead
 
 
-def elsewhere(target: str, secrets: Sequence[str]) -> Deviation:
-    """Return what is told of a redirect to another host, which nobody follows: a link, where it holds nothing
-    secret.
-    """
+def describe_redirect(target: str, secrets: Sequence[str]) -> Deviation:
+    """Return the error for a redirect to another host, which is not followed; with a link, unless it holds a secret."""
     host = urlsplit(target).hostname
     message = f"The API redirects to another host, {host}, which is not followed."
     held = any(secret in target or secret in unquote(target) for secret in secrets if secret)
@@ -130,22 +128,24 @@ def elsewhere(target: str, secrets: Sequence[str]) -> Deviation:
         return Deviation(message)
 
 
-def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None, secrets: Sequence[str] = ()) -> Any:
-    """Return what the tool gives: the JSON of the answer where the tool has an `outputSchema`, otherwise the answer as
+def make_result(
+    answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None, secrets: Sequence[str] = ()
+) -> Any:
+    """Return the result of the tool: the JSON of the answer if the tool has an `outputSchema`, otherwise the answer as
     content.
 
     Args:
         answer: The answer.
         tool: The tool.
-        shape: Makes of the JSON what the tool gives, where that is something else.
-        secrets: Texts that nobody may read.
+        shape: Makes the tool's result of the JSON, if they differ.
+        secrets: Texts that must stay secret.
 
     Raises:
         Deviation: The answer is not the JSON that the tool promises.
     """
     if tool.output_name is None and (shape is None or not answer.is_json):
-        return content(concealed(answer, secrets))
-    value: Json = None if not answer.body.strip() else parsed(answer)
+        return make_content(conceal(answer, secrets))
+    value: Json = None if not answer.body.strip() else parse(answer)
     value = value if shape is None else shape(value)
     forms = _forms(secrets)
     if b"\\u" in answer.body or any(form.encode() in answer.body or _in_headers(form, answer) for form in forms):
@@ -155,14 +155,14 @@ def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None
     promised: Json = tool.definition["outputSchema"]
     is_object = isinstance(promised, dict) and promised.get("type") == "object"
     if is_object and not isinstance(value, dict) and not tool.is_lenient:
-        raise Deviation(f"The API answered {phrase(answer.status)} without the object that it promises.")
+        raise Deviation(f"The API answered {format_status(answer.status)} without the object that it promises.")
     return value
 
 
-def content(answer: Answer) -> Content:
+def make_content(answer: Answer) -> Content:
     """Return the answer as content: text, an image, a sound, or another file."""
     if not answer.body:
-        return f"{phrase(answer.status)}{_headers(answer)}"
+        return f"{format_status(answer.status)}{_headers(answer)}"
     if answer.media.startswith(("image/", "audio/")):
         block = image if answer.media.startswith("image/") else audio
         return block(answer.body, answer.media)
@@ -171,7 +171,7 @@ def content(answer: Answer) -> Content:
     return embedded(_where(answer.url), blob=answer.body, mime_type=_media(answer.media))
 
 
-def parsed(answer: Answer) -> Any:
+def parse(answer: Answer) -> Any:
     """Return the JSON of an answer.
 
     Raises:
@@ -181,23 +181,23 @@ def parsed(answer: Answer) -> Any:
         return json.loads(answer.body, parse_constant=_refuse, parse_float=_number)
     except _TooLargeError as error:
         raise Deviation(
-            f"The API answered {phrase(answer.status)} with the number {error}, which is too large."
+            f"The API answered {format_status(answer.status)} with the number {error}, which is too large."
         ) from None
     except (ValueError, RecursionError):
         what = answer.media or "something"
-        raise Deviation(f"The API answered {phrase(answer.status)} with {what} that is not JSON.") from None
+        raise Deviation(f"The API answered {format_status(answer.status)} with {what} that is not JSON.") from None
 
 
-def failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:
-    """Return what the caller is told of an answer that says that the call failed.
+def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:
+    """Return the error for the caller if an answer says that the call failed.
 
     Args:
         answer: The answer.
-        shown: What was called, without any value.
-        secrets: Texts that nobody may read.
-        lacking: Variables that would have said who the server is, and are not set.
+        shown: The method and URL of the call, without any value.
+        secrets: Texts that must stay secret.
+        lacking: Variables with the server's credentials that are not set.
     """
-    text = f"The API answered {phrase(answer.status)} to {shown}"
+    text = f"The API answered {format_status(answer.status)} to {shown}"
     if answer.status in (401, 403) and lacking:
         text += f"; no credentials were sent, since the server's environment lacks {' and '.join(lacking)}"
     after = answer.headers.get("retry-after", "").strip()
@@ -207,7 +207,7 @@ def failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequenc
     return ToolError(f"{text}: {detail}" if detail else f"{text}.")
 
 
-def phrase(status: int) -> str:
+def format_status(status: int) -> str:
     """Return a status in words: `404 Not Found`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
@@ -252,7 +252,7 @@ _TOLD: Final = ("allow", "content-length", "content-type", "etag", "last-modifie
 
 
 def _where(url: str) -> str:
-    """Return a URL without what may be secret in it: its query, and whoever calls."""
+    """Return a URL without possible secrets: its query and its user information."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 

@@ -22,7 +22,7 @@ def is_part(value: str) -> bool:
     return bool(_PART.fullmatch(value))
 
 
-def filled(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """Return the base URL of an API.
 
     Args:
@@ -34,7 +34,7 @@ def filled(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """
     variables: Mapping[str, Mapping[str, Any]] = settings.get("variables") or {}
 
-    def value(match: re.Match[str]) -> str:
+    def find_value(match: re.Match[str]) -> str:
         variable = variables[match[1]]
         given = environment.get(variable["env"]) or str(variable["default"])
         listed = variable.get("enum")
@@ -44,7 +44,7 @@ def filled(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
             raise ValueError(f"{variable['env']} is {given!r}; it takes letters, digits, '.', '_', '~' and '-'")
         return given
 
-    url = VARIABLE.sub(value, str(settings["baseUrl"]))
+    url = VARIABLE.sub(find_value, str(settings["baseUrl"]))
     try:
         parts = urlsplit(url)
         is_base = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

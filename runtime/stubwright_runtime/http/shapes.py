@@ -1,6 +1,6 @@
-"""What a tool gives of a response: a part of its body, some of its headers, a page of its items.
+"""The shape of a tool's result from a response: a part of its body, some of its headers, a page of its items.
 
-Takes a tool's `http`, and the JSON of a response; gives the value that the tool's `outputSchema` was derived for.
+Takes a tool's `http`, and the JSON of a response; returns the value that the tool's `outputSchema` was derived for.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..values.json import Json
-from .selections import WHOLE, Tree, below, select, steps_of, tree_of
+from .selections import WHOLE, Tree, make_tree, parse_steps, select, select_below
 
 if TYPE_CHECKING:
     from .responses import Answer
@@ -24,40 +24,40 @@ class Following(Protocol):
 
     @property
     def where(self) -> str:
-        """Where its items are."""
+        """The place of its items."""
         ...
 
-    def items(self, body: Any) -> Sequence[Any]:
+    def find_items(self, body: Any) -> Sequence[Any]:
         """Its items."""
         ...
 
-    def cursor(self, answer: Answer, body: Any) -> str | None:
+    def find_cursor(self, answer: Answer, body: Any) -> str | None:
         """Return the cursor of the next one."""
         ...
 
 
 class Shape:
-    """What the `http` of one tool keeps of responses."""
+    """The parts of responses that the `http` of one tool keeps."""
 
     def __init__(self, http: Mapping[str, Any]) -> None:
-        """Take what the manifest says."""
-        self._tree = tree_of(http.get("select") or ())
+        """Take the `http` of the tool."""
+        self._tree = make_tree(http.get("select") or ())
         self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
 
-    def of(self, answer: Answer, body: Any, following: Following | None) -> Any:
+    def shape(self, answer: Answer, body: Any, following: Following | None) -> Any:
         """Return the value for a response.
 
         Args:
             answer: The response.
             body: Its JSON.
-            following: For a tool with pages, what makes one of it.
+            following: The page of this response, for a tool with pages.
 
         Raises:
-            Deviation: There is no list where the items of a page should be, or no way to the next page.
+            Deviation: There is no list at the place of the items, or no way to the next page.
         """
         if following is not None:
-            shaped: dict[str, Any] = {"items": select(following.items(body), _walked(self._tree, following.where))}
-            cursor = following.cursor(answer, body)
+            shaped: dict[str, Any] = {"items": select(following.find_items(body), _walked(self._tree, following.where))}
+            cursor = following.find_cursor(answer, body)
             if cursor is not None:
                 shaped["next"] = cursor
         elif self._headers is None:
@@ -70,15 +70,15 @@ class Shape:
 
 
 def _walked(tree: Tree, pointer: str) -> Tree:
-    """Return what is kept of what a pointer leads to."""
+    """Return the tree below a pointer."""
     here: Tree | None = tree
-    for step in steps_of(pointer):
-        here = None if here is None or step is None else below(here, step)
+    for step in parse_steps(pointer):
+        here = None if here is None or step is None else select_below(here, step)
     return here or WHOLE
 
 
 def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[str, Json]]:
-    """Return the headers that a response has of those that are wanted, with their types."""
+    """Return the wanted headers that a response has, with their types."""
     values: list[tuple[str, Json]] = []
     for name, spec in wanted.items():
         header, kind = (spec, "string") if isinstance(spec, str) else (spec["name"], spec.get("type", "string"))
@@ -89,7 +89,7 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
 
 
 def _typed(text: str, kind: str) -> Json:
-    """Return the text of a header as a value of a type; where it is none, the text."""
+    """Return the text of a header as a value of a type; the text itself if it is none."""
     if kind == "boolean":
         return _TRUTH.get(text.lower(), text)
     if kind in ("integer", "number") and len(text) <= _LONGEST:

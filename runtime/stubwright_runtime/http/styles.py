@@ -1,7 +1,7 @@
-"""How values are written in URLs, headers and cookies: OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570).
+"""Values in URLs, headers and cookies: OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570).
 
-Takes JSON values; gives text in which everything that is not the style's own is percent-encoded, so that a value never
-becomes another part of a path, another parameter or another header.
+Takes JSON values; returns text in which everything but the style's own characters is percent-encoded, so that a value
+never becomes another part of a path, another parameter or another header.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ RESERVED: Final = ":/?@!$'()*,;"
 """Reserved characters that cannot end a value in a query (RFC 3986, 2.2 and 3.4)."""
 
 
-def encoded(text: str) -> str:
+def encode(text: str) -> str:
     """Return the text percent-encoded, but for unreserved characters (RFC 3986, 2.3)."""
     return quote(text, safe="", errors="replace")
 
 
-def encoded_but_reserved(text: str) -> str:
+def encode_but_reserved(text: str) -> str:
     """Return the text percent-encoded, but for characters that may stand in a query as they are."""
     return quote(text, safe=RESERVED, errors="replace")
 
 
-def plain(value: Any) -> str:
-    """Return a value as text: a string as it is, what has no text of its own as JSON."""
+def format_plain(value: Any) -> str:
+    """Return a value as text: a string as it is, a value without a text of its own as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def pairs(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encoded) -> list[str]:
+def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encode) -> list[str]:
     """Return a value as `name=value` parts of a query, a form or cookies; none if it is empty.
 
     Args:
@@ -50,19 +50,19 @@ def pairs(style: str, *, explode: bool, name: str, value: Json, encode: Encode =
     if style == "deepObject" and isinstance(value, Mapping | list):
         return list(_deep(key, value, encode))
     if isinstance(value, Mapping) and explode:
-        return [f"{encode(inner)}={encode(plain(item))}" for inner, item in value.items()]
+        return [f"{encode(inner)}={encode(format_plain(item))}" for inner, item in value.items()]
     if isinstance(value, list) and explode:
-        return [f"{key}={encode(plain(item))}" for item in value]
+        return [f"{key}={encode(format_plain(item))}" for item in value]
     if isinstance(value, Mapping | list):
-        parts = [encode(plain(item)) for item in _flat(value)]
+        parts = [encode(format_plain(item)) for item in _flat(value)]
         return [f"{key}={_DELIMITERS.get(style, ',').join(parts)}"] if parts else []
-    return [f"{key}={encode(plain(value))}"]
+    return [f"{key}={encode(format_plain(value))}"]
 
 
 _DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
-def segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encoded) -> str:
+def format_segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encode) -> str:
     """Return a value as a part of a path or a header.
 
     Args:
@@ -73,11 +73,11 @@ def segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode
         encode: Encodes names and values.
     """
     if isinstance(value, Mapping) and explode:
-        parts = [f"{encode(key)}={encode(plain(item))}" for key, item in value.items()]
+        parts = [f"{encode(key)}={encode(format_plain(item))}" for key, item in value.items()]
     elif isinstance(value, Mapping | list):
-        parts = [encode(plain(item)) for item in _flat(value)]
+        parts = [encode(format_plain(item)) for item in _flat(value)]
     else:
-        parts = [encode(plain(value))]
+        parts = [encode(format_plain(value))]
     if style == "matrix":
         key = encode(name)
         if isinstance(value, list) and explode:
@@ -110,4 +110,4 @@ def _deep(prefix: str, value: Json, encode: Encode) -> list[str]:
         return [
             part for index, item in enumerate(value) for part in _deep(f"{prefix}{encode(f'[{index}]')}", item, encode)
         ]
-    return [f"{prefix}={encode(plain(value))}"]
+    return [f"{prefix}={encode(format_plain(value))}"]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from ..server.core.principal import access_token, of_token
+from ..server.core.principal import find_access_token, make_from_token
 
 if TYPE_CHECKING:
     from ..server.core.principal import Principal
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 
 PRINCIPALS: Final = 1000
-"""Callers for whom something is kept; the one who called longest ago goes first."""
+"""The most callers for whom state is kept; the one that called longest ago goes first."""
 
 EACH: Final = 8
-"""What is kept for one of them: a token for each scheme, and what came before."""
+"""The most states that are kept for one of them: a token for each scheme, and earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A caller: who it is, the token that it showed, and for how many seconds that one is good, if it says so."""
+    """A caller: its principal, its token, and the seconds for which the token is valid, if known."""
 
     principal: str
     token: str = field(repr=False)
@@ -37,33 +37,32 @@ class Subject:
 
     @property
     def digest(self) -> str:
-        """What stands for the token where something is kept."""
+        """The digest that stands for the token in stored keys."""
         return hashlib.sha256(self.token.encode()).hexdigest()
 
 
 def find_subject(principal: Principal) -> Subject | None:
-    """Return the caller with the token of the request that is being answered; None if that has none, or is somebody
-    else's.
+    """Return the caller with the token of the current request; None if that has none, or belongs to another principal.
 
     A task that goes on in another process, after the request, has none.
     """
-    token = access_token() if principal.kind == "token" else None
-    if token is None or not token.token or of_token(token).key != principal.key:
+    token = find_access_token() if principal.kind == "token" else None
+    if token is None or not token.token or make_from_token(token).key != principal.key:
         return None
     seconds = None if token.expires_at is None else token.expires_at - time.time()
     return Subject(principal.key, token.token, seconds)
 
 
 class Kept(Generic[_State]):
-    """What is kept for callers: up to `EACH` for each of up to `PRINCIPALS`."""
+    """The states that are kept for callers: up to `EACH` for each of up to `PRINCIPALS`."""
 
     def __init__(self, make: Callable[[], _State]) -> None:
-        """Keep what `make` makes."""
+        """Take the function that makes a state."""
         self._make = make
         self._principals: OrderedDict[str, OrderedDict[tuple[str, str], _State]] = OrderedDict()
 
-    def of(self, scheme: str, subject: Subject) -> _State:
-        """Return what is kept for a scheme and a caller's token."""
+    def find_state(self, scheme: str, subject: Subject) -> _State:
+        """Return the state for a scheme and a caller's token; a new one if there is none."""
         states = self._principals.setdefault(subject.principal, OrderedDict())
         self._principals.move_to_end(subject.principal)
         key = (scheme, subject.digest)

@@ -37,13 +37,13 @@ _EXCHANGED: Final = 300.0
 """Seconds for which a token is used that was got in exchange for one that does not say when it ends."""
 
 _MARGIN: Final = 30.0
-"""Seconds before its end from which on a token is got anew; a tenth of its life, where that is less."""
+"""Seconds before its end at which a token is renewed; a tenth of its lifetime if that is less."""
 
 _ERRORS: Final = frozenset(
     {"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type"}
     | {"invalid_scope", "invalid_target", "temporarily_unavailable", "server_error"}
 )
-"""What a token endpoint says of an error that may be told (RFC 6749, 5.2); other texts may hold secrets."""
+"""Errors of a token endpoint that may be shown (RFC 6749, 5.2); other texts may hold secrets."""
 
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS: Final = "urn:ietf:params:oauth:token-type:access_token"
@@ -55,7 +55,7 @@ Scheme = Mapping[str, Any]
 
 @dataclass(slots=True)
 class _GrantState:
-    """What is known of one scheme. `failed` says when getting a token failed, and why; times are monotonic."""
+    """The state of one scheme. `failed` says when getting a token failed, and why; times are monotonic."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     token: str = field(default="", repr=False)
@@ -77,7 +77,7 @@ class Tokens:
         self._states: dict[str, _GrantState] = {}
         self._exchanged: Kept[_GrantState] = Kept(_GrantState)
 
-    async def environment(
+    async def make_environment(
         self,
         client: httpx2.AsyncClient,
         schemes: Sequence[Scheme],
@@ -109,7 +109,7 @@ class Tokens:
                     tokens[scheme["refreshTokenEnv"]] = grant_state.refresh  # so that no error holds it
         return {**environment, **tokens} if tokens else environment
 
-    def refused(
+    def forget_refused(
         self,
         schemes: Sequence[Scheme],
         environment: Mapping[str, str],
@@ -131,7 +131,7 @@ class Tokens:
 
     def _of(self, scheme: Scheme, subject: Subject | None) -> _GrantState:
         name = json.dumps(scheme, sort_keys=True)
-        return self._exchanged.of(name, subject) if subject else self._states.setdefault(name, _GrantState())
+        return self._exchanged.find_state(name, subject) if subject else self._states.setdefault(name, _GrantState())
 
     async def _current(
         self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
@@ -243,10 +243,10 @@ async def _answer(
 
 
 def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
-    """Return whose token is exchanged; None for the local user, who has one in a variable.
+    """Return the caller whose token is exchanged; None for the local user, who has one in a variable.
 
     Raises:
-        ToolError: There is none to exchange, or nothing to exchange it with.
+        ToolError: There is no token to exchange, or no credentials to exchange it with.
     """
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     if principal.kind == "local":
@@ -273,7 +273,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _life(seconds: object) -> float:
-    """Return how long a token is used, in seconds; one that does not say is used until the API refuses it."""
+    """Return the seconds for which a token is used; infinity if it has no lifetime, until the API refuses it."""
     if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 10**9:
@@ -282,7 +282,7 @@ def _life(seconds: object) -> float:
 
 
 def _failure(scheme: Scheme, why: str) -> ToolError:
-    """Return what the caller is told; nothing of it comes from the answer's own text."""
+    """Return the error for the caller; none of it comes from the answer's own text."""
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     log().warning("no token from %s: %s", host, why)
     return ToolError(f"The server cannot get a token from {host}: {why}.")

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: its vocabulary, its revisions, and what older revisions cannot carry."""
+"""The Model Context Protocol: its vocabulary, its revisions, and downgrades for older revisions."""

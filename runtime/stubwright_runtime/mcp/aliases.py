@@ -1,6 +1,6 @@
-"""Old names of tools, which no list has, and what a call by one means.
+"""Old names of tools, which no list has, and calls by them.
 
-Takes the arguments that a caller sent under their old names; gives those that the tool has.
+Takes the arguments that a caller sent under their old names; gives them under the tool's own names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Alias:
     Attributes:
         name: The old name.
         tool: The wire name of the tool.
-        remove_after: The last version of the server that answers to it; `None` if the manifest does not say.
+        remove_after: The last version of the server that answers to it; `None` if the manifest does not set one.
         arguments: The old names of arguments, with those that the tool has for them.
     """
 

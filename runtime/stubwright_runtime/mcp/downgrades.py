@@ -1,7 +1,7 @@
-"""What an older revision of the protocol cannot carry, as the nearest that it can.
+"""Downgrades of tools and results to the nearest form that an older revision of the protocol can carry.
 
-Takes tools and results of the newest revision as they go on the wire; gives them for one revision. Whatever that
-revision knows, or merely ignores, stays as it is.
+Takes tools and results of the newest revision as they go on the wire; gives them for one revision. Parts that this
+revision knows, or merely ignores, stay as they are.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
+def downgrade_tool(definition: dict[str, Any], revision: str) -> dict[str, Any]:
     """Return a tool as this revision has it.
 
     Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
-    where it only follows from its references or alternatives, and one that allows other values is left out.
+    if it only follows from its references or alternatives, and one that allows other values is left out.
     """
-    if Revision.of(revision).has("any_output") or "outputSchema" not in definition:
+    if Revision.from_date(revision).has("any_output") or "outputSchema" not in definition:
         return definition
     if describes_objects(definition["outputSchema"]):
         return {**definition, "outputSchema": as_objects(definition["outputSchema"])}
     return {key: value for key, value in definition.items() if key != "outputSchema"}
 
 
-def block_for(block: dict[str, Any], revision: str, number: int = 1) -> dict[str, Any]:
+def downgrade_block(block: dict[str, Any], revision: str, number: int = 1) -> dict[str, Any]:
     """Return a block of content as this revision has it; `number` tells sounds of one result apart."""
-    return _block_for(block, number, Revision.of(revision))
+    return _block_for(block, number, Revision.from_date(revision))
 
 
-def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a result as this revision has it.
 
-    Before 2026-07-28, structured content goes with its `outputSchema`, and without one where it is no object; before
+    Before 2026-07-28, structured content goes with its `outputSchema`, and without one if it is no object; before
     2025-06-18, resource links become text; before 2025-03-26, sounds become embedded resources.
     """
-    speaks = Revision.of(revision)
+    speaks = Revision.from_date(revision)
     if speaks.has("any_output"):
         return result
     schema = definition.get("outputSchema")

@@ -1,4 +1,4 @@
-"""What a person can answer to a question other than filling in its form: yes, no, or nothing.
+"""Answers of a person to a question other than a filled-in form: yes, no, or nothing.
 
 A handler gets these as answers, and a client's `on_question` returns them. Distinguish them with `isinstance`; those
 without an answer are false, so that `if answer := await ctx.ask.confirm():` reads well.

@@ -1,6 +1,6 @@
 """Errors of the protocol: their codes, and the exception that is answered with one (JSON-RPC 2.0, 5.1; MCP 2026-07-28).
 
-Pure data, so that what knows no transport need not load the SDK for a number.
+Pure data, so that modules without a transport need not load the SDK for a number.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ URL_ELICITATION_REQUIRED: Final = -32042
 
 
 UNWRITABLE: Final = "The message cannot be written as JSON"
-"""What a client is told whose answer holds what is not JSON."""
+"""The error text for a client whose answer has values that are not JSON."""
 
 
 class ProtocolError(Exception):
     """A request that is answered with a protocol error, in the words of the exception."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
-        """Say why, with the JSON-RPC code of the error."""
+        """Take the JSON-RPC code of the error, and its text."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -41,5 +41,5 @@ INVALID_STATE: Final = "invalid_request_state"
 
 
 def refuse_state() -> ProtocolError:
-    """Return the error for a `requestState` that is refused. It does not say why, which would help to forge one."""
+    """Return the error for a refused `requestState`, without the reason, which would help to forge one."""
     return ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": INVALID_STATE})

@@ -1,6 +1,6 @@
-"""The revisions of MCP: when each came, and what each can do. The one place that knows their dates.
+"""The revisions of MCP: their dates and their features. Only this module knows the dates.
 
-Code asks a revision what it has, and never compares dates: `Revision.of(date).has("url_elicitation")`.
+Code asks a revision for a feature, and never compares dates: `Revision.from_date(date).has("url_elicitation")`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Feature: TypeAlias = Literal[
     "task_extension",
     "url_elicitation",
 ]
-"""What revisions differ in, as far as servers and clients have to know.
+"""A feature that some revisions lack and that servers and clients must distinguish.
 
 - `annotations`: hints of tools (2025-03-26, server/tools).
 - `any_output`: an `outputSchema` and structured content of any kind (2026-07-28, server/tools).
 - `audio`: audio content (2025-03-26, server/tools).
-- `batches`: several messages at once (2025-03-26 alone, basic).
+- `batches`: several messages at once (2025-03-26 only, basic).
 - `cache_hints`: `ttlMs` and `cacheScope` of lists and resources (2026-07-28, server/utilities/caching).
 - `choices`: titled and multiple choices in forms (2025-11-25, client/elicitation).
 - `elicitation`: questions to the user (2025-06-18, client/elicitation).
@@ -41,9 +41,9 @@ Feature: TypeAlias = Literal[
 - `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
 - `parameter_headers`: arguments that are mirrored into HTTP headers (2026-07-28, server/tools).
 - `resource_links`: links to resources as content, and structured output (2025-06-18, server/tools).
-- `resumable_streams`: answers whose stream may be closed before its end, to be asked for again (2025-11-25 alone,
+- `resumable_streams`: answers whose stream may be closed before its end, to be asked for again (2025-11-25 only,
   basic/transports).
-- `stateless`: requests that carry all that is needed, and answers that ask for input (2026-07-28, basic).
+- `stateless`: self-contained requests, and answers that ask for input (2026-07-28, basic).
 - `task_extension`: tasks as an extension (2026-07-28, extensions/tasks).
 - `url_elicitation`: questions that open a URL (2025-11-25, client/elicitation).
 """
@@ -55,8 +55,8 @@ class Revision:
 
     Attributes:
         date: Its name, such as `2025-11-25`.
-        features: What it has.
-        fields: The fields that it added, by where they stand: `server`, or a list such as `tools`.
+        features: Its features.
+        fields: The fields that it added, by their place: `server`, or a list such as `tools`.
     """
 
     date: str
@@ -68,7 +68,7 @@ class Revision:
         return feature in self.features
 
     @staticmethod
-    def of(date: str) -> Revision:
+    def from_date(date: str) -> Revision:
         """Return the revision of a date; of a date that is not listed, the newest older one, otherwise the oldest."""
         return _BY_DATE.get(date) or next(
             (revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0]
@@ -143,7 +143,7 @@ def negotiate(date: str) -> str:
     return date if date in HANDSHAKES else HANDSHAKES[-1]
 
 
-def since(feature: Feature) -> str:
+def find_revision(feature: Feature) -> str:
     """Return the first revision that has a feature."""
     return next(revision.date for revision in _TABLE if revision.has(feature))
 
@@ -152,4 +152,4 @@ SINCE: Final[Mapping[str, Mapping[str, str]]] = {
     section: {field: revision.date for revision in _TABLE for field in sorted(revision.fields.get(section, ()))}
     for section in ("server", "tools", *_PRIMITIVES)
 }
-"""The revision that added a field, by where the field stands; all other fields are as old as MCP."""
+"""The revision that added a field, by the field's place; all other fields are as old as MCP."""

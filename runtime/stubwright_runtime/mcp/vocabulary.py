@@ -1,6 +1,6 @@
-"""What the Model Context Protocol says, stated once: what servers list, hints of tools, and kinds of content.
+"""Terms of the Model Context Protocol, stated once: lists of servers, hints of tools, and kinds of content.
 
-Pure data. Names are spelled as they are on the wire, which is how manifests spell them, too.
+Pure data. Names are spelled as they are on the wire, and as in manifests.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 Capability: TypeAlias = Literal["tools", "resources", "prompts"]
-"""What announces a list, and its changes (MCP 2025-11-25, basic/lifecycle, "Capability Negotiation")."""
+"""A capability that announces a list and its changes (MCP 2025-11-25, basic/lifecycle, "Capability Negotiation")."""
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-"""How severe a message is, from least to most (RFC 5424, 6.2.1)."""
+"""The severity of a message, from least to most (RFC 5424, 6.2.1)."""
 
 LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
@@ -23,8 +23,8 @@ class Section:
 
     Attributes:
         name: The section's key, and the key of the list in results, such as `resourceTemplates`.
-        noun: What one entry is called, in words.
-        key: The field that an entry is asked for by. A `prefix` goes before names, and never before URIs.
+        noun: The word for one entry.
+        key: The field that identifies an entry. A `prefix` goes before names, and never before URIs.
         capability: The capability that announces the list.
         method: The method that lists it.
     """
@@ -44,13 +44,13 @@ TEMPLATES: Final = Section(
 PROMPTS: Final = Section("prompts", "prompt", "name", "prompts", "prompts/list")
 
 PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
-"""What a server lists beside tools."""
+"""The lists of a server beside tools."""
 
 SECTIONS: Final = (TOOLS, *PRIMITIVES)
-"""All that a server lists (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
+"""All lists of a server (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
 PAGES: Final = "ui://"
-"""How the URIs of pages begin that hosts show beside results (MCP Apps, SEP-1865, "UI Resource Format")."""
+"""The prefix of the URIs of pages that hosts show beside results (MCP Apps, SEP-1865, "UI Resource Format")."""
 
 PAGE_MIME: Final = "text/html;profile=mcp-app"
 """The MIME type of these pages."""
@@ -59,7 +59,7 @@ PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
 """The extension of MCP that has these pages (SEP-1865, "Extension Identifier")."""
 
 SKILLS: Final = "skill://"
-"""How the URIs of the files of skills begin (SEP-2640, "Resource Mapping")."""
+"""The prefix of the URIs of the files of skills (SEP-2640, "Resource Mapping")."""
 
 SKILLS_EXTENSION: Final = "io.modelcontextprotocol/skills"
 """The extension of MCP that has skills (SEP-2640, "Extension Identifier")."""
@@ -81,7 +81,7 @@ CLIENT_INFO_META_KEY: Final = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES_META_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL_META_KEY: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_META_KEY: Final = "io.modelcontextprotocol/serverInfo"
-"""The keys of `_meta` in which requests and results say what the handshake said before (MCP 2026-07-28, basic)."""
+"""The keys of `_meta` for the facts that the handshake carried before (MCP 2026-07-28, basic)."""
 
 
 ALIAS_META_KEY: Final = "io.stubwright/alias"
@@ -92,7 +92,7 @@ def is_reserved(key: str) -> bool:
     """Tell whether a key of `_meta` is MCP's own, by the labels of its prefix.
 
     Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the last label but one, from 2026-07-28 on the second (basic,
-    "_meta"); as the first label it is nobody else's, either.
+    "_meta"); as the first label it belongs to no other owner, either.
     """
     prefix, slash, _ = key.rpartition("/")
     labels = prefix.split(".")
@@ -107,14 +107,14 @@ CONTENT: Final = ("text", "image", "audio", "resource")
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a tool may say about how it behaves: its name, its default, and what either value means in a word or two."""
+    """A hint of a tool about its behavior: its name, its default, and the words for its two values."""
 
     name: str
     default: bool
     true: str
     false: str
 
-    def means(self, value: bool) -> str:
+    def describe(self, value: bool) -> str:
         """Return the words for a value of the hint."""
         return self.true if value else self.false
 
@@ -129,7 +129,7 @@ HINTS: Final = (
 values."""
 
 CURSOR: Final = "cursor"
-"""What says where a page starts, in lists of MCP (2025-11-25, server/utilities/pagination) as in those of tools."""
+"""The parameter for the start of a page, in lists of MCP (2025-11-25, server/utilities/pagination) and of tools."""
 
 NEXT_CURSOR: Final = "nextCursor"
-"""What is the `cursor` of the next page; missing on the last."""
+"""The field of a result with the `cursor` of the next page; missing on the last."""

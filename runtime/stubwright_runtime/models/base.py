@@ -66,11 +66,11 @@ the key is absent, and that `None` is never sent.
 
 @dataclass(frozen=True, slots=True)
 class _Wire:
-    """What a class needs to know about its fields, computed once.
+    """The facts about a class's fields, computed once.
 
     `aliases` has the wire name of each field whose Python name differs. The rest are the optional fields: `absent` are
     those whose `None` means absence; `fixed`, with their wire names, those with an immutable default; `growing` those
-    with a mutable default, with their wire names and what creates it.
+    with a mutable default, with their wire names and a function that creates it.
     """
 
     aliases: Mapping[str, str]
@@ -78,7 +78,7 @@ class _Wire:
     fixed: Mapping[str, str]
     growing: tuple[tuple[str, str, Callable[[], object]], ...]
 
-    def defaulted(self) -> Iterator[tuple[str, str]]:
+    def find_defaulted(self) -> Iterator[tuple[str, str]]:
         """Yield the fields, with their wire names, of which only `model_fields_set` tells whether they were given."""
         yield from self.fixed.items()
         yield from ((name, key) for name, key, _ in self.growing)
@@ -337,7 +337,9 @@ class Model(BaseModel):
         cls._stubwright_redacted |= {*redacted}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield what `repr` shows: all but redacted fields and, if any, keys that the schema does not name."""
+        """Yield the fields for `repr`: all but redacted ones and, if any are redacted, keys that the schema does not
+        name.
+        """
         hidden, fields = self._stubwright_redacted, type(self).__pydantic_fields__
         for name, value in super().__repr_args__():
             known = fields.get(name or "")
@@ -403,7 +405,7 @@ class Model(BaseModel):
         unions.note(cls, str(model["ref"]), fields["fields"], keys)
         if "extras_schema" in fields:
             fields["extras_schema"] = _make_exact(fields["extras_schema"])
-        hidden = {name: key for name, key in cls.__stubwright_wire__.defaulted() if name != key}
+        hidden = {name: key for name, key in cls.__stubwright_wire__.find_defaulted() if name != key}
         if hidden:
             model["schema"] = core_schema.no_info_wrap_validator_function(_separate_extra(hidden), model["schema"])
         model["serialization"] = core_schema.wrap_serializer_function_ser_schema(_make_serializer(cls), info_arg=True)

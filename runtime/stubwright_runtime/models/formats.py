@@ -35,7 +35,7 @@ class _Time(dt.time):
     written: str | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """Return how to copy and unpickle it."""
+        """Return the function and arguments that copy and unpickle it."""
         return super().__reduce_ex__(protocol) if self.written is None else (_read_time, (self.written,))
 
 
@@ -45,7 +45,7 @@ class _DateTime(dt.datetime):
     written: str | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """Return how to copy and unpickle it."""
+        """Return the function and arguments that copy and unpickle it."""
         return super().__reduce_ex__(protocol) if self.written is None else (_read_date_time, (self.written,))
 
 
@@ -53,7 +53,7 @@ class _PathlessUrl(AnyUrl):
     """A URL such as `https://example.com`, to which pydantic would add a slash."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to unpickle it."""
+        """Return the function and arguments that unpickle it."""
         return _read_url, (str(self),)
 
 

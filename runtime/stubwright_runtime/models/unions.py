@@ -37,7 +37,7 @@ _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What is known of a model's JSON object without looking into its values.
+    """The outline of a model's JSON object, without its values.
 
     Attributes:
         required: The keys that it must have.
@@ -128,13 +128,13 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
 
-    def schema_of_whole(_: object, handler: Callable[[Any], Any]) -> Any:
+    def merge_schema(_: object, handler: Callable[[Any], Any]) -> Any:
         return handler(whole)
 
     tagged = core_schema.tagged_union_schema(
         {_ANY: whole, **dict(zip(labels, parts, strict=True))},
         lambda _: _ANY if _STATE.only == _ALL else labels[_STATE.only],
-        metadata={"pydantic_js_functions": [schema_of_whole]},
+        metadata={"pydantic_js_functions": [merge_schema]},
     )
     return core_schema.no_info_wrap_validator_function(_make_chooser(_identify(union), fits), tagged)
 

@@ -1,6 +1,6 @@
-"""What handlers raised, for a client in the same process that wants it raised there.
+"""Exceptions of handlers, for a client in the same process that wants them raised there.
 
-Takes exceptions by the reference that callers get in their place; gives the exception that an answer refers to.
+Takes exceptions by the reference that callers get in their place; returns the exception that an answer refers to.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import Final
 
 _MOST: Final = 100
-"""How many exceptions are kept that were not asked for yet."""
+"""The most exceptions that are kept until they are asked for."""
 
 
 class Failures:
-    """The exceptions; none is kept before `keep`."""
+    """The kept exceptions; there are none before `keep`."""
 
     def __init__(self) -> None:
         """Keep nothing."""
         self._by_reference: dict[str, BaseException] | None = None
 
     def keep(self) -> None:
-        """Keep what comes from now on."""
+        """Keep exceptions from now on."""
         if self._by_reference is None:
             self._by_reference = {}
 
@@ -34,7 +34,7 @@ class Failures:
 
     @property
     def are_there(self) -> bool:
-        """Whether there is one."""
+        """True if there is one."""
         return bool(self._by_reference)
 
     def take(self, answer: str) -> BaseException | None:

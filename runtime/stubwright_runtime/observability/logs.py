@@ -81,10 +81,10 @@ _PACKAGE: Final = ContextVar("_PACKAGE", default="stubwright_runtime")
 
 def log() -> logging.Logger:
     """Return the logger of the package that is running, or the runtime's if there is none."""
-    return logger(_PACKAGE.get())
+    return make_logger(_PACKAGE.get())
 
 
-def logger(name: str) -> logging.Logger:
+def make_logger(name: str) -> logging.Logger:
     """Return a logger whose records are redacted."""
     named_logger = logging.getLogger(name)
     named_logger.addFilter(REDACTION)
@@ -96,7 +96,7 @@ def name_after(package: str) -> None:
     _PACKAGE.set(package)
 
 
-def named_after(package: str) -> Within[str]:
+def name_records(package: str) -> Within[str]:
     """Name log records after a package during the block."""
     return Within(_PACKAGE, package)
 

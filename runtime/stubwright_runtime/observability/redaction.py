@@ -35,7 +35,7 @@ _EDGE: Final = 256
 """Characters at each end of a secret that are searched for in pieces: a truncated value shows one end."""
 
 _KEPT: Final = 256
-"""How many recent secrets are searched for when the current call is not known."""
+"""The number of recent secrets that are searched for when the current call is not known."""
 
 _CHARACTERS: Final = 1024 * 1024
 """Their total length; the latest is kept however long it is."""
@@ -57,10 +57,10 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
     }
 
 
-def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Within[list[Secret] | None]:
+def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Within[list[Secret] | None]:
     """Hide the secrets of a call in this context, and in those that start in it, for the length of the block."""
     secrets: tuple[Secret, ...] = ()
-    if hidden := tool.hidden(arguments):
+    if hidden := tool.list_hidden(arguments):
         secrets = _longest_first(
             {text for pointer in hidden for text in _texts(arguments, split_pointer(pointer), _words(tool))}
         )
@@ -91,7 +91,9 @@ def scrub(text: str) -> str:
     current = _current.get()
     if current is not None and not current:
         return text
-    return _without_all(_INPUT.sub(f"input_value={REDACTED}", text), _LAST.secrets() if current is None else current)
+    return _without_all(
+        _INPUT.sub(f"input_value={REDACTED}", text), _LAST.list_secrets() if current is None else current
+    )
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
@@ -150,7 +152,7 @@ class Secret:
 
     @cached_property
     def forms(self) -> Sequence[str]:
-        """How it may be written, the longest form first."""
+        """The forms in which it may be written, the longest first."""
         written = {
             self.text,
             repr(self.text)[1:-1],
@@ -187,7 +189,7 @@ class _Last:
         while len(self._kept) > 1 and (len(self._kept) > _KEPT or self._size > _CHARACTERS):
             self._size -= len(self._kept.popleft().text)
 
-    def secrets(self) -> tuple[Secret, ...]:
+    def list_secrets(self) -> tuple[Secret, ...]:
         """Return the secrets, the longest first: one may be the start of another."""
         return tuple(sorted(self._kept, key=lambda secret: len(secret.text), reverse=True))
 

@@ -1,4 +1,4 @@
-"""What servers and clients report to OpenTelemetry: attributes of requests, and histograms of durations.
+"""OpenTelemetry for servers and clients: attributes of requests, and histograms of durations.
 
 Takes methods and parameters; returns attributes as the semantic conventions for MCP define them
 (https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/). Without an OpenTelemetry SDK, nothing is recorded.

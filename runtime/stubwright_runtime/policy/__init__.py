@@ -1,1 +1,1 @@
-"""What a manifest says about who may do what, and how much of it."""
+"""Policies of a manifest: the permissions of callers, and the limits of calls."""

@@ -1,7 +1,7 @@
 """Arguments that the server sets: from the caller's access token, from its own environment, or always the same.
 
 Takes calls; puts these values among their arguments. A caller that sends such an argument is refused, and so is a call
-without the value: nobody can be taken for another, or for everybody.
+without the value: no caller can be taken for another, or for all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ..schema.validation import Validator, compile_validator
-from ..server.core.outcomes import Outcome, refusal
+from ..server.core.outcomes import Outcome, refuse
 from ..values.json import Json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ABSENT: Final = object()
 
 _APART: Final = ("$schema", "$id", "id", "$defs", "definitions", "properties")
-"""The keywords of a schema that say what an argument is, without saying what the others are."""
+"""The keywords of a schema that are needed to validate one argument without the others."""
 
 
 async def set_arguments(proceed: Proceed, call: Call) -> Outcome:
@@ -35,14 +35,14 @@ async def set_arguments(proceed: Proceed, call: Call) -> Outcome:
         return await proceed(call)
     if sent := [name for name in bound if name in call.arguments]:
         lines = "".join(f"\n- {name}: is set by the server; leave it out" for name in sent)
-        return refusal(f"Invalid arguments for {call.tool.name}:{lines}", "invalid", "bound_argument")
+        return refuse(f"Invalid arguments for {call.tool.name}:{lines}", "invalid", "bound_argument")
     values = {name: _value(binding, call.principal) for name, binding in bound.items()}
     for name, binding in bound.items():
         if values[name] is _ABSENT:
-            return refusal(f"{call.tool.name} needs {_source(binding, call.principal)}.", "denied", "claim")
+            return refuse(f"{call.tool.name} needs {_source(binding, call.principal)}.", "denied", "claim")
         if _judge(call.tool, name).find_errors({name: values[name]}):
             text = f"{call.tool.name} cannot take {_source(binding, call.principal)}: it is of another form."
-            return refusal(text, "denied", "claim")
+            return refuse(text, "denied", "claim")
     return await proceed(replace(call, arguments={**call.arguments, **values}))
 
 

@@ -1,7 +1,7 @@
 """The keys that an authorization server signs its tokens with.
 
 Takes the issuer; finds its keys through its metadata (RFC 8414; OpenID Connect Discovery 1.0), keeps them for a while,
-and asks again when a token names a key that is not among them, though not at each such token.
+and asks again if a token names a key that is not among them, though not for each such token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEPT: Final = 3600.0
 """Seconds for which keys hold without being asked for again."""
 
 _PAUSE: Final = 30.0
-"""Seconds between two questions to the issuer, whatever tokens name."""
+"""The minimum seconds between two questions to the issuer, for any tokens."""
 
 _FIRST_PAUSE: Final = 5.0
 """The same, as long as the issuer has given none."""
@@ -41,7 +41,7 @@ _LARGEST: Final = 512 * 1024
 """Bytes of an answer."""
 
 _SHOWN: Final = 200
-"""Characters of what an answer says that are logged."""
+"""The maximum number of characters of a value in an answer that are logged."""
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
@@ -69,15 +69,15 @@ class Keys:
         longest: float = _LONGEST,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Name the issuer.
+        """Take the issuer.
 
         Args:
             issuer: Its identifier.
-            jwks_uri: Where its keys are; by default its metadata say so.
+            jwks_uri: The URL of its keys; by default from its metadata.
             pause: Seconds between two questions to it.
             kept: Seconds after which keys are asked for again.
-            longest: Seconds after which they hold no more where the issuer does not answer.
-            transport: What requests go through; by default the network.
+            longest: Seconds after which they expire if the issuer does not answer.
+            transport: The transport of requests; by default the network.
         """
         self._issuer, self._uri = issuer, jwks_uri
         self._pause, self._kept, self._longest = pause, kept, longest
@@ -135,7 +135,11 @@ class Keys:
             log().warning("the keys of %s cannot be fetched: %s", self._issuer, str(error) or type(error).__name__)
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
-        """Find where the keys are by the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery)."""
+        """Return the URL of the keys from the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery).
+
+        Raises:
+            ValueError: No metadata has a trustworthy one.
+        """
         reasons: list[str] = []
         for url in _metadata_urls(self._issuer):
             try:
@@ -154,10 +158,10 @@ class Keys:
 
 
 def _is_trustworthy(url: str, issuer: str) -> bool:
-    """Tell whether what a URL serves is safe from changes: `https`, or `http` if the issuer is here, too.
+    """Tell whether a URL is safe from tampering: `https`, or `http` if both it and the issuer are on this machine.
 
     Raises:
-        ValueError: It is no URL.
+        ValueError: It is not a URL.
     """
     parts, of_issuer = urlsplit(url), urlsplit(issuer)
     is_here = parts.hostname in _LOCAL and of_issuer.scheme == "http" and of_issuer.hostname in _LOCAL
@@ -165,7 +169,7 @@ def _is_trustworthy(url: str, issuer: str) -> bool:
 
 
 def _metadata_urls(issuer: str) -> Iterator[str]:
-    """Yield where an issuer's metadata may be, in the order of MCP."""
+    """Yield the possible URLs of an issuer's metadata, in the order of MCP."""
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")
     places = [f"/.well-known/oauth-authorization-server{path}", f"/.well-known/openid-configuration{path}"]
@@ -208,7 +212,7 @@ def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
 
 
 def _key(jwk: Mapping[str, Any], algorithm: str) -> PyJWK | None:
-    """Return a key, ready to be used; `None` if it is none."""
+    """Return a key, ready to be used; `None` if it is invalid."""
     try:
         return PyJWK(dict(jwk), algorithm)
     except (PyJWTError, TypeError, ValueError) as error:

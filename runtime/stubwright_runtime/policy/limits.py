@@ -1,7 +1,7 @@
-"""The limits of calls: how many at once, how long, how large a result.
+"""The limits of calls: on concurrency, on time, and on the size of a result.
 
-Takes calls; lets them through, stops them, or refuses them with a result that says which limit they met and when to try
-again. What is refused has not been validated, and no model was made of it.
+Takes calls; lets them through, stops them, or refuses them with a result that names the limit and the time to try
+again. A refused call has not been validated, and has no model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ..server.core.outcomes import Outcome, refusal
+from ..server.core.outcomes import Outcome, refuse
 from ..values import units
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Limits:
 
     async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
         """Let a call through as far as its limits allow."""
-        bounds = self._bounds.get(call.tool) or self._bounds.setdefault(call.tool, _Bounds.of(call.tool))
+        bounds = self._bounds.get(call.tool) or self._bounds.setdefault(call.tool, _Bounds.from_tool(call.tool))
         name = call.tool.name
-        if call.begin is not None:  # what takes time and a place is the run of the task
+        if call.begin is not None:  # only the run of the task takes time and a place
             return await proceed(call)
         if bounds.timeout is None and bounds.slots is None:
             return self._sized(bounds, call, await proceed(call))
@@ -46,7 +46,7 @@ class Limits:
             most = bounds.slots.most
             number = "one call" if most == 1 else f"{most:,} calls"
             text = f"{name} runs {number} at once, and no more; try again when one has ended."
-            return refusal(text, "limited", "concurrency")
+            return refuse(text, "limited", "concurrency")
         return await self._kept(bounds, proceed, call)
 
     async def _kept(self, bounds: _Bounds, proceed: Proceed, call: Call) -> Outcome:
@@ -60,7 +60,7 @@ class Limits:
                     return self._sized(bounds, call, outcome)
             finally:
                 keeper.leave()
-        return refusal(
+        return refuse(
             f"{call.tool.name} took longer than {call.tool.policy['timeout']} and was stopped. "
             "What it did until then may stay done; try again with less work, or later.",
             "limited",
@@ -74,7 +74,7 @@ class Limits:
         size = len(json.dumps(outcome.result, ensure_ascii=False).encode())
         if size <= bounds.result:
             return outcome
-        return refusal(
+        return refuse(
             f"The result of {call.tool.name} is too large: {size:,} bytes; the limit is {bounds.result:,}. "
             "The call was made; ask for less at once.",
             "limited",
@@ -91,11 +91,11 @@ class _Bounds:
     result: int | None
 
     @classmethod
-    def of(cls, tool: Tool) -> _Bounds:
+    def from_tool(cls, tool: Tool) -> _Bounds:
         policy: Mapping[str, Any] = tool.policy
         most, timeout = policy.get("concurrency"), policy.get("timeout")
         result = policy.get("maxResultBytes")
-        is_cut = "large" in (tool.extension.get("http") or {})  # what is too large is a link there
+        is_cut = "large" in (tool.extension.get("http") or {})  # a result that is too large is a link there
         return cls(
             slots=None if most is None else _Slots(most),
             timeout=None if timeout is None else units.parse_duration(timeout),
@@ -119,7 +119,7 @@ class _Slots:
         return True
 
     async def retake(self) -> None:
-        """Take a place, also where one has to be waited for; waiting calls go before new ones."""
+        """Take a place, after a wait if there is none free; waiting calls go before new ones."""
         if self.take():
             return
         woken = anyio.Event()
@@ -152,7 +152,7 @@ class _Keeper:
         self._resting = 0
 
     @asynccontextmanager
-    async def resting(self) -> AsyncGenerator[None, None]:
+    async def rest(self) -> AsyncGenerator[None, None]:
         """Stop the clock while a person is waited for; several waits may overlap."""
         self._resting += 1
         if self._resting == 1:
@@ -173,7 +173,7 @@ class _Keeper:
         self._scope.deadline = anyio.current_time() + self._left
 
     def hold(self) -> Callable[[], None]:
-        """Keep the place until what this gives is called, in any thread."""
+        """Keep the place until the returned function is called, in any thread."""
         self._holders += 1
         loop = asyncio.get_running_loop()
 

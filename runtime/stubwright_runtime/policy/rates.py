@@ -1,7 +1,7 @@
-"""How often a tool may be called: a moving window for each principal and tool.
+"""Rate limits of tools: a moving window for each principal and tool.
 
 Takes calls; lets them through, or refuses them with a result that says when to try again (MCP 2025-11-25, server/tools,
-"Security Considerations": servers MUST rate limit tool invocations). What is refused has not been validated.
+"Security Considerations": servers MUST rate limit tool invocations). A refused call has not been validated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ..observability.logs import log
-from ..server.core.outcomes import Outcome, refusal
+from ..server.core.outcomes import Outcome, refuse
 from ..state.store import StateLost, describe_lost_state
 from ..values.units import parse_rate
 from .shared_windows import SharedWindows
@@ -31,12 +31,12 @@ class Rates:
     """
 
     def __init__(self, store: Store) -> None:
-        """Say where calls are counted."""
+        """Take the store in which calls are counted."""
         self._windows = Windows() if store.pool is None else SharedWindows(store)
         self.uncounted = 0
 
     async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
-        """Let a call through, and count it; one that goes on with what it began has been counted."""
+        """Let a call through, and count it; a further round of a call has been counted already."""
         rate = call.tool.policy.get("rateLimit")
         if rate is None or call.is_answer:
             return await proceed(call)
@@ -53,12 +53,12 @@ class Rates:
         window = "an hour" if unit == "hour" else f"a {unit}"
         text = f"{call.tool.name} may be called {number} in {window}, and has been."
         later = "1 second" if wait == 1 else f"{wait:,} seconds"
-        return refusal(f"{text} Try again in {later}.", "limited", "rate_limit")
+        return refuse(f"{text} Try again in {later}.", "limited", "rate_limit")
 
     async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
         """Decide about a call while the count is unknown, by the manifest's `onStateLoss`."""
         if call.tool.policy.get("onStateLoss") != "open":
-            return refusal(describe_lost_state(is_unknown=False), "limited", "state_lost")
+            return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
         self.uncounted += 1
         if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
             text = "calls go uncounted without the state; %d let through so far (`onStateLoss: open`)"

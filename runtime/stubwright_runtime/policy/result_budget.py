@@ -1,9 +1,9 @@
-"""How many tokens the result of a call may have: `budget.result`.
+"""The limit on the tokens of a call's result: `budget.result`.
 
-Takes calls; gives their results as they are, or where they are too large a part of their text, or a failure that says
-so. Each says that the call was carried out, and how to ask for less. What has structured content is never cut: the
-text would no longer say the same, and a part may not fit the `outputSchema` (MCP 2025-11-25, server/tools, "Structured
-Content"). Nor is text that is JSON, of which no part is.
+Takes calls; gives their results as they are, or, if they are too large, a part of their text or a failure. Either says
+that the call was carried out, and how to ask for less. A result with structured content is never cut: the text would no
+longer say the same, and a part may not fit the `outputSchema` (MCP 2025-11-25, server/tools, "Structured Content"). Nor
+is text that is JSON, since a part of it would not be JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..server.core.outcomes import Outcome, refusal
+from ..server.core.outcomes import Outcome, refuse
 from ..values import tokens
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 _AMOUNTS: Final = frozenset(
     {"count", "first", "limit", "maxcount", "maxitems", "maxlines", "maxresults", "pagesize", "perpage", "take", "top"}
 )
-"""Names of arguments that say how much is asked for, in lower case without `_` and `-`."""
+"""Names of arguments for the amount asked for, in lower case without `_` and `-`."""
 
 _FILTERS: Final = frozenset(
     {"columns", "depth", "fields", "filter", "lines", "q", "query", "search", "select", "where"}
 )
-"""Names of arguments that say what is asked for."""
+"""Names of arguments that filter results."""
 
 _PLACES: Final = frozenset({"after", "continuationtoken", "cursor", "offset", "page", "pagetoken", "skip", "start"})
-"""Names of arguments that say where to go on, which is of use only beside an amount."""
+"""Names of arguments for the position to go on from, useful only together with an amount."""
 
 _JSON_STARTS: Final = ("{", "[")
 
@@ -43,7 +43,7 @@ class ResultBudget:
         """Let a call through, and its result as far as the budget allows."""
         outcome = await proceed(call)
         most = call.tool.result_budget
-        # Where a task begins, the result is that of its run.
+        # If a task begins, the result is that of its run.
         if call.begin is not None or most is None or outcome.ending not in ("completed", "tool_error"):
             return outcome
         size = measure(outcome.result)
@@ -55,7 +55,7 @@ class ResultBudget:
         content = _cut_lines(outcome.result, call.tool, size, most)
         if content is not None:
             return replace(outcome, result={**outcome.result, "content": content})
-        return refusal(
+        return refuse(
             f"The result of {call.tool.name} is too large: about {size:,} tokens; the limit is {most:,}. "
             f"The call was carried out, and only its result is left out. {_advise(call.tool)}",
             "limited",
@@ -64,10 +64,10 @@ class ResultBudget:
 
 
 def measure(result: Mapping[str, Any]) -> int:
-    """Return about how many tokens a model reads of a result.
+    """Return the approximate number of tokens of a result that a model reads.
 
-    Text and structured content say the same, and clients show a model either, so the larger one counts. What images and
-    sounds cost does not depend on their bytes, and they do not count.
+    Text and structured content say the same, and clients show a model either, so the larger one counts. The cost of
+    images and sounds does not depend on their bytes, and they do not count.
     """
     structured = result.get("structuredContent")
     return tokens.estimate(
@@ -76,7 +76,7 @@ def measure(result: Mapping[str, Any]) -> int:
 
 
 def count_characters(block: Mapping[str, Any]) -> int:
-    """Return how many characters of a content block, as it goes on the wire, a model reads."""
+    """Return the number of characters of a content block, as it goes on the wire, that a model reads."""
     match block["type"]:
         case "text":
             return len(block["text"])
@@ -95,7 +95,7 @@ def _write(value: object) -> str:
 def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> list[dict[str, Any]] | None:
     """Return the content with as many whole lines of its texts as fit, and a last line on the rest.
 
-    `None` where it must not be cut, or not one line fits.
+    `None` if it must not be cut, or not one line fits.
     """
     content: Sequence[dict[str, Any]] = result["content"]
     texts = [block["text"] for block in content if block["type"] == "text"]
@@ -131,7 +131,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
 
 
 def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str, Any]]:
-    """Return the content of a failure with the start of its text: it is for reading alone, and is cut anywhere."""
+    """Return the content of a failure with the start of its text, which is only read, and so may be cut anywhere."""
     room = max(_find_room(result["content"], most) - len(end), 0)
     text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
     others = [block for block in result["content"] if block["type"] != "text"]
@@ -139,7 +139,7 @@ def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str,
 
 
 def _find_room(content: Sequence[Mapping[str, Any]], most: int) -> int:
-    """Return how many characters the texts may have."""
+    """Return the number of characters that the texts may have."""
     return tokens.fit(most) - sum(count_characters(block) for block in content if block["type"] != "text")
 
 
@@ -160,7 +160,7 @@ def _is_json(text: str) -> bool:
 
 
 def _advise(tool: Tool) -> str:
-    """Return how to get what is left out: by another call only where that does nothing a second time."""
+    """Return advice on getting the rest: by another call only if a second one has no further effect."""
     hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
     names = ", ".join(f"`{name}`" for name in _list_narrowing(tool.definition["inputSchema"]))
     if hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True:

@@ -1,6 +1,7 @@
-"""Which scopes the tools, resources and prompts of a package need, and who has them.
+"""The scopes that the tools, resources and prompts of a package need, and the decisions about principals.
 
-Takes the manifest's scopes; says what a principal may use. Scopes may hold others (`auth: {scopes: {admin: [write]}}`).
+Takes the manifest's scopes; tells whether a principal may use an entry. Scopes may include others
+(`auth: {scopes: {admin: [write]}}`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Scopes:
     """The scopes of one package.
 
     Attributes:
-        challenges: Whether what a caller over HTTP lacks scopes for is listed, and asks for them.
-        every: All scopes that something needs.
+        challenges: True if entries are listed even if a caller over HTTP lacks their scopes, and a use asks for these.
+        every: All scopes that any entry needs.
     """
 
     def __init__(self, package: Package) -> None:
@@ -44,16 +45,16 @@ class Scopes:
         others = {scope for scopes in self._of_section.values() for scope in scopes}
         self.every: Sequence[str] = tuple(dict.fromkeys((*self._required, *sorted(others))))
 
-    def widened(self, principal: Principal) -> Principal:
+    def widen(self, principal: Principal) -> Principal:
         """Return a principal with the scopes that its own include."""
         return replace(principal, scopes=_closure(principal.scopes, self._held)) if self._held else principal
 
-    def relevant(self, principal: Principal, section: str) -> frozenset[str]:
+    def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
         """Return the scopes of a principal that a list depends on."""
         return principal.scopes & self._of_section[section]
 
-    def lacks(self, principal: Principal) -> Sequence[str]:
-        """Return the scopes that something needs and a principal lacks."""
+    def find_lacking(self, principal: Principal) -> Sequence[str]:
+        """Return the scopes that any entry needs and a principal lacks."""
         return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
@@ -72,10 +73,10 @@ class Scopes:
         """Tell whether a list shows an entry to a principal."""
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
 
-    def lacking(self, principal: Principal, message: object) -> Sequence[str]:
+    def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
         """Return all scopes that a JSON-RPC message needs if its sender lacks some of them; otherwise none.
 
-        Scopes that the caller has by others stand there, too, since a new token replaces the one that is there.
+        Scopes that the caller has already are among them, since a new token replaces the present one.
         """
         if not is_object(message) or not self.challenges:
             return ()
@@ -86,7 +87,7 @@ class Scopes:
         return tuple(dict.fromkeys((*self._required, *needed)))
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
-        """Yield what a request is about: lists, each with the key of an entry of it that needs scopes."""
+        """Yield the entries that a request uses and that need scopes: a list, and the key of the entry in it."""
         several = [(method, params)]
         if method == "subscriptions/listen":
             several = [("resources/subscribe", {"uri": uri}) for uri in _heard(params)]
@@ -116,7 +117,7 @@ class Scopes:
 
 
 def _heard(params: object) -> Sequence[Any]:
-    """Return the resources that a caller wants to be notified of, in whatever form it says so."""
+    """Return the resources that a caller wants to be notified of; none if the parameters are malformed."""
     wanted = params.get("notifications") if is_mapping(params) else None
     uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
     return uris if is_list(uris) else ()
@@ -127,7 +128,7 @@ def _needed(package: Package, section: str) -> Iterable[tuple[str, Sequence[str]
     if section == "tools":
         policies = {name: tool.policy for name, tool in package.tools.items()}
     else:
-        policies = {key: extension.get("policy") or {} for key, (_, extension) in package.entries(section).items()}
+        policies = {key: extension.get("policy") or {} for key, (_, extension) in package.list_entries(section).items()}
     return ((key, policy["scopes"]) for key, policy in policies.items() if policy.get("scopes"))
 
 

@@ -1,7 +1,7 @@
 """Moving windows of rate limits in Redis.
 
-Takes hits; keeps in Redis when the last of each key were, by Redis' own clock: those of the processes that share it
-need not agree.
+Takes hits; keeps in Redis the times of the last ones of each key, by Redis' own clock, since the clocks of the
+processes that share it need not agree.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SharedWindows:
     """The windows of all processes that share a store."""
 
     def __init__(self, store: Store) -> None:
-        """Say in whose Redis they are."""
+        """Take the store whose Redis keeps them."""
         self._store = store
         redis: Any = importlib.import_module("redis.asyncio").Redis(connection_pool=store.pool)
         self._hit = redis.register_script(_HIT)
@@ -49,9 +49,9 @@ class SharedWindows:
         """Count a hit in the window that ends now; return 0, or the seconds until it would fit.
 
         Args:
-            key: Whose hit it is.
-            limit: How many fit into a window.
-            seconds: How long a window is.
+            key: The key that is hit.
+            limit: The maximum number of hits in a window.
+            seconds: The length of a window.
 
         Raises:
             StateLost: The store does not answer.

@@ -1,7 +1,7 @@
 """Access tokens that are JWTs (RFC 9068).
 
-Takes a token; says whom it is for, or that it is not valid here. Its sender learns no more than that; the log has
-the reason, and never the token.
+Takes a token; gives its subject, or that it is not valid here. Its sender learns no more than that; the log has the
+reason, and never the token.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _VERIFIED: Final = 1000
 """Tokens that need not be verified again; they are known by their SHA-256 digests."""
 
 _SHOWN: Final = 80
-"""Characters of what a token says that are logged."""
+"""The maximum number of characters of a value in a token that are logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """A token whose signature was verified, and what with."""
+    """A token whose signature was verified, and the key that verified it."""
 
     token: AccessToken
     key: PyJWK
@@ -51,7 +51,7 @@ class _Verified:
 
 
 class Tokens:
-    """Verifies the tokens of one issuer, for one audience: a `TokenVerifier` of the SDK."""
+    """The verifier of one issuer's tokens for one audience: a `TokenVerifier` of the SDK."""
 
     def __init__(self, auth: Mapping[str, Any], keys: Keys | None = None) -> None:
         """Take the manifest's `auth`; `keys` are the issuer's."""
@@ -61,7 +61,7 @@ class Tokens:
         self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whom a token is for; `None` if it is not valid here.
+        """Return the subject, client and scopes of a token as an `AccessToken`; `None` if it is not valid here.
 
         Raises:
             VerificationUnavailableError: The issuer's keys cannot be had.
@@ -86,7 +86,7 @@ class Tokens:
         return verified if await self._keys.find(verified.kid, verified.algorithm) is verified.key else None
 
     async def _verify(self, token: str) -> _Verified:
-        """Return what a token says. Raises PyJWTError, ValueError."""
+        """Verify a token, and return its content. Raises PyJWTError, ValueError."""
         header, key, claims = await self._claims(token)
         _check_kind(header, claims)
         access = AccessToken(
@@ -129,10 +129,10 @@ class Tokens:
 
 
 def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """Let access tokens pass that say for whom they are.
+    """Refuse a token that is not an access token with a subject or a client.
 
-    Many issuers write the type `JWT` where RFC 9068 has `at+jwt`; then what else the issuer signs is told apart by its
-    claims (RFC 8725, 3.12).
+    Many issuers write the type `JWT` in place of `at+jwt` (RFC 9068); then the claims tell access tokens from the other
+    tokens of the issuer (RFC 8725, 3.12).
 
     Raises:
         ValueError: It is another kind of token, or has neither a subject nor a client.
@@ -147,7 +147,7 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
 
 
 def _client(claims: Mapping[str, Any]) -> str | None:
-    """Return the client that a token was issued to: `client_id` (RFC 9068, 2.2), or `azp` where others write that."""
+    """Return the client that a token was issued to: `client_id` (RFC 9068, 2.2), or `azp` of other issuers."""
     return _text(claims.get("client_id") or claims.get("azp"))
 
 

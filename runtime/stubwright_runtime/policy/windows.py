@@ -9,8 +9,8 @@ from collections import OrderedDict, defaultdict, deque
 class Windows:
     """The windows of one process.
 
-    What it keeps are the times of the hits in the window, and of no others: at most the limit's number for each key.
-    The keys of one length stand in the order of their last hits, so that what is over stands first.
+    It keeps only the times of the hits in the window: at most the limit's number for each key. The keys of one length
+    stand in the order of their last hits, so that expired ones stand first.
     """
 
     def __init__(self) -> None:
@@ -21,9 +21,9 @@ class Windows:
         """Count a hit in the window that ends now; return 0, or the seconds until it would fit.
 
         Args:
-            key: Whose hit it is.
-            limit: How many fit into a window.
-            seconds: How long a window is.
+            key: The key that is hit.
+            limit: The maximum number of hits in a window.
+            seconds: The length of a window.
         """
         now, window = time.monotonic(), self._hits[seconds]
         while window and next(iter(window.values()))[-1] <= now - seconds:

@@ -16,7 +16,7 @@ Json: TypeAlias = Any
 
 
 class ProjectionError(ValueError):
-    """What a model wrote cannot be read: the message says where, and what was expected there."""
+    """A model's arguments cannot be read: the message says where, and what was expected there."""
 
 
 class NotExpressibleError(ValueError):
@@ -25,7 +25,7 @@ class NotExpressibleError(ValueError):
 
 @dataclass(frozen=True)
 class Codec:
-    """What is the same on both sides.
+    """The codec of a value that is the same on both sides.
 
     Attributes:
         schema: The API's schema.
@@ -37,13 +37,13 @@ class Codec:
 
     @property
     def is_plain(self) -> bool:
-        """Whether both ways leave everything as it is."""
+        """True if both directions leave every value as it is."""
         return type(self) is Codec
 
     def encode(self, value: Json) -> Json:
         """Return the API's instance. Raises NotExpressibleError if there is none."""
-        if self.types and type_of(value) not in self.types and not ("number" in self.types and _is_number(value)):
-            raise NotExpressibleError(f"{type_of(value)} where {' or '.join(sorted(self.types))} is expected")
+        if self.types and name_type(value) not in self.types and not ("number" in self.types and _is_number(value)):
+            raise NotExpressibleError(f"{name_type(value)} where {' or '.join(sorted(self.types))} is expected")
         return value
 
     def decode(self, value: Json, at: str) -> Json:
@@ -200,7 +200,7 @@ class Pairs(Codec):
     def encode(self, value: Json) -> Json:
         """Return a pair for each property."""
         if not isinstance(value, dict):
-            raise NotExpressibleError(f"{type_of(value)} where object is expected")
+            raise NotExpressibleError(f"{name_type(value)} where object is expected")
         return [{"key": key, "value": self.values.encode(below)} for key, below in value.items()]
 
     def decode(self, value: Json, at: str) -> Json:
@@ -275,7 +275,7 @@ def is_same(one: Json, two: Json) -> bool:
     return one == two and json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
 
 
-def type_of(value: Json) -> str:
+def name_type(value: Json) -> str:
     """Return the type of a JSON value; of a number without a fraction it is `integer`."""
     match value:
         case None:

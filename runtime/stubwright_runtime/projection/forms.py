@@ -1,7 +1,7 @@
-"""What each API takes: how a function is written, and which part of JSON Schema its parameters may use.
+"""The form that each API takes: its way of writing a function, and the part of JSON Schema that parameters may use.
 
-The rules, with the pages that say them, are in the compiler's table (`stubwright targets`); this is what to make of a
-schema so that it keeps them. A test judges what is made by that table.
+The rules, with the pages that state them, are in the compiler's table (`stubwright targets`); a form says how to change
+a schema so that it keeps them. A test checks the result against that table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a schema says of one value, with references followed and all that must hold at once put together.
+"""A schema's constraints on one value, with references followed and all constraints that must hold at once merged.
 
-It may say less than the schema does, and never more: the contract's validator judges what comes back.
+It may say less than the schema does, and never more: the contract's validator checks the result.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _DEEPEST: Final = 64
 
 @dataclass(slots=True)
 class View:
-    """What is known of a value.
+    """The known constraints on a value.
 
     Attributes:
-        types: The types that it can have; all, where nothing says which.
+        types: The types that it can have; all if the schema does not say.
         values: The values of an `enum` or a `const`; None if any is allowed.
         properties: For each property, the schemas that it must fit.
         required: The properties that must be there.
-        more: The schemas of further properties; False where there are none, and None if nothing is said.
-        items: The schemas of the items; None if nothing is said.
-        is_tuple: Whether items have schemas by their positions.
+        more: The schemas of further properties; False if there may be none, and None if the schema does not say.
+        items: The schemas of the items; None if the schema does not say.
+        is_tuple: True if items have schemas by their positions.
         choices: The alternatives, of each `anyOf` and `oneOf`.
         words: Other keywords, such as `description` and bounds.
         references: The references that were followed.
@@ -50,7 +50,7 @@ class View:
 
     @property
     def is_anything(self) -> bool:
-        """Whether nothing is known of the type."""
+        """True if the type is not known."""
         return self.types == _ALL and self.values is None and not self.choices
 
 

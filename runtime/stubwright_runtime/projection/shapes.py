@@ -35,7 +35,7 @@ _OF_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "array": frozenset({"minItems", "maxItems"}),
 }
 _NOT_PLAIN: Final = re.compile(r"\(\?|\\[1-9bBpPkK]")
-"""What the patterns of constrained decoding have no place for: look-around, back-references, boundaries, classes."""
+"""Parts of patterns that constrained decoding does not support: look-around, back-references, boundaries, classes."""
 
 
 class Shaping:
@@ -336,7 +336,7 @@ _LEFT_OUT: Final = "Null leaves it out; an object with `value` gives it, which m
 
 
 class _Nullable(Codec):
-    """What `made` reads, or null."""
+    """The codec of null or of a value that `made` reads."""
 
     def __init__(self, schema: dict[str, Any], types: frozenset[str], made: Codec) -> None:
         super().__init__(schema, types)
@@ -346,7 +346,7 @@ class _Nullable(Codec):
 
     @property
     def is_plain(self) -> bool:
-        """Whether what it reads is the same on both sides."""
+        """True if `made` leaves every value as it is."""
         return self.made.is_plain
 
     def encode(self, value: Json) -> Json:

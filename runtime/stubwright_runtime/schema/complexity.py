@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .numbers import CompiledSchema
 
 MOST_VISITS: Final = 1_000_000
-"""How many visits one value may cost, in addition to `VISITS_PER_CHARACTER`; that takes less than 1 s."""
+"""The most visits that one value may cost, in addition to `VISITS_PER_CHARACTER`; that takes less than 1 s."""
 
 VISITS_PER_CHARACTER: Final = 20
 
@@ -46,14 +46,14 @@ def is_old(schema: Json) -> bool:
     return isinstance(schema, dict) and _OLD.search(str(schema.get("$schema", ""))) is not None
 
 
-def id_keyword(schema: Json) -> str:
+def find_id_keyword(schema: Json) -> str:
     """Return the keyword that identifies a schema in the dialect of this one."""
     return "id" if isinstance(schema, dict) and "draft-04/" in str(schema.get("$schema", "")) else "$id"
 
 
 @dataclass(slots=True)
 class _Applied:
-    """What applying one schema to a value applies: schemas with how often, and those that the validator remembers."""
+    """The schemas that one schema applies to a value: each with how often, and those that the validator remembers."""
 
     times: Counter[int] = field(default_factory=Counter[int])
     remembered: set[int] = field(default_factory=set[int])
@@ -78,7 +78,7 @@ class Cost:
         self._compile = compile_
         self._patterns: dict[str, CompiledSchema | None] = {}
         self._old = is_old(schema)
-        self._identifier = id_keyword(schema)
+        self._identifier = find_id_keyword(schema)
         self._nodes: dict[int, Node] = {}
         self._targets: dict[tuple[str, str], Node] = {}
         self._bases: dict[int, tuple[str, Node]] = {}

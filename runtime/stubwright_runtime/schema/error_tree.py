@@ -18,7 +18,7 @@ from jsonschema_rs import ValidationErrorKind
 
 from ..values.json import Json
 from ..values.text import split_pointer
-from .complexity import Compile, id_keyword, is_old
+from .complexity import Compile, find_id_keyword, is_old
 from .errors import Branches, ErrorNode, Path, to_error_node
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ShallowSchema:
         """
         self._compile = compile_
         self._old = is_old(schema)
-        self._identifier = id_keyword(schema)
+        self._identifier = find_id_keyword(schema)
         self._cuts: list[_Cut] = []
         self._moved: dict[Pointer, Pointer] = {}
         self._references: list[tuple[dict[str, Any], str, Pointer]] = []
@@ -74,7 +74,7 @@ class ShallowSchema:
             holder[keyword] = self._led(holder[keyword], base)
         self._validators: dict[int, CompiledSchema] = {}
 
-    def errors(self, number: int, value: Any) -> list[list[ValidationError]]:
+    def find_errors(self, number: int, value: Any) -> list[list[ValidationError]]:
         """Return the validator's errors for a value at a cut, for each alternative; -1 is the root."""
         cut = self._cuts[number] if number >= 0 else _Cut("", ())
         if number not in self._validators:
@@ -169,9 +169,9 @@ class ErrorTree:
         self._known: dict[tuple[str, Path], list[ErrorNode]] = {}
         self._chosen: Counter[tuple[int, Path]] = Counter()
 
-    def errors(self) -> Iterator[ErrorNode]:
+    def find_errors(self) -> Iterator[ErrorNode]:
         """Yield the errors of the value."""
-        for branch in self._cuts.errors(-1, self._value):
+        for branch in self._cuts.find_errors(-1, self._value):
             yield from self._found(branch, self._value, ())
 
     def _found(self, errors: Iterable[ValidationError], value: Any, above: Path) -> Iterator[ErrorNode]:
@@ -191,21 +191,22 @@ class ErrorTree:
         if key not in self._known:
             self._known[key] = []  # for a schema that only refers to itself
             if self._may_look(node.instance):
-                (errors,) = self._cuts.errors(number, node.instance)
+                (errors,) = self._cuts.find_errors(number, node.instance)
                 self._known[key] = [*self._found(errors, node.instance, node.path)]
             self._known[key] = self._known[key] or [replace(node, kind=None)]
         return self._known[key]
 
     def _choice(self, number: int, node: ErrorNode) -> ErrorNode:
-        def branches() -> Branches:
+        def find_branches() -> Branches:
             self._chosen[number, node.path] += 1
             if self._chosen[number, node.path] > _LOOKS_AT_ONE or not self._may_look(node.instance):
                 return ()
             return [
-                [*self._found(errors, node.instance, node.path)] for errors in self._cuts.errors(number, node.instance)
+                [*self._found(errors, node.instance, node.path)]
+                for errors in self._cuts.find_errors(number, node.instance)
             ]
 
-        return replace(node, kind=None, branches=branches)
+        return replace(node, kind=None, branches=find_branches)
 
     def _may_look(self, value: Any) -> bool:
         self._looks += 1

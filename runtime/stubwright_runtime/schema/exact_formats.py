@@ -37,7 +37,7 @@ _HINTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "time": _TIMES,
     "uuid": ((r"[0-9A-Fa-f-]{36}", "write it in lower case"),),
 }
-"""What a text of a format may have that its type cannot represent, and what to do about it."""
+"""Patterns of texts of a format that its type cannot represent, each with a hint."""
 
 
 def get_settings(schema: Any, *, formats: bool) -> Mapping[str, Any]:
@@ -94,7 +94,7 @@ def _accept(_: str) -> bool:
 
 
 def _find_formats(schema: Any) -> Iterator[str]:
-    """Yield what stands under `format` anywhere in a schema."""
+    """Yield the values of `format` anywhere in a schema."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()

@@ -38,12 +38,12 @@ def may_compare_large_numbers(schema: Any) -> bool:
     return False
 
 
-def exact_schema(schema: Any) -> Any:
+def make_exact_schema(schema: Any) -> Any:
     """Return a schema whose floats from 2**53 on are integers of the same decimal text; the given one is kept."""
     return _replace_large_floats(schema, lambda text: int(Decimal(text)))
 
 
-def exact_instance(value: Any) -> Any:
+def make_exact_instance(value: Any) -> Any:
     """Return a JSON value whose floats from 2**53 on are decimals; the given one is kept.
 
     Not integers, which they are not in draft-04 (Validation, section 3.5).
@@ -70,7 +70,7 @@ class CompiledSchema(Protocol):
     """A schema that jsonschema-rs has compiled."""
 
     def is_valid(self, instance: Any) -> bool:
-        """Return whether the schema accepts an instance."""
+        """Tell whether the schema accepts an instance."""
         ...
 
     def validate(self, instance: Any) -> None:
@@ -93,17 +93,17 @@ class ExactSchema:
         self._compiled = compiled
 
     def is_valid(self, instance: Any) -> bool:
-        """Return whether the schema accepts an instance."""
-        return self._compiled.is_valid(exact_instance(instance))
+        """Tell whether the schema accepts an instance."""
+        return self._compiled.is_valid(make_exact_instance(instance))
 
     def validate(self, instance: Any) -> None:
         """Raise `jsonschema_rs.ValidationError` unless the schema accepts an instance."""
-        self._compiled.validate(exact_instance(instance))
+        self._compiled.validate(make_exact_instance(instance))
 
     def iter_errors(self, instance: Any) -> Iterator[jsonschema_rs.ValidationError]:
         """Return the errors of an instance."""
-        return self._compiled.iter_errors(exact_instance(instance))
+        return self._compiled.iter_errors(make_exact_instance(instance))
 
     def evaluate(self, instance: Any) -> jsonschema_rs.Evaluation:
         """Return the annotations and errors of an instance."""
-        return self._compiled.evaluate(exact_instance(instance))
+        return self._compiled.evaluate(make_exact_instance(instance))

@@ -1,4 +1,4 @@
-"""Whether all instances of a schema are objects, as far as the schema itself shows it.
+"""A check that all instances of a schema are objects, as far as the schema itself shows it.
 
 Takes a self-contained JSON Schema of any dialect; follows only references that are JSON Pointers into the same schema.
 If the answer is not certain, it is no.

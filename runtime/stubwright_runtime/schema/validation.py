@@ -29,7 +29,7 @@ from ..values.json import Json, is_list, is_mapping
 from ..values.locations import normalize_path
 from ..values.text import split_pointer
 from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
-from .numbers import ExactSchema, exact_schema, may_compare_large_numbers
+from .numbers import ExactSchema, make_exact_schema, may_compare_large_numbers
 
 if TYPE_CHECKING:
 
@@ -100,7 +100,7 @@ def _compile_schema(schema: Any, *, formats: bool, exact: bool) -> CompiledSchem
 
         settings |= get_settings(schema, formats=formats)
     if may_compare_large_numbers(schema):
-        return ExactSchema(validator_for(exact_schema(schema), **settings))
+        return ExactSchema(validator_for(make_exact_schema(schema), **settings))
     return validator_for(schema, **settings)
 
 
@@ -210,7 +210,7 @@ class Validator:
                 yield from self._find_all_errors(value, size)
                 return
             self._shallow = self._shallow or ShallowSchema(self._schema, self._compile)
-            yield from ErrorTree(self._shallow, value).errors()
+            yield from ErrorTree(self._shallow, value).find_errors()
         except (RecursionError, ValueError) as error:  # a reference into what was cut, or a path too long
             log().debug("no explanation for a validation error was found: %s", error)
 

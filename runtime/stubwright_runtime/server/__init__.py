@@ -1,1 +1,1 @@
-"""What generated servers run on."""
+"""The runtime of generated servers."""

@@ -1,7 +1,7 @@
 """A debugger in a server that runs: `--debug-port`, by debugpy.
 
-Takes a port and listens there, on the loopback interface alone, since whoever attaches runs code in this process.
-debugpy is imported here and nowhere else; nobody needs it but those who debug.
+Takes a port and listens there, on the loopback interface only, since an attached debugger runs code in this process.
+debugpy is imported here and nowhere else, since only debugging needs it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PATIENCE: Final = 5  # seconds for the debugger of a server before, which `dev`
 
 
 def listen(port: int | None, *, wait: bool) -> None:
-    """Listen for a debugger, and say how to attach it; nothing without a port.
+    """Listen for a debugger, and say how to attach it. Does nothing without a port.
 
     Standard output and input must not be those of a client by now: debugpy starts a process, which inherits both.
 
@@ -44,9 +44,9 @@ def listen(port: int | None, *, wait: bool) -> None:
     try:
         _await_port(port)
         host, bound = debugpy.listen((_HOST, port))
-    except (OSError, RuntimeError) as error:  # RuntimeError: so debugpy says whatever its own process could not do
+    except (OSError, RuntimeError) as error:  # RuntimeError: any failure of the process that debugpy starts
         raise StartError(f"--debug-port {port} cannot be had: {error}", status=1) from None
-    # A warning, since it has to be read: whoever attaches does as this process may.
+    # A warning, since it has to be read: an attached debugger has all rights of this process.
     log().warning(
         "a debugger can attach to %s:%d, and run any code here; in VS Code with "
         '{"type": "debugpy", "request": "attach", "connect": {"host": "%s", "port": %d}}',

@@ -1,6 +1,6 @@
-"""What a manifest asks of `policy`, `tasks` and `http`: the one place that knows which of their modules keeps it.
+"""The modules of `policy`, `tasks` and `http` that a manifest needs; this is the only place that knows them.
 
-Takes a package; gives what keeps its word. What the manifest does not declare is not imported.
+Takes a package; gives the objects that its manifest declares. Modules that the manifest does not need are not imported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMITS: Final = frozenset({"concurrency", "maxResultBytes", "timeout"})
 
 
 def get_scopes(package: Package) -> Scopes | None:
-    """Return who may use what; `None` if anybody may use everything."""
+    """Return the scopes of the package's entries; `None` if none needs scopes."""
     if not package.has_scopes:
         return None
     from ..policy.scopes import Scopes
@@ -33,7 +33,7 @@ def get_scopes(package: Package) -> Scopes | None:
 
 
 def get_tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks | None:
-    """Return what makes tasks of calls; `None` if no tool has `taskSupport`."""
+    """Return the task service; `None` if no tool has `taskSupport`."""
     if not package.has_tasks:
         return None
     from ..tasks.service import Tasks
@@ -42,7 +42,7 @@ def get_tasks(package: Package, store: Store, recorder: Recorder | None) -> Task
 
 
 def list_task_methods(core: Core) -> Sequence[Middleware]:
-    """Return what answers the requests of tasks."""
+    """Return the middleware that answers task requests, if the server has tasks."""
     if core.tasks is None:
         return ()
     from ..tasks.methods import Methods
@@ -51,7 +51,7 @@ def list_task_methods(core: Core) -> Sequence[Middleware]:
 
 
 def list_limits(package: Package) -> Sequence[Step]:
-    """Return the steps that bound how long a call may take, how large it may be, and how many there may be at once."""
+    """Return the steps that bound the time of a call, the size of its result, and the number of calls at once."""
     limits: list[Step] = []
     if not package.policies.isdisjoint(_LIMITS):
         from ..policy.limits import Limits
@@ -60,17 +60,17 @@ def list_limits(package: Package) -> Sequence[Step]:
     if package.has_result_budget:
         from ..policy.result_budget import ResultBudget
 
-        limits.append(ResultBudget())  # inside of the others, so that `maxResultBytes` is of what is left
+        limits.append(ResultBudget())  # inside the others, so that `maxResultBytes` applies to the shortened result
     return limits
 
 
 def list_steps(package: Package, store: Store, limits: Sequence[Step]) -> Iterator[Step]:
-    """Yield what a call goes through on the way to its tool.
+    """Yield the steps of a call on the way to its tool.
 
     Args:
         package: The package.
-        store: Where rates are kept.
-        limits: What `list_limits` returned, which the runs of tasks go through too.
+        store: The store of rates.
+        limits: The result of `list_limits`; the runs of tasks go through these too.
     """
     if "rateLimit" in package.policies:
         from ..policy.rates import Rates
@@ -85,7 +85,7 @@ def list_steps(package: Package, store: Store, limits: Sequence[Step]) -> Iterat
 
 
 def add_calls(package: Package, handlers: object) -> object:
-    """Return the handlers, with those of tools that are HTTP calls."""
+    """Return the handlers together with those of tools that are HTTP calls."""
     if not package.has_calls:
         return handlers
     from ..http.calls import bind
@@ -94,7 +94,7 @@ def add_calls(package: Package, handlers: object) -> object:
 
 
 def takes_misfits(handlers: object, tool: Tool) -> bool:
-    """Return whether a tool is an HTTP call that is sent whatever its schema says (`input: lenient`)."""
+    """Tell whether a tool is an HTTP call that is sent even if the schema refuses it (`input: lenient`)."""
     if not tool.takes_misfits:
         return False
     from ..http.calls import Handlers

@@ -1,7 +1,7 @@
 """The command `python -m` of a generated package: find the handlers, build the server, serve.
 
-Takes the command line; what is wrong with it, or with what it names, is a line on standard error and status 2, never a
-traceback. Logging is set up here and nowhere else, on standard error.
+Takes the command line; a fault of it, or of the handlers that it names, is a line on standard error and status 2, never
+a traceback. Logging is set up here and nowhere else, on standard error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _EVERYWHERE: Final = ("0.0.0.0", "::")
-"""What is compared with, and not bound to."""
+"""The addresses of all interfaces. They are compared with, and not bound to."""
 _LAST_PORT: Final = 65535
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
 
@@ -45,18 +45,18 @@ def main(package: Package, argv: Sequence[str] | None = None, *, verifier: Token
     Args:
         package: The package.
         argv: The command line, by default the process's.
-        verifier: Checks bearer tokens over HTTP; by default as the manifest's `auth` says.
+        verifier: The verifier of bearer tokens over HTTP; by default that of the manifest's `auth`.
 
     Raises:
-        SystemExit: With 2 where the command line or the handlers are wrong, with 1 where the address cannot be had or
-            the handlers do not start, with 130 where it is interrupted before it serves.
+        SystemExit: With 2 if the command line or the handlers are wrong, with 1 if the address cannot be had or the
+            handlers do not start, with 130 if it is interrupted before it serves.
     """
     options = _parser(package).parse_args(argv)
     name_after(package.name)
     set_up(options.log_level)
     handwritten = Handwritten(options.handlers, package)
     try:
-        with printing.escaped():
+        with printing.escape_unprintable():
             if options.command == "worker":
                 _work(handwritten, options)
             elif options.http is None:
@@ -74,7 +74,7 @@ def main(package: Package, argv: Sequence[str] | None = None, *, verifier: Token
 
 
 def _tell(text: str) -> None:
-    """Say why the server does not run."""
+    """Write the reason that the server does not run to standard error."""
     sys.stderr.write(f"{replace_controls(text)}\n")
 
 
@@ -96,7 +96,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         parser.add_argument(
             "--workers",
             metavar="N",
-            type=whole_number,
+            type=parse_whole_number,
             help="run tasks in this many extra processes instead of in this one; needs a shared --state",
         )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
@@ -146,28 +146,28 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     parser.add_argument(
         "--connections",
         metavar="N",
-        type=positive_number,
+        type=parse_positive_number,
         help="with --http: how many connections may be open (default: half of the file descriptors that the process "
         "may open, at most 4096)",
     )
     parser.add_argument(
         "--connections-per-address",
         metavar="N",
-        type=whole_number,
+        type=parse_whole_number,
         help="with --http: how many of them one address may have (default: half); use 0 behind a proxy, which has one "
         "address for all clients",
     )
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
-        type=whole_number,
+        type=parse_whole_number,
         default=_GRACE,
         help=f"how long running requests and tasks may go on when the server is asked to stop (default: {_GRACE})",
     )
     parser.add_argument(
         "--threads",
         metavar="N",
-        type=positive_number,
+        type=parse_positive_number,
         default=THREADS,
         help="how many threads plain `def` methods of the handlers may use in all; each method uses at most half "
         f"(default: {THREADS})",
@@ -193,7 +193,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     parser.add_argument(
         "--debug-port",
         metavar="PORT",
-        type=port_number,
+        type=parse_port,
         help="let a debugger attach to this port of 127.0.0.1, such as 5678; needs the package debugpy",
     )
     parser.add_argument(
@@ -215,36 +215,36 @@ def address(text: str) -> tuple[str, int] | int:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def port_number(text: str) -> int:
+def parse_port(text: str) -> int:
     """Return a port. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or int(text) > _LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port, such as 5678")
     return int(text)
 
 
-def whole_number(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     """Return a whole number. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 4")
     return int(text)
 
 
-def positive_number(text: str) -> int:
+def parse_positive_number(text: str) -> int:
     """Return a whole number above 0. Raises argparse.ArgumentTypeError."""
-    if not (number := whole_number(text)):
+    if not (number := parse_whole_number(text)):
         raise argparse.ArgumentTypeError("0 is too small; the minimum is 1")
     return number
 
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
-    """Return the command line of a process that works at the tasks of this one."""
+    """Return the command line of a worker process for the tasks of this one."""
     names = ("state", "grace", "threads", "log-level", "handlers", "audit")
     pairs = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for pair in pairs if pair[1] is not None for word in pair)]
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
-    """Return the processes that work at tasks beside the server."""
+    """Return the worker processes for tasks beside the server."""
     if options.workers is None:
         return nullcontext()
     from ..tasks.engines.worker import Workers
@@ -273,7 +273,7 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from .transports.stdio import breakpoints, serving, wire
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
-        if stream is None:  # so Python has it where the descriptor is closed
+        if stream is None:  # as Python sets it if the descriptor is closed
             raise StartError(
                 f"standard {'output' if number else 'input'} is closed; start the server from an MCP client"
             )
@@ -281,10 +281,10 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         log().info(
             "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
         )
-    with breakpoints.passed_over(), wire.wire() as held:  # also while the handlers are imported: they may print
+    with breakpoints.pass_over(), wire.hold_wire() as held:  # also while the handlers are imported: they may print
         core = _build(handwritten, options)
         core.instrumentation.transport = "stdio"
-        if core.scopes is not None and (lacking := core.scopes.lacks(core.principal(over_http=False))):
+        if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("the local user does not see what needs scopes; to grant them, add %s", words)
         try:
@@ -325,11 +325,9 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
     )
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
-    bounds = Bounds.of(options.connections, options.connections_per_address)
+    bounds = Bounds.choose(options.connections, options.connections_per_address)
     server = GracefulServer(app, options.grace, core.stop, core.in_flight.end, bounds)
-    for (
-        number
-    ) in stop_signals():  # before anybody knows that there is a server; uvicorn sends them once more at its end
+    for number in stop_signals():  # before the server is known to run; uvicorn sends them once more at its end
         signal.signal(number, server.stop_when_started)
     log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
@@ -398,9 +396,9 @@ def _open_listener(number: int) -> socket.socket:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listener that says that it is TCP's, which `socket.create_server` leaves out.
+    """Return a listener whose protocol is TCP explicitly, which `socket.create_server` leaves out.
 
-    Only where that is said does asyncio send small answers at once (TCP_NODELAY); else each waits for 40 ms.
+    Only then does asyncio send small answers at once (TCP_NODELAY); otherwise each waits for 40 ms.
 
     Raises:
         StartError: The address cannot be had.

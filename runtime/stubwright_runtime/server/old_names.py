@@ -1,6 +1,6 @@
-"""Calls by an old name of a tool (`aliases` in a manifest): what the caller and the log are told of them.
+"""Calls by an old name of a tool (`aliases` in a manifest), and the notes on them for the caller and the log.
 
-Takes the outcome of such a call; gives it with a note, so that whoever maintains the client learns the new name.
+Takes the outcome of such a call; gives it with a note, so that the maintainers of the client learn the new name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def find_mirrored_schema(
     Args:
         schema: The schema of the tool's arguments.
         alias: The old name that the tool is called by, if it is one.
-        has_headers: Whether the call has headers that repeat arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
+        has_headers: True if the call has headers that repeat arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
     """
     if alias is None:
         return schema
@@ -45,7 +45,7 @@ class OldNames:
     """The old names that one server was called by."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Take the log that is told of each, once."""
+        """Take the log, which gets one line for each."""
         self._log = log
         self._logged: set[str] = set()
 

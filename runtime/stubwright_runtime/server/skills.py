@@ -30,16 +30,16 @@ class Skills:
         """Take the package."""
         self._package = package
 
-    def needed(self) -> list[Needed]:
+    def list_needed(self) -> list[Needed]:
         """Return the methods that the handlers must have: none, since all is in the package."""
         return []
 
-    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """Return no list: skills change with the package alone, and no client is told of changes."""
         return {}
 
-    def answers(self, host: Host) -> Mapping[str, Answer]:
-        """Its methods."""
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
         reading = _Reading(self._package, host)
         return {
             "skills/list": reading.list_all,
@@ -50,7 +50,7 @@ class Skills:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Answers what hosts ask about skills. One whose `SKILL.md` a caller may not read is not there for it."""
+    """The handlers of requests about skills. A skill whose `SKILL.md` a caller may not read is not there for it."""
 
     package: Package
     host: Host
@@ -67,7 +67,7 @@ class _Reading:
         return self._hinted({"skill": self._skills[uri]}, request)
 
     async def read_folder(self, request: Request) -> dict[str, Any]:
-        """Return a page of what lies in a folder (SEP-2640, "Reading Directories")."""
+        """Return a page of the entries of a folder (SEP-2640, "Reading Directories")."""
         uri: str = request.params["uri"]
         children = self._folders.get(uri, {})
         shown = {key: child for key, child in children.items() if self._shows(key, request)}
@@ -77,16 +77,20 @@ class _Reading:
 
     def _page(self, listing: Listing, request: Request) -> dict[str, Any]:
         try:
-            return self.host.lists.page(listing, request.params.get("cursor"), lambda key: self._shows(key, request))
+            return self.host.lists.make_page(
+                listing, request.params.get("cursor"), lambda key: self._shows(key, request)
+            )
         except StaleCursorError:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
 
     def _hinted(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Add how long clients may keep a result, from 2026-07-28 on."""
-        return {**result, **self.host.lists.hints} if Revision.of(request.revision).has("cache_hints") else result
+        """Add the cache hints of a result, from 2026-07-28 on."""
+        return (
+            {**result, **self.host.lists.hints} if Revision.from_date(request.revision).has("cache_hints") else result
+        )
 
     def _shows(self, uri: str, request: Request) -> bool:
-        """Tell whether a file is there for the caller, or something in a folder."""
+        """Tell whether a file is there for the caller, or a folder with such a file."""
         if uri in self._folders:
             return any(self._shows(child, request) for child in self._folders[uri])
         return self.host.offers(request, "resources", uri)
@@ -97,9 +101,9 @@ class _Reading:
 
     @cached_property
     def _folders(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """What lies in each folder of each skill, by the URIs of both."""
+        """The entries of each folder of each skill, by the URIs of both."""
         folders: dict[str, dict[str, dict[str, Any]]] = {}
-        resources = self.package.entries("resources")
+        resources = self.package.list_entries("resources")
         for uri, skill in self._skills.items():
             root = posixpath.dirname(uri)
             for file in skill["resources"]:

@@ -1,7 +1,7 @@
 """Toolsets: the part of the tools that a process, an endpoint or a request is for.
 
-Takes the manifest's `toolsets`; gives the names of the tools that are there. Several narrow each other: what a server
-was started with is an upper bound of what a request can ask for.
+Takes the manifest's `toolsets`; gives the names of the tools that are there. Several narrow each other: the toolset of
+a server is an upper bound for its requests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Toolsets:
     """The toolsets of one server."""
 
     def __init__(self, manifest: Mapping[str, Any], own: str | None) -> None:
-        """Take what the manifest declares, and the toolset that the server is for; `None` for all tools.
+        """Take the manifest, and the name of the toolset that the server is for; `None` for all tools.
 
         Raises:
             UnknownToolsetError: There is no such toolset.
@@ -41,15 +41,15 @@ class Toolsets:
         return name in self._tools
 
     def __iter__(self) -> Any:
-        """Their names."""
+        """Iterate over their names."""
         return iter(self._tools)
 
     def describe(self) -> str:
-        """Return which there are, in words."""
+        """Return the names of the toolsets, in words."""
         return f"there are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
 
-    def present(self) -> frozenset[str] | None:
-        """Return the tools that are there for the request under way; `None` if all are."""
+    def list_present(self) -> frozenset[str] | None:
+        """Return the names of the tools that are there for the request under way; `None` for all tools."""
         present = self._own
         for name in ASKED.get():
             tools = self._tools.get(name, frozenset[str]())

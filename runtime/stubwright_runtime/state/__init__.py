@@ -1,1 +1,1 @@
-"""Where a server keeps what outlives a request: in its own memory, or in Redis, for many processes at once."""
+"""Stores for state that outlives a request: in the server's memory, or in Redis for many processes."""

@@ -1,6 +1,6 @@
-"""How many bytes a server keeps: for one principal, and for all of them together.
+"""Budgets of the bytes that a server keeps: for one principal, and for all of them together.
 
-Takes what the manifest's `storage` says; gives the budget that a store holds, and the error where it is used up.
+Takes the manifest's `storage`; returns the budget that a store holds, and the error once it is used up.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _UNITS: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 class BudgetExceeded(ToolError):
-    """Nothing was stored: the caller's budget, or that of the whole server, is used up.
+    """The caller's budget, or that of the whole server, is used up; nothing was stored.
 
     Attributes:
-        whose: Whose budget it is.
+        whose: The owner of the budget: the caller or the server.
         limit: Its size in bytes.
-        seconds: When the first of what uses it expires; `None` if nothing of it does by itself.
+        seconds: Seconds until the first stored item expires; `None` if none expires by itself.
     """
 
     def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:
-        """Say whose budget, its size, how much of it is used, and when some is free again."""
+        """Take the owner of the budget, its size, its used bytes, and the seconds until some are free again."""
         self.whose = whose
         self.limit = limit
         self.seconds = seconds
@@ -60,10 +60,10 @@ class BudgetExceeded(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be kept, in bytes.
+    """The bytes that may be kept.
 
-    A principal may have `each`, and never more than what is left for all others. So however many use up what they may,
-    a share stays for the next one.
+    A principal may have `each`, and never more than the rest that is left for all others. So however many principals
+    use up their share, some of the total stays for the next one.
 
     Attributes:
         each: For one principal.
@@ -74,18 +74,20 @@ class Budget:
     all: int = parse_size(ALL)
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any]) -> Budget:
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> Budget:
         """Return the budget that a manifest has."""
         storage: Mapping[str, Any] = manifest.get("storage") or {}
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Return whose budget has no room for so many more bytes if the caller uses `own` of `total`."""
+        """Return the budget that has no room for `more` bytes if the caller uses `own` of `total`; `None` if there is
+        room.
+        """
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None
 
-    def exceeded(self, whose: Whose, own: int, total: int, seconds: float | None) -> BudgetExceeded:
+    def make_exception(self, whose: Whose, own: int, total: int, seconds: float | None) -> BudgetExceeded:
         """Return the exception for a budget that is used up."""
         limit, used = (self.each, own) if whose == "caller" else (self.all, total)
         return BudgetExceeded(whose, limit, used, seconds)

@@ -52,7 +52,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Account:
-    """What one payer has: how many bytes, the records, and those of them that are spare, the oldest first."""
+    """The account of one payer: its used bytes, its records, and those of them that are spare, the oldest first."""
 
     used: int = 0
     records: dict[_Name, None] = field(default_factory=dict[_Name, None])
@@ -60,7 +60,7 @@ class _Account:
 
 
 class MemoryStore:
-    """What one process keeps."""
+    """The store of one process."""
 
     url = MEMORY
     is_shared = False
@@ -68,7 +68,7 @@ class MemoryStore:
     prefix = ""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, budget: Budget | None = None) -> None:
-        """Start with nothing; `clock` tells the time in seconds, `budget` how much may be kept."""
+        """Start empty; `clock` returns the time in seconds, `budget` bounds the stored bytes."""
         self._clock = clock
         self._budget = budget or Budget()
         self._records: dict[_Name, _Entry] = {}
@@ -133,7 +133,7 @@ class MemoryStore:
         entry.use(self._clock())
         return Record(entry.data, entry.version)
 
-    async def size(self, kind: str, key: str) -> int | None:
+    async def measure(self, kind: str, key: str) -> int | None:
         """See the protocol."""
         entry = self._find(kind, key)
         return None if entry is None else len(entry.data)
@@ -172,11 +172,11 @@ class MemoryStore:
         self._forget((kind, key))
         return True
 
-    async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
+    async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """See the protocol."""
         return [(key, Record(entry.data, entry.version)) for key, entry in self._all(kind, owner)]
 
-    async def heads(self, kind: str, owner: str) -> list[bytes]:
+    async def list_heads(self, kind: str, owner: str) -> list[bytes]:
         """See the protocol."""
         return [entry.head for _, entry in self._all(kind, owner)]
 
@@ -199,7 +199,7 @@ class MemoryStore:
         if name in self._leases and self._leases[name][0] == holder:
             del self._leases[name]
 
-    async def members(self, name: str) -> frozenset[str]:
+    async def list_members(self, name: str) -> frozenset[str]:
         """See the protocol."""
         return frozenset(self._sets.get(name, ()))
 
@@ -216,7 +216,7 @@ class MemoryStore:
         for listener in [*self._listeners.get(topic, ())]:
             await listener(data)
 
-    def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
+    def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
         """See the protocol."""
         self._listeners[topic].append(listener)
 
@@ -226,7 +226,7 @@ class MemoryStore:
 
         return leave
 
-    async def secrets(self) -> Sequence[bytes]:
+    async def list_secrets(self) -> Sequence[bytes]:
         """See the protocol."""
         return [self._secret]
 
@@ -245,7 +245,7 @@ class MemoryStore:
         yield
 
     def __len__(self) -> int:
-        """Return the number of records, marks and leases that it remembers, including those that are over."""
+        """Return the number of remembered records, marks and leases, including those that are over."""
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:
@@ -274,18 +274,18 @@ class MemoryStore:
             del self._accounts[entry.payer]
 
     def _make_room(self, payer: str, more: int) -> None:
-        """Forget what is spare, the oldest first, as far as that is needed. Raises BudgetExceeded."""
+        """Forget spare records, the oldest first, as far as that is needed. Raises BudgetExceeded."""
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:
             if not account.spare:
                 ends = (self._records[name].until for name in account.records)
                 first = min(ends, default=_NEVER) if whose == "caller" else self._ends[0][0] if self._ends else _NEVER
                 seconds = None if first == _NEVER else first - self._clock()
-                raise self._budget.exceeded(whose, account.used, self._total, seconds)
+                raise self._budget.make_exception(whose, account.used, self._total, seconds)
             self._forget(next(iter(account.spare)))
 
     def _sweep(self) -> None:
-        """Forget what is over: of records all, at once; of the rest now and then."""
+        """Forget all records that are over, and, now and then, leases and marks that are over."""
         now = self._clock()
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)

@@ -1,6 +1,6 @@
-"""Which states of requests have come back: an answer fits one call (MCP 2026-07-28, "Multi Round-Trip Requests").
+"""Marks of request states that have come back: an answer fits one call (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-Takes the marks of states; says whether one comes for the first time. The seal of a state keeps it from being changed,
+Takes the marks of states; tells whether one comes for the first time. The seal of a state keeps it from being changed,
 and bounds how long it holds; it does not keep it from being sent again.
 """
 
@@ -17,7 +17,7 @@ MAX_NONCES: Final = 16_000
 """States of one principal that are remembered; a hundred bytes each."""
 
 
-def new_nonce() -> str:
+def make_nonce() -> str:
     """Return a mark for a new state. Later marks sort behind earlier ones."""
     return f"{time.time_ns():020}.{secrets.token_hex(8)}"
 
@@ -25,8 +25,8 @@ def new_nonce() -> str:
 class Nonces:
     """The marks of one principal that this process has seen.
 
-    Where there are too many, the older half of them is forgotten, and with it every state that was made before those is
-    refused, so that none is ever taken twice.
+    If there are too many, the older half of them is forgotten, and every state that was made before those is refused,
+    so that none is ever taken twice.
     """
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_NONCES) -> None:

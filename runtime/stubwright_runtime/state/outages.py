@@ -1,4 +1,4 @@
-"""How long anybody waits for a store that another process holds, and what is said while it does not answer.
+"""Deadlines for a store in another process, and log messages and errors while it does not answer.
 
 Takes exchanges with the store; ends those that take too long, and refuses others at once while it hangs. The log has a
 line when an outage begins and one when it ends, however many calls fail between the two.
@@ -31,10 +31,10 @@ _REST: Final = 2.0
 """Seconds after an exchange without an answer in which no other is tried."""
 
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
-"""Causes of a failure that say that nothing was sent."""
+"""Causes of a failure which show that nothing was sent."""
 
 _CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
-"""How Redis begins what it says about its own state; what it says about a single key begins otherwise."""
+"""The start of an error of Redis about its own state; errors about a single key begin otherwise."""
 
 
 class _Budget:
@@ -65,7 +65,7 @@ class _Budget:
 _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 
-def one_deadline() -> Within[_Budget | None]:
+def share_deadline() -> Within[_Budget | None]:
     """Bound all waits for a store in one request together."""
     return Within(_BUDGET, _Budget())
 
@@ -119,23 +119,23 @@ class Outages:
                 async with asyncio.timeout(left):
                     yield
             except self.failures as error:
-                self.lost(error, left)
+                self.note_lost(error, left)
                 is_undone = isinstance(error, self._refusals) or _comes_of(error, *_UNSENT)
                 raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
             except BaseException:
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
             if now > self._lost_at:  # what was sent before says nothing of now
-                self.found(writes=writes)
+                self.note_found(writes=writes)
         finally:
             budget.end(self._clock())
 
-    def lost(self, error: BaseException, waited: float = PATIENCE) -> None:
+    def note_lost(self, error: BaseException, waited: float = PATIENCE) -> None:
         """Take note of a failure; `waited` is how long an answer was waited for, at most."""
         is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
         self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
         if self._refusals and type(error) is self._refusals[0] and not _CODE.match(str(error)):
-            self.unreadable(str(error))
+            self.note_unreadable(str(error))
             return
         self._failed += 1
         if not self._is_lost:
@@ -143,7 +143,7 @@ class Outages:
             self._has_refused = isinstance(error, self._refusals)
             log().warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
 
-    def unreadable(self, why: str) -> None:
+    def note_unreadable(self, why: str) -> None:
         """Take note of something that is not as it was kept."""
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
@@ -151,7 +151,7 @@ class Outages:
                 "something at %s is not as it was kept (%d times so far): %s", self._url, self._unreadable, why
             )
 
-    def found(self, *, writes: bool = False) -> None:
+    def note_found(self, *, writes: bool = False) -> None:
         """Take note of an answer; if the store refused something, the outage ends when it keeps something again."""
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):

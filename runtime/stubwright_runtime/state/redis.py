@@ -30,7 +30,7 @@ from . import scripts
 from .budget import Budget, count_bytes
 from .encryption import MIN_KEY_BYTES, DecryptionError, Encryption
 from .outages import PATIENCE, Outages
-from .rosters import Entry, Roster, Seen, part_of
+from .rosters import Entry, Roster, Seen, choose_part
 from .store import Listener, Record, StateLost, StoreConfigurationError
 
 if TYPE_CHECKING:
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
-"""What the query of a URL may have beside `ssl_…`; what else the library takes would change how it is used here."""
+"""Parameters that the query of a URL may have beside `ssl_…`; others of the library would change how it is used here.
+"""
 
 _GLOB: Final = re.compile(r"[\\*?\[\]^-]")
 _ESCAPED: Final = r"\\\g<0>"
-"""What means something in a pattern of channels, and what it becomes so that it does not."""
+"""The special characters in a pattern of channels, and their escaped form."""
 
 _CONNECTIONS: Final = 64
 """Connections of one process, at most; an exchange that needs another waits."""
@@ -62,10 +63,10 @@ _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
 """A number as Lua writes it again after adding to it."""
 
 _NEVER: Final = -1
-"""What scripts take for "no such time"."""
+"""The value in scripts for "no such time"."""
 
 _NUMBERS: Final = "rosters"
-"""What is published when a roster changes: its number."""
+"""The topic on which the number of a roster is published when it changes."""
 
 _SLACK: Final = 1000
 """Milliseconds between a look at a roster and its change, at most, as far as ends of records go."""
@@ -77,7 +78,7 @@ _MANY: Final = 64
 """Records without an end in one roster; with more, it is looked whether they are still there."""
 
 
-def redis_store(url: str, package: Package) -> RedisStore:
+def make_redis_store(url: str, package: Package) -> RedisStore:
     """Return a store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
     redis = _import_library("redis.asyncio")
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
@@ -120,7 +121,7 @@ def redis_store(url: str, package: Package) -> RedisStore:
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
     outages = Outages(shown, (redis_error, OSError), refusals)
-    budget = Budget.of(package.manifest)
+    budget = Budget.from_manifest(package.manifest)
     return RedisStore(redis.Redis(connection_pool=pool), outages, prefix, keys, shown, budget)
 
 
@@ -157,7 +158,7 @@ class _Version:
 
 
 class RedisStore:
-    """What many processes keep together."""
+    """The store that many processes share."""
 
     is_shared = True
 
@@ -174,11 +175,11 @@ class RedisStore:
 
         Args:
             redis: The client, a `redis.asyncio.Redis`.
-            outages: What ends exchanges that take too long, and tells the log.
-            prefix: What the names of all that is kept begin with.
-            keys: Keys that seal what is kept, the newest first; by default there is one in Redis.
-            url: Where Redis is, as the log may have it.
-            budget: How much may be kept.
+            outages: Ends exchanges that take too long, and writes to the log.
+            prefix: The prefix of all names in Redis.
+            keys: Keys that seal the stored data, the newest first; by default there is one in Redis.
+            url: The URL of Redis, as the log may have it.
+            budget: The bound on the stored bytes.
         """
         self.url = url
         self.pool = redis.connection_pool
@@ -252,7 +253,7 @@ class RedisStore:
             if not current.roster or current.final:
                 return record
             roster, now = await self._read(current.roster, fields[4]), fields[5]
-            needed = self._seen.number(current.roster, now) if least is None else least
+            needed = self._seen.find_number(current.roster, now) if least is None else least
             if roster.number >= needed:
                 if roster.holds(name, current.version, now):
                     return record
@@ -264,7 +265,7 @@ class RedisStore:
         log().warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
         return None
 
-    async def size(self, kind: str, key: str) -> int | None:
+    async def measure(self, kind: str, key: str) -> int | None:
         """See the protocol."""
         async with self.exchange(writes=False):
             length: int = await self._redis.hstrlen(self._name(kind, key), "d")
@@ -313,7 +314,7 @@ class RedisStore:
 
         return bool(await self._change("delete", names, [], self._roster(payer, name), strike))
 
-    async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
+    async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """See the protocol."""
         return [
             (key, Record(data, version.version))
@@ -321,7 +322,7 @@ class RedisStore:
             for key, data in [_unpack(plaintext)]
         ]
 
-    async def heads(self, kind: str, owner: str) -> list[bytes]:
+    async def list_heads(self, kind: str, owner: str) -> list[bytes]:
         """See the protocol."""
         return [plaintext for _, plaintext in await self._all(kind, owner, "h")]
 
@@ -344,7 +345,7 @@ class RedisStore:
         """See the protocol."""
         await self._script("release", [self._name("lease", name)], [holder])
 
-    async def members(self, name: str) -> frozenset[str]:
+    async def list_members(self, name: str) -> frozenset[str]:
         """See the protocol."""
         async with self.exchange(writes=False):
             members: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
@@ -363,7 +364,7 @@ class RedisStore:
         async with self.exchange(writes=False):
             await self._redis.publish(channel, ciphertext)
 
-    def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
+    def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
         """See the protocol."""
         self._listeners[topic].append(listener)
 
@@ -373,7 +374,7 @@ class RedisStore:
 
         return leave
 
-    async def secrets(self) -> Sequence[bytes]:
+    async def list_secrets(self) -> Sequence[bytes]:
         """See the protocol."""
         if self._given:
             return self._given
@@ -385,7 +386,7 @@ class RedisStore:
                 await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
                 secret = await self._redis.get(name)
         if secret is None or len(secret) < MIN_KEY_BYTES:
-            self._outages.unreadable(f"{name} is gone, or not a secret")
+            self._outages.note_unreadable(f"{name} is gone, or not a secret")
             raise StateLost(f"{name} is gone, or not a secret")
         return [secret]
 
@@ -412,7 +413,7 @@ class RedisStore:
             await self.pool.disconnect()
 
     async def _pump(self, heard: asyncio.Event) -> None:
-        """Hear what is published, and go on after each loss."""
+        """Receive published messages, and go on after each loss."""
         failures = 0
         gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
         while True:
@@ -422,14 +423,14 @@ class RedisStore:
                     await self._notify_all(None)
                     heard.set()
                     failures = 0
-                    self._outages.found()
+                    self._outages.note_found()
                     while True:
                         message = await channels.get_message(ignore_subscribe_messages=True, timeout=PATIENCE)
                         if message is not None:
                             await self._receive(message["channel"].decode(errors="replace"), message["data"])
             except gone as error:
                 if not isinstance(error, StateLost):  # which the log has
-                    self._outages.lost(error)
+                    self._outages.note_lost(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
 
@@ -473,11 +474,11 @@ class RedisStore:
         if is_list(result):
             own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
-            raise self._budget.exceeded("caller" if result[0] == b"caller" else "server", own, total, seconds)
+            raise self._budget.make_exception("caller" if result[0] == b"caller" else "server", own, total, seconds)
         return result
 
     def _roster(self, payer: str, name: str) -> str:
-        return self._name("roster", f"{payer} {part_of(name)}")
+        return self._name("roster", f"{payer} {choose_part(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
         """Return one part of all records of a kind and an owner, decrypted, the oldest first."""
@@ -493,7 +494,7 @@ class RedisStore:
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
-        """Return a version as Redis has it. Raises StateLost if somebody else wrote it."""
+        """Return a version as Redis has it. Raises StateLost if another program wrote it."""
         roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
         return _Version(name, self._number(version), roster_name, is_final)
 
@@ -521,10 +522,10 @@ class RedisStore:
         turn = self._turns.setdefault(roster, asyncio.Lock())
         while True:
             async with turn:
-                seen = self._seen.number(roster)
+                seen = self._seen.find_number(roster)
                 ciphertext, now = await self._script("roster", [roster], [], writes=False)
                 new = await self._read(roster, ciphertext)
-                if new.number < seen and self._seen.number(roster, now):
+                if new.number < seen and self._seen.find_number(roster, now):
                     log().warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
                     await self._enrol("enrol", [], [], roster, ciphertext, self._seen.make_empty(roster, now))
                     continue
@@ -552,7 +553,7 @@ class RedisStore:
         return result
 
     async def _forget_unused(self, roster: Roster) -> None:
-        """Forget records without an end that are over, since they were not used."""
+        """Forget records without an end that are over because they were not used."""
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return
@@ -569,9 +570,9 @@ class RedisStore:
             return await self._scripts[script](keys=names, args=arguments)
 
     def _number(self, field: bytes | None) -> int:
-        """Return a number in Redis. Raises StateLost if somebody else wrote it."""
+        """Return a number in Redis. Raises StateLost if another program wrote it."""
         if field is None or not _NUMBER.fullmatch(field):
-            self._outages.unreadable("a number of a record is not a number")
+            self._outages.note_unreadable("a number of a record is not a number")
             raise StateLost(f"what {self.url} holds is not as it was kept")
         return int(field)
 
@@ -594,7 +595,7 @@ class RedisStore:
             return None
 
     async def _load_encryption(self) -> Encryption:
-        self._encryption = Encryption(await self.secrets())
+        self._encryption = Encryption(await self.list_secrets())
         return self._encryption
 
 

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from .nonces import new_nonce
+from .nonces import make_nonce
 
 PARTS: Final = 16
 """Rosters of one principal, so that none is long."""
@@ -31,7 +31,7 @@ _LONG: Final = 30 * 24 * 3600 * 1000
 
 
 class Entry(NamedTuple):
-    """A record: its newest version, and when it is over at the latest, in milliseconds; `None` is never."""
+    """A record: its newest version, and its latest end as a time in milliseconds; `None` is never."""
 
     version: int
     end: int | None
@@ -42,11 +42,11 @@ class Roster:
     """One roster.
 
     Attributes:
-        number: How often it changed.
-        over: When all that was ever in it is over, in milliseconds; -1 is never.
+        number: The number of its changes.
+        over: The time at which all that was ever in it is over, in milliseconds; -1 is never.
         oldest: Marks up to this one count as spent.
         records: The records that are there, by their names.
-        marks: When the marks that were spent need no longer be remembered.
+        nonces: The spent marks, each with the time until which it must be remembered, in milliseconds.
     """
 
     number: int = 0
@@ -68,7 +68,7 @@ class Roster:
 
     @property
     def end(self) -> int | None:
-        """When nothing of it needs to be remembered any more; `None` is never."""
+        """The time at which the whole roster may be forgotten, in milliseconds; `None` is never."""
         is_endless = self.over < 0 or any(entry.end is None for entry in self.records.values())
         return None if is_endless else self.over
 
@@ -114,7 +114,7 @@ class Seen:
         self._most = most
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
-    def number(self, roster: str, now: int | None = None) -> int:
+    def find_number(self, roster: str, now: int | None = None) -> int:
         """Return the lowest number that a roster can have; 0 if nothing is known of it, or all in it is over."""
         number, end = self._numbers.get(roster, (0, None))
         if end is None or now is None or now <= end:
@@ -124,7 +124,7 @@ class Seen:
 
     def note(self, roster: str, number: int, end: int | None) -> None:
         """Remember a number, where it is the highest."""
-        if number < self.number(roster):
+        if number < self.find_number(roster):
             return
         self._numbers[roster] = number, end
         self._numbers.move_to_end(roster)
@@ -134,9 +134,9 @@ class Seen:
     def make_empty(self, roster: str, now: int) -> Roster:
         """Return an empty roster in place of one that was put back or removed; all marks count as spent."""
         number, end = self._numbers[roster]
-        return Roster(number, over=now + _LONG if end is None else end, oldest=new_nonce())
+        return Roster(number, over=now + _LONG if end is None else end, oldest=make_nonce())
 
 
-def part_of(name: str) -> int:
+def choose_part(name: str) -> int:
     """Return the number of the principal's roster that something is in."""
     return hashlib.sha256(name.encode()).digest()[0] % PARTS

@@ -1,13 +1,13 @@
-"""What Redis does in one step, in its own language (Lua), by its own clock.
+"""The atomic steps in Redis, in its own language (Lua), by its own clock.
 
-A record is a hash: `d` its data, `h` its head, `v` its version, `e` when it is over whatever happens, `i` how long it
-may be idle, `c` its number, `x` the index of its owner, `a` the account that it counts against, `s` the set of that
-account that it is in, `b` the bytes that it counts as, `r` the roster that vouches for it, `f` whether it is final. An
-index is a sorted set of the names of records by when they are over. Times are milliseconds; -1 is never.
+A record is a hash: `d` its data, `h` its head, `v` its version, `e` its end in any case, `i` the time that it may be
+idle, `c` its number, `x` the index of its owner, `a` the account that it counts against, `s` the set of that account
+that it is in, `b` the bytes that it counts as, `r` the roster that vouches for it, `f` `1` if it is final. An index is
+a sorted set of the names of records by their ends. Times are milliseconds; -1 is never.
 
-An account is what one payer has: two sorted sets of `BYTES:RECORD` by when the record is over, one of them of what is
-spare. `accounts` is a sorted set of all accounts by when something of them is over, `used` a hash of their bytes, and
-of those of all at `*`. Before anything new is counted, what is over is given back.
+An account belongs to one payer: two sorted sets of `BYTES:RECORD` by the ends of the records, one of them for spare
+records. `accounts` is a sorted set of all accounts by their next ends, `used` a hash of their bytes, with the sum of
+all at `*`. Before anything new is counted, the bytes of ended records are given back.
 """
 
 from __future__ import annotations
@@ -123,10 +123,10 @@ local function enrol(roster, token, sealed, over, channel, note)
   return true
 end
 """
-"""A roster takes the place of another where that is still there, as its first bytes tell; no two have these alike."""
+"""Replaces a roster if the old one is still there, as its first bytes show; no two rosters share these."""
 
 CHANGED: Final = "changed"
-"""What a script gives where the roster is another than it was thought to be; nothing was done."""
+"""The result of a script if the roster is not the expected one; nothing was done."""
 
 ALL: Final = {
     "create": f"""{_NOW}{_USE}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _PURPOSE: Final = "request-state"
 _BINDING: Final = Struct(">d32s32s32s")
-"""What precedes a state: when it expires, and the digests of its server, its caller and its call."""
+"""The header of a state: its expiry, and the digests of its server, its caller and its call."""
 
 _BOUND: Final = ("arguments", "name", "uri")
 """The parameters that must be the same in all rounds of a call. Those that other revisions add are not bound."""
@@ -47,7 +47,7 @@ class Call:
     params: Mapping[str, Any]
     caller: str
 
-    def digest(self) -> bytes:
+    def compute_digest(self) -> bytes:
         """Return the digest of the method and of what it is called with; no arguments are the same as empty ones."""
         bound = {key: self.params[key] for key in _BOUND if self.params.get(key)}
         return _digest(json.dumps([self.method, bound], sort_keys=True))
@@ -69,7 +69,7 @@ class Sealing:
 
     def seal(self, state: str, call: Call, now: float) -> str:
         """Return a token for a state that belongs to a call; `now` is in seconds since 1970."""
-        binding = _BINDING.pack(now + self._seconds, _digest(self._server), _digest(call.caller), call.digest())
+        binding = _BINDING.pack(now + self._seconds, _digest(self._server), _digest(call.caller), call.compute_digest())
         return _encode(self._encryption.encrypt(binding + state.encode("utf-8", "surrogatepass"), ""))
 
     def open(self, token: object, call: Call, now: float) -> str:
@@ -93,7 +93,7 @@ class Sealing:
             raise InvalidStateError("it belongs to another server")
         if caller != _digest(call.caller):
             raise InvalidStateError("it belongs to another caller")
-        if digest != call.digest():
+        if digest != call.compute_digest():
             raise InvalidStateError("it belongs to another call")
         return data[_BINDING.size :].decode("utf-8", "surrogatepass")
 
@@ -107,7 +107,7 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(token: object) -> bytes | None:
-    """Return what a token encodes; `None` if it is malformed, or spelled as only Python's lenient decoder reads it."""
+    """Return the bytes that a token encodes; `None` if it is malformed, or only a lenient decoder can read it."""
     if not isinstance(token, str):
         return None
     try:

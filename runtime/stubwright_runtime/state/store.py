@@ -54,7 +54,7 @@ def find_state_lost(error: BaseException) -> StateLost | None:
 
 
 @contextmanager
-def after_a_change() -> Generator[None, None, None]:
+def mark_after_change() -> Generator[None, None, None]:
     """Mark a loss of the store in the block as of unknown outcome: something was kept before it."""
     try:
         yield
@@ -72,11 +72,11 @@ class StoreConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Something that is kept.
+    """A stored record.
 
     Attributes:
-        data: What it is.
-        version: How often it was replaced; `Store.replace` compares it.
+        data: Its bytes.
+        version: The number of its replacements; `Store.replace` compares it.
     """
 
     data: bytes
@@ -88,19 +88,19 @@ Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
 
 
 class Store(Protocol):
-    """What is kept, by kind and key.
+    """A store of records, by kind and key.
 
-    All methods but `hear` and `run` raise `StateLost`. Seconds are from now on, by the store's own clock.
+    All methods but `listen` and `run` raise `StateLost`. Seconds are from now on, by the store's own clock.
     """
 
     @property
     def url(self) -> str:
-        """Where it is, without what no log may have."""
+        """The URL of the store, without parts that no log may have."""
         ...
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes see it, and it outlives this one."""
+        """True if other processes share it, and it outlives this one."""
         ...
 
     @property
@@ -110,7 +110,7 @@ class Store(Protocol):
 
     @property
     def prefix(self) -> str:
-        """What the names of all that it keeps begin with, for such libraries."""
+        """The prefix of all its names, for such libraries."""
         ...
 
     async def create(
@@ -131,21 +131,21 @@ class Store(Protocol):
         """Keep something new.
 
         Args:
-            kind: What it is, such as `task`.
-            key: What it is found by, among those of its kind; it must be new.
-            data: What to keep.
-            owner: Whose it is; `owned` finds it by that.
+            kind: Its kind, such as `task`.
+            key: Its key among those of its kind; it must be new.
+            data: The bytes to keep.
+            owner: Its owner, by which `list_owned` finds it.
             ttl: Seconds after which it is over.
             idle: Seconds after which it is over if it was not read or replaced.
-            most: How much of this kind one owner may have.
-            payer: Whose budget it counts against; by default the owner's.
-            head: What `heads` gives of it without reading the data.
-            spare: Whether it goes, the oldest first, where its payer's budget has no room for something else.
-            tracked: Whether it counts as gone where an older version of it was put back, or it was put back after its
-                end, by somebody else who can write to the store.
+            most: The most records of this kind that one owner may have.
+            payer: The payer whose budget it counts against; by default the owner.
+            head: The bytes that `list_heads` returns without reading the data.
+            spare: True if it may be dropped, the oldest first, to make room in its payer's budget.
+            tracked: True if it counts as gone once another program with access to the store puts back an older version
+                of it, or puts it back after its end.
 
         Returns:
-            Whether it is kept: the owner had less than `most`.
+            True if it is kept: the owner had less than `most`.
 
         Raises:
             BudgetExceeded: A budget has no room for it.
@@ -156,8 +156,8 @@ class Store(Protocol):
         """Return a record; `None` if there is none, or it is over. This is use for `idle`."""
         ...
 
-    async def size(self, kind: str, key: str) -> int | None:
-        """Return how many bytes something takes; `None` if it is not there. This is not use for `idle`."""
+    async def measure(self, kind: str, key: str) -> int | None:
+        """Return the bytes that a record takes; `None` if there is none. This is not use for `idle`."""
         ...
 
     async def replace(
@@ -188,26 +188,26 @@ class Store(Protocol):
         ...
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Keep it no longer, and tell whether it was there. `payer` is as in `replace`."""
+        """Delete a record, and tell whether it was there. `payer` is as in `replace`."""
         ...
 
-    async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
+    async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """Return all records of a kind and an owner with their keys, the oldest first. This is not use for `idle`."""
         ...
 
-    async def heads(self, kind: str, owner: str) -> list[bytes]:
+    async def list_heads(self, kind: str, owner: str) -> list[bytes]:
         """Return the heads of all records of a kind and an owner, the oldest first. This is not use for `idle`."""
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Return whether a nonce comes for the first time, which of several calls at once is true of one.
+        """Tell whether a nonce comes for the first time, which is true of only one of several calls at once.
 
-        So many are remembered for each payer; where there are more, the older ones count as spent.
+        Only so many are remembered for each payer; if there are more, the older ones count as spent.
 
         Args:
-            nonce: What `new_nonce` gave.
-            seconds: How long it must be remembered.
-            payer: Whose nonce it is.
+            nonce: A nonce of `make_nonce`.
+            seconds: The seconds for which it must be remembered.
+            payer: The payer of the nonce.
         """
         ...
 
@@ -216,10 +216,10 @@ class Store(Protocol):
         ...
 
     async def release(self, name: str, holder: str) -> None:
-        """Give a lease back, where this holder has it."""
+        """Give a lease back if this holder has it."""
         ...
 
-    async def members(self, name: str) -> frozenset[str]:
+    async def list_members(self, name: str) -> frozenset[str]:
         """Return all members of a set."""
         ...
 
@@ -228,14 +228,14 @@ class Store(Protocol):
         ...
 
     async def publish(self, topic: str, data: bytes) -> None:
-        """Have all hear who listen to a topic, in this process and in others."""
+        """Send data to all listeners of a topic, in this process and in others."""
         ...
 
-    def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
-        """Have a listener hear what is published, as long as the store runs; gives what ends that."""
+    def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
+        """Have a listener hear published data while the store runs; return a function that ends that."""
         ...
 
-    async def secrets(self) -> Sequence[bytes]:
+    async def list_secrets(self) -> Sequence[bytes]:
         """Return the keys of 32 bytes that all processes with this store share, and only they, the newest first."""
         ...
 

@@ -1,7 +1,7 @@
 """A sealing with the keys of a store, which may change while a server runs.
 
-Takes the store; gives the sealing that all processes with the same store have. While the store is lost, the keys that
-are known hold on. What encrypts is loaded when there is something to encrypt.
+Takes the store; returns the sealing that all processes with the same store share. While the store is lost, the known
+keys stay in use. The library that encrypts is loaded on first use.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class StoreSealing:
     """Seals for one purpose with the keys of a store."""
 
     def __init__(self, store: Store, server: str, seconds: float, purpose: str) -> None:
-        """Take where the keys are, the server's name, how long a token holds, and what is sealed."""
+        """Take the store of the keys, the server's name, the lifetime of a token in seconds, and the purpose."""
         self._store = store
         self._server = server
         self._seconds = seconds
@@ -34,7 +34,7 @@ class StoreSealing:
         from .sealing import Sealing
 
         try:
-            keys = await self._store.secrets()
+            keys = await self._store.list_secrets()
         except StateLost:
             return self.known
         if keys != self._keys:

@@ -28,11 +28,11 @@ def store_at(url: str, package: Package) -> Store:
         MissingExtraError: What it needs is not installed.
     """
     if url == MEMORY:
-        return MemoryStore(budget=Budget.of(package.manifest))
+        return MemoryStore(budget=Budget.from_manifest(package.manifest))
     if url.startswith(("redis://", "rediss://", "unix://")):
-        from .redis import redis_store
+        from .redis import make_redis_store
 
-        return redis_store(url, package)
+        return make_redis_store(url, package)
     raise StoreConfigurationError(
         f"{url!r} is not a place for state; use memory:// or redis://HOST:PORT (rediss:// with TLS)"
     )

@@ -43,7 +43,7 @@ class TaskChannel:
         log: logging.Logger,
         save_message: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Take the connections that there are, the server's log, and what keeps the task's message."""
+        """Take the open connections, the server's log, and a function that saves the task's message."""
         self._task = task
         self._connections = connections
         self._log = log
@@ -51,13 +51,13 @@ class TaskChannel:
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """What the client could do when it called."""
+        """The client's capabilities when it called."""
         return self._task.capabilities
 
-    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+    async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
         """Keep it as the task's message, and tell it."""
         await self._save_message(_describe_progress(done, total, message))
-        await self._connections.progress(self._task.id, done, total, message)
+        await self._connections.send_progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send it, or write it to the server's log if there is no connection."""
@@ -77,12 +77,12 @@ class TaskChannel:
             f"a task cannot send {request.method} for a {result.__name__}"
         )  # its rounds keep questions instead
 
-    async def asked_to_visit(self, elicitation: str) -> None:
+    async def note_visit(self, elicitation: str) -> None:
         """Do nothing: a client that is notified of the task gets its questions."""
 
-    async def visited(self, elicitation: str) -> bool:
+    async def notify_visited(self, elicitation: str) -> bool:
         """Notify that all is done at a URL, if there is a connection."""
-        return await self._connections.visited(self._task.id, elicitation)
+        return await self._connections.notify_visited(self._task.id, elicitation)
 
 
 def _describe_progress(done: float, total: float | None, message: str | None) -> str:

@@ -39,22 +39,22 @@ class TaskConnection(Protocol):
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """What it declared that it can do."""
+        """The capabilities that it declared."""
         ...
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that it says it has."""
+        """The name and the version that it reports."""
         ...
 
     @property
     def token(self) -> str | int | None:
-        """What progress of the call is told with, where it wants to hear of it."""
+        """The progress token of the call; `None` if it does not want progress."""
         ...
 
     @property
     def is_resumable(self) -> bool:
-        """Whether it can come back for the answer to its request, when the stream has ended."""
+        """True if it can come back for the answer to its request after the stream has ended."""
         ...
 
     def wants(self, level: LogLevel) -> bool:
@@ -78,7 +78,7 @@ class TaskConnections:
     """All of them, by the ids of tasks."""
 
     def __init__(self, task_store: TaskStore) -> None:
-        """Take where tasks change."""
+        """Take the store of the tasks."""
         self._task_store = task_store
         self._connections: dict[str, TaskConnection] = {}
         self._group: TaskGroup | None = None
@@ -89,12 +89,12 @@ class TaskConnections:
             self._connections[task.id] = connection
             self._group.start_soon(self._follow, task.end(), connection)
 
-    async def progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
+    async def send_progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
         """Notify of progress."""
         connection = self._connections.get(task)
         if connection is not None and connection.token is not None:
             params = types.ProgressNotificationParams(
-                progress_token=connection.token, progress=done, total=total, message=message, _meta=wire.related(task)
+                progress_token=connection.token, progress=done, total=total, message=message, _meta=wire.relate(task)
             )
             await connection.tell(types.ProgressNotification(params=params))
 
@@ -105,22 +105,22 @@ class TaskConnections:
             return False
         if connection.wants(level):
             params = types.LoggingMessageNotificationParams(
-                level=level, data=data, logger=name, _meta=wire.related(task)
+                level=level, data=data, logger=name, _meta=wire.relate(task)
             )
             await connection.tell(types.LoggingMessageNotification(params=params))
         return True
 
-    async def visited(self, task: str, elicitation: str) -> bool:
+    async def notify_visited(self, task: str, elicitation: str) -> bool:
         """Notify that all is done at the URL of a question, and tell whether there is a client for it."""
         connection = self._connections.get(task)
         if connection is None:
             return False
-        params = types.ElicitCompleteNotificationParams(elicitation_id=elicitation, _meta=wire.related(task))
+        params = types.ElicitCompleteNotificationParams(elicitation_id=elicitation, _meta=wire.relate(task))
         await connection.tell(types.ElicitCompleteNotification(params=params))
         return True
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
+    async def run(self) -> AsyncGenerator[None, None]:
         """Notify clients during the block."""
         async with anyio.create_task_group() as group:
             self._group = group
@@ -133,7 +133,7 @@ class TaskConnections:
 
     async def _follow(self, task: Task, connection: TaskConnection) -> None:
         status, expiry = wire.to_handshake_task(task)["status"], task.created + task.ttl
-        with self._task_store.watching([task.id]) as changed:
+        with self._task_store.watch([task.id]) as changed:
             while (seconds_left := expiry - self._task_store.now()) > 0:
                 with anyio.move_on_after(seconds_left):
                     await changed.wait()

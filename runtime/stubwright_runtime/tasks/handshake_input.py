@@ -61,7 +61,7 @@ class InputRequester:
                 failures.append(error)
             asking.cancel()
 
-        with anyio.CancelScope() as asking, self._tasks.task_store.watching([task.id]) as changed:
+        with anyio.CancelScope() as asking, self._tasks.task_store.watch([task.id]) as changed:
             async with anyio.create_task_group() as group:
                 group.start_soon(send)
                 while True:
@@ -82,7 +82,7 @@ class InputRequester:
 async def _send(connection: TaskConnection, task: Task, question: Question) -> dict[str, Any]:
     """Return the client's answer to a question; if it refuses, one that does not fit, so that it is asked again."""
     params = {**question.request.get("params", {})}
-    params["_meta"] = {**params.get("_meta", {}), **wire.related(task.id)}
+    params["_meta"] = {**params.get("_meta", {}), **wire.relate(task.id)}
     request = cast("types.ServerRequest", _InputRequest(method=question.request["method"], params=params))
     try:
         answer = await connection.request(request, _InputResponse)

@@ -39,9 +39,9 @@ class TaskInputRequests(InputRequests):
         """No question is a request in the middle of the run."""
         return False
 
-    async def url_question(self, elicitation: str | None = None) -> str | None:
+    async def name_url_question(self, elicitation: str | None = None) -> str | None:
         """Return the id of a question that opens a URL: the same in each run, since the handler begins anew."""
-        if Revision.of(self.revision).has("stateless"):
+        if Revision.from_date(self.revision).has("stateless"):
             return None
         self._visits += 1
         return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class TaskFeed:
-    """What one stream tells of tasks."""
+    """The notifications about tasks on one stream."""
 
     def __init__(self, task_store: TaskStore, names: Sequence[str]) -> None:
-        """Take where the tasks are, and the ids of those that the stream tells of."""
+        """Take the store of the tasks, and the ids of those that the stream reports."""
         self._task_store = task_store
         self._names = names
 
@@ -34,13 +34,15 @@ class TaskFeed:
     async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
         """Send each task's state, and then each change, until it is cancelled."""
         last_sent: dict[str, dict[str, Any]] = {}
-        with self._task_store.watching(self._names) as changed:
+        with self._task_store.watch(self._names) as changed:
             while True:
                 for name in self._names:
                     try:
                         task = await self._task_store.find(name)
                         params = (
-                            None if task is None else wire.to_detailed_task(task, await self._task_store.result(task))
+                            None
+                            if task is None
+                            else wire.to_detailed_task(task, await self._task_store.get_result(task))
                         )
                     except StateLost:
                         continue  # the task store wakes all who wait when the store is there again

@@ -17,9 +17,9 @@ import anyio
 
 from ..mcp.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 from ..mcp.revisions import Revision
-from ..server.middlewares.expiry import own_seconds_left
+from ..server.middlewares.expiry import count_own_seconds_left
 from ..server.middlewares.in_flight import LISTENING
-from ..server.protocol.requests import invalid, unknown_method
+from ..server.protocol.requests import refuse_invalid, refuse_unknown_method
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
@@ -27,7 +27,7 @@ from . import wire
 from .handshake_input import InputRequester
 from .listening import TaskFeed
 from .poll_rates import PER_SECOND, PollRates
-from .service import declares_tasks, missing_tasks_extension, owner_of
+from .service import declares_tasks, find_owner, refuse_without_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -95,14 +95,14 @@ class Methods:
         return result
 
     async def _answer(self, rest: Rest, exchange: Exchange) -> Result:
-        revision = Revision.of(exchange.revision)
+        revision = Revision.from_date(exchange.revision)
         is_stateless = revision.has("task_extension")
         methods = self._stateless if is_stateless else self._handshake
         is_known = exchange.method in methods and (is_stateless or revision.has("handshake_tasks"))
         if (is_known or is_stateless) and not exchange.is_admissible:
             await rest(exchange)  # who refuses what is wrong with any request
         if not is_known:
-            raise unknown_method(exchange.method)
+            raise refuse_unknown_method(exchange.method)
         if not is_stateless:
             self._count(exchange)
             return await methods[exchange.method](exchange)
@@ -113,7 +113,7 @@ class Methods:
 
     def _count(self, exchange: Exchange) -> None:
         """Refuse who asks too often. Who is not known by name is counted by the task."""
-        principal = self._core.principal(over_http=exchange.over_http)
+        principal = self._core.find_principal(over_http=exchange.over_http)
         key = principal.key
         if principal.kind == "anonymous":
             key = f"{key} {_connection(exchange).session} {str((exchange.params or {}).get('taskId'))[:_ID]}"
@@ -124,7 +124,7 @@ class Methods:
 
     def _require(self, exchange: Exchange) -> None:
         if not declares_tasks(_connection(exchange)):
-            raise missing_tasks_extension()
+            raise refuse_without_tasks()
 
     async def _find(self, exchange: Exchange, name: str | None = None) -> Task:
         """Return the task of a request. The error does not say whether it is over, another's, or never was."""
@@ -136,8 +136,8 @@ class Methods:
         return task
 
     def _may_see(self, exchange: Exchange, task: Task) -> bool:
-        principal = self._core.principal(over_http=exchange.over_http)
-        if task.owner != owner_of(principal, _connection(exchange), exchange.revision):
+        principal = self._core.find_principal(over_http=exchange.over_http)
+        if task.owner != find_owner(principal, _connection(exchange), exchange.revision):
             return False
         scopes = self._core.scopes
         return scopes is None or scopes.allows(principal, "tools", task.tool)
@@ -152,7 +152,7 @@ class Methods:
 
         A client that cannot come back for the answer does not wait for longer than its token holds.
         """
-        left = None if _connection(exchange).is_resumable else own_seconds_left()
+        left = None if _connection(exchange).is_resumable else count_own_seconds_left()
         task: Task | None = None
         with anyio.move_on_after(left):
             task = await self._end(exchange)
@@ -162,7 +162,7 @@ class Methods:
             raise ProtocolError(INVALID_REQUEST, "The task was cancelled")
         if task.error is not None:
             raise ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
-        result = await self._tasks.task_store.result(task)
+        result = await self._tasks.task_store.get_result(task)
         if result is None:
             raise ProtocolError(INVALID_PARAMS, "Task not found")
         return wire.to_final_result(task, result, self._core.package.tools[task.tool].definition, exchange.revision)
@@ -170,7 +170,7 @@ class Methods:
     async def _end(self, exchange: Exchange) -> Task:
         """Wait for the end of a task, and return it."""
         task = await self._find(exchange)
-        with self._tasks.task_store.watching([task.id]) as changed:
+        with self._tasks.task_store.watch([task.id]) as changed:
             while not task.is_over:
                 if task.pending:
                     await self._asker.ask(_connection(exchange), task)
@@ -184,11 +184,11 @@ class Methods:
     async def _list(self, exchange: Exchange) -> dict[str, Any]:
         cursor = (exchange.params or {}).get("cursor")
         if cursor is not None and not isinstance(cursor, str):
-            raise invalid()
-        principal, connection = self._core.principal(over_http=exchange.over_http), _connection(exchange)
+            raise refuse_invalid()
+        principal, connection = self._core.find_principal(over_http=exchange.over_http), _connection(exchange)
         if principal.kind == "anonymous" and connection.session is None:  # only ids give access
             return {"tasks": []}
-        tasks = await self._tasks.task_store.owned(owner_of(principal, connection, exchange.revision))
+        tasks = await self._tasks.task_store.list_owned(find_owner(principal, connection, exchange.revision))
         after = ("", "") if cursor is None else _parse_cursor(cursor)
         left = [task for task in tasks if _position(task) > after and self._may_see(exchange, task)]
         page = [wire.to_handshake_task(task) for task in left[:_PAGE_SIZE]]
@@ -205,13 +205,13 @@ class Methods:
 
     async def _details(self, exchange: Exchange) -> dict[str, Any]:
         task = await self._find(exchange)
-        return wire.to_detailed_task(task, await self._tasks.task_store.result(task))
+        return wire.to_detailed_task(task, await self._tasks.task_store.get_result(task))
 
     async def _update(self, exchange: Exchange) -> dict[str, Any]:
         task = await self._find(exchange)
         responses = (exchange.params or {}).get("inputResponses")
         if not is_mapping(responses):
-            raise invalid()
+            raise refuse_invalid()
         if is_too_deep(responses):
             raise ProtocolError(INVALID_PARAMS, "The answers are nested too deeply")
         await self._tasks.answer(task, responses)
@@ -231,7 +231,7 @@ class Methods:
         if (
             exchange.id is None
             or not exchange.is_admissible
-            or not Revision.of(exchange.revision).has("task_extension")
+            or not Revision.from_date(exchange.revision).has("task_extension")
         ):
             return await rest(exchange)
         self._require(exchange)
@@ -253,24 +253,24 @@ class Methods:
 
 def _connection(exchange: Exchange) -> TaskConnection:
     """Return the way to the sender of a request, as tasks need it."""
-    return cast("TaskConnection", exchange.channel())
+    return cast("TaskConnection", exchange.make_channel())
 
 
 def _task_id(exchange: Exchange) -> str:
     """Return the id of the task that a request is about. Raises ProtocolError if it names none."""
     found = (exchange.params or {}).get("taskId")
     if not isinstance(found, str):
-        raise invalid()
+        raise refuse_invalid()
     return found
 
 
 def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the server says of itself, with its tasks, as far as the revision has them."""
+    """Return the server's description of itself, with its tasks, as far as the revision has them."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
         extensions: dict[str, Any] = capabilities.get("extensions") or {}
         capabilities["extensions"] = {**extensions, wire.EXTENSION: {}}
-    elif Revision.of(str(result.get("protocolVersion"))).has("handshake_tasks"):
+    elif Revision.from_date(str(result.get("protocolVersion"))).has("handshake_tasks"):
         capabilities["tasks"] = _CAPABILITY
     return {**result, "capabilities": capabilities}
 

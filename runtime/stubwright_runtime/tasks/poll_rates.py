@@ -1,6 +1,6 @@
-"""How often one principal may ask about tasks, in one process.
+"""Limits on how often one principal may ask about tasks, in one process.
 
-Takes principals as they ask; says how long one has to wait that asks too often (MCP 2025-11-25, basic/utilities/tasks,
+Takes principals as they ask; returns the wait of one that asks too often (MCP 2025-11-25, basic/utilities/tasks,
 "Resource Management": servers SHOULD rate limit operations on tasks). Calls that make tasks have limits of their own.
 """
 
@@ -12,10 +12,10 @@ from typing import Final
 
 PER_SECOND: Final = 100
 BURST: Final = 1000
-"""What may be asked at once by one who did not ask for a while."""
+"""The requests that a principal may send at once after a pause."""
 
 _PRINCIPALS: Final = 10_000
-"""Principals that are remembered; who is forgotten begins anew."""
+"""Principals that are remembered; a forgotten one begins anew."""
 
 
 class PollRates:

@@ -1,6 +1,6 @@
-"""What is known of one task, and how it may change.
+"""The record of one task, and its allowed changes.
 
-Takes and gives JSON, as the store keeps it. The statuses and the ways between them are those of MCP 2025-11-25
+Takes and returns JSON, as the store keeps it. The statuses and the transitions between them are those of MCP 2025-11-25
 (basic/utilities/tasks, "Task Status Lifecycle"), which are also those of the extension for 2026-07-28.
 """
 
@@ -29,11 +29,11 @@ _NEXT: Final[Mapping[Status, frozenset[Status]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something that a task waits for.
+    """A question that a task waits for.
 
     Attributes:
-        name: What the handler calls it.
-        request: What the client is asked: `method` and `params`.
+        name: The handler's name for it.
+        request: The request to the client: `method` and `params`.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """Whether it never changes again."""
+        """True if it never changes again."""
         return self.status in OVER
 
     def move(self, status: Status, message: str | None = None, **changes: Any) -> Task:

@@ -23,13 +23,13 @@ from opentelemetry.trace import StatusCode, get_tracer
 from ..mcp.revisions import Revision
 from ..observability.logs import log
 from ..observability.telemetry import describe_request
-from ..server.core.call_state import CURRENT, CallState, reference
-from ..server.core.outcomes import Outcome, refusal
+from ..server.core.call_state import CURRENT, CallState, make_reference
+from ..server.core.outcomes import Outcome, refuse
 from ..server.core.parts import Request
 from ..server.core.sanitizing import encode_json, repair_unicode
 from ..server.core.steps import Call
 from ..server.execution.slots import Slot
-from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, mcp_error
+from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, find_mcp_error
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
@@ -74,12 +74,12 @@ class _Attempt:
 
     Attributes:
         task: The task.
-        holder: Who runs it.
-        call_state: What is recorded of it.
-        scope: What is cancelled with the task.
-        said: When its message was kept last.
-        saying: The message that waits for that.
-        is_ending: Whether it is being kept how it ended.
+        holder: The holder of its lease.
+        call_state: The record of the call.
+        scope: The scope that is cancelled with the task.
+        message_saved_at: The time at which its message was saved last.
+        pending_message: The message that waits to be saved.
+        is_ending: True if its end is being saved.
     """
 
     task: Task
@@ -92,7 +92,7 @@ class _Attempt:
 
 
 class Runs:
-    """What runs the tasks of one server."""
+    """The runs of the tasks of one server."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Runs:
         run: Proceed,
         recorder: Recorder | None,
     ) -> None:
-        """Take where tasks are, who hears of them, what handlers are given, the way of a run, and who records it."""
+        """Take the tasks, their listeners, the host that handlers get, the way of a run, and the recorder."""
         self._store = store
         self._task_store = task_store
         self._connections = connections
@@ -113,8 +113,8 @@ class Runs:
         self._under_way: set[str] = set()
 
     async def work(self, name: str) -> bool:
-        """Run a task, if it is to be run: see `Work`."""
-        if name in self._under_way:  # also where the store was away for longer than a lease lasts
+        """Run a task if it is due: see `Work`."""
+        if name in self._under_way:  # also if the store was away for longer than a lease lasts
             return False
         self._under_way.add(name)
         try:
@@ -139,7 +139,7 @@ class Runs:
         return True
 
     async def _take(self, name: str, holder: str) -> Task | None:
-        """Take a task to run. Where the answer of the store is lost, it is asked again: it may have been taken."""
+        """Take a task to run. If the answer of the store is lost, ask again: the task may have been taken."""
         end = time.monotonic() + LEASE
         while True:
             try:
@@ -189,8 +189,8 @@ class Runs:
                 self._recorder.record(attempt.call_state)
 
     async def _watch(self, attempt: _Attempt) -> None:
-        """Keep the lease, and end the run where it is no longer wanted: cancelled, expired, or somebody else's."""
-        with self._task_store.watching([attempt.task.id]) as changed:
+        """Keep the lease, and end the run if it is no longer wanted: cancelled, expired, or taken over."""
+        with self._task_store.watch([attempt.task.id]) as changed:
             while True:
                 with anyio.move_on_after(RENEWAL):
                     await changed.wait()
@@ -209,7 +209,7 @@ class Runs:
                     await self._save_message(attempt, attempt.pending_message)
 
     async def _run_handler(self, attempt: _Attempt) -> None:
-        """Run the handler, and keep what comes of it."""
+        """Run the handler, and save its result."""
         task = attempt.task
         tool = self._host.package.tools[task.tool]
         values, size = repair_unicode(dict(task.arguments))
@@ -222,21 +222,21 @@ class Runs:
         outcomes: list[Outcome] = []
 
         async def handle() -> Outcome:
-            context = self._host.context(request, tool.name, tool.stem, tool.extension)
+            context = self._host.make_context(request, tool.name, tool.stem, tool.extension)
             outcomes.append(await self._proceed(Call(tool, values, size, context, is_run=True)))
             return outcomes[-1]
 
         try:
             outcome = await input_requests.settle(handle)
         except UrlNotVisitedError as error:
-            outcome = refusal(str(error), "denied", "not_visited")
+            outcome = refuse(str(error), "denied", "not_visited")
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
-            if Revision.of(task.revision).has("stateless"):
+            if Revision.from_date(task.revision).has("stateless"):
                 attempt.call_state.ending, attempt.call_state.reason = "failed", "client_capability"
                 await self._fail(attempt, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return
-            outcome = refusal(f"{text}.", "failed", "client_capability")
+            outcome = refuse(f"{text}.", "failed", "client_capability")
         except Exception as error:  # noqa: BLE001 - whatever it is, the task ends
             await self._fail_with(attempt, error)
             return
@@ -262,14 +262,14 @@ class Runs:
         is_error = bool(outcome.result.get("isError"))
         message = _first_text(outcome.result) if is_error else None
 
-        def ended(now: Task, key: str) -> Task | None:
+        def wait_for_end(now: Task, key: str) -> Task | None:
             if not _is_run_by(now, attempt):
                 return None
             return now.move("completed", message, is_error=is_error, result=key)
 
         while True:
             try:
-                await self._task_store.complete(attempt.task, outcome.result, ended)
+                await self._task_store.complete(attempt.task, outcome.result, wait_for_end)
             except StateLost:
                 await anyio.sleep(_RETRY_INTERVAL)
             except BudgetExceeded as error:
@@ -281,13 +281,13 @@ class Runs:
                 return
 
     async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
-        """Fail where there is no room for what comes next."""
+        """Fail, since there is no room for the next record."""
         attempt.call_state.ending, attempt.call_state.reason = "limited", "storage"
         await self._fail(attempt, types.INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
-        """Fail with what the handler raised, if that is an error of the protocol; otherwise only the log learns it."""
-        raised = mcp_error(error)
+        """Fail with the handler's exception if it is an error of the protocol; otherwise it goes only to the log."""
+        raised = find_mcp_error(error)
         if raised is not None:
             attempt.call_state.ending, attempt.call_state.reason = "failed", "protocol_error"
             data = None if raised.error.data is None else encode_json(raised.error.data)[0]
@@ -297,7 +297,7 @@ class Runs:
             attempt.call_state.ending, attempt.call_state.reason = "limited", "state_lost"
             await self._fail(attempt, types.INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
-        error_reference = reference()
+        error_reference = make_reference()
         self._host.failures.note(error_reference, error)
         log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
         attempt.call_state.ending, attempt.call_state.reason, attempt.call_state.reference = (
@@ -314,7 +314,7 @@ class Runs:
         )
 
     async def _give_up(self, attempt: _Attempt) -> None:
-        """Hand a task back, or end it: the server stops."""
+        """Hand a task back, or end it, since the server stops."""
         try:
             if _is_repeatable(self._host.package.tools[attempt.task.tool]):
                 await self._task_store.change(
@@ -330,7 +330,7 @@ class Runs:
             log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
-        """Keep how a run ended, however long the store is lost: the task is kept no longer than its time."""
+        """Save the end of a run, however long the store is lost: the task is kept no longer than its time."""
         while True:
             try:
                 await self._task_store.change(attempt.task.id, make)
@@ -340,7 +340,7 @@ class Runs:
                 return
 
     async def _save_message(self, attempt: _Attempt, text: str) -> None:
-        """Keep a message, now or with the next renewal."""
+        """Save a message, now or with the next renewal."""
         attempt.pending_message = text
         if time.monotonic() - attempt.message_saved_at < _MESSAGE_INTERVAL or attempt.is_ending:
             return
@@ -355,7 +355,7 @@ class Runs:
             log().warning("a message of a task was not stored: the budget of its caller is used up")
 
     async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
-        """Keep what `ctx.once` gave."""
+        """Save the results of `ctx.once`."""
         await self._task_store.change(
             attempt.task.id, lambda now: replace(now, done={**now.done, **done}) if _is_run_by(now, attempt) else None
         )

@@ -17,16 +17,16 @@ import mcp_types as types
 from opentelemetry.propagate import inject
 
 from ..mcp.errors import ProtocolError
-from ..mcp.revisions import Revision, since
+from ..mcp.revisions import Revision, find_revision
 from ..server.core.call_state import CURRENT, note
-from ..server.core.outcomes import Outcome, refusal
+from ..server.core.outcomes import Outcome, refuse
 from ..state.budget import BudgetExceeded
-from ..state.store import StateLost, after_a_change, describe_lost_state
+from ..state.store import StateLost, describe_lost_state, mark_after_change
 from ..values.sanitizing import clean
 from ..values.units import parse_duration
 from . import wire
 from .connections import TaskConnections
-from .engines.selection import engine_for
+from .engines.selection import choose_engine
 from .records import Task
 from .runs import LEASE, Runs
 from .store import TaskStore
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 TTL: Final = "1h"
 POLL: Final = "1s"
 MOST: Final = 100
-"""What holds where the manifest's `task` says nothing else."""
+"""The defaults of the manifest's `task`."""
 
 _CHECK_INTERVAL: Final = 30.0
 """Seconds between two looks whether anybody works at a task."""
@@ -57,14 +57,14 @@ _MIN_TTL: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What the manifest's `task` says of a tool."""
+    """The terms of a tool's tasks, from the manifest's `task`."""
 
     ttl: float
     poll: float
     most: int
 
     @classmethod
-    def of(cls, tool: Tool) -> _Terms:
+    def from_tool(cls, tool: Tool) -> _Terms:
         settings: Mapping[str, Any] = tool.extension.get("task") or {}
         return cls(
             parse_duration(settings.get("ttl", TTL)),
@@ -77,19 +77,19 @@ class Tasks:
     """The tasks of one server.
 
     Attributes:
-        task_store: Where they are.
-        engine: What has them run.
-        works: Whether tasks are run in this process, too.
+        task_store: The store of the tasks.
+        engine: The engine that runs them.
+        works: True if this process runs tasks, too.
     """
 
     def __init__(self, package: Package, store: Store, recorder: Recorder | None) -> None:
-        """Take the package, where its state is, and who records calls.
+        """Take the package, the store of its state, and the recorder of calls.
 
         Raises:
-            MissingExtraError: What the engine for a shared store needs is not installed.
+            MissingExtraError: A package that the engine for a shared store needs is not installed.
         """
         self.task_store = TaskStore(store)
-        self.engine: Engine = engine_for(store)
+        self.engine: Engine = choose_engine(store)
         self.works = True
         self._connections = TaskConnections(self.task_store)
         self._package = package
@@ -98,17 +98,17 @@ class Tasks:
         self._runs: Runs | None = None
 
     def serve(self, host: Host, run: Proceed) -> None:
-        """Take what handlers are given, and the way of a run."""
+        """Take the host that handlers get, and the way of a run."""
         self._runs = Runs(self._store, self.task_store, self._connections, host, run, self._recorder)
 
     async def work(self, task: str) -> bool:
-        """Do what is to be done for a task: see `Work`."""
+        """Do the work for a task: see `Work`."""
         return self._runs is not None and await self._runs.work(task)
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
+    async def run(self) -> AsyncGenerator[None, None]:
         """Run tasks, and notify clients of theirs, during the block."""
-        async with self._connections.running(), self.engine.run(self.work) if self.works else nullcontext():
+        async with self._connections.run(), self.engine.run(self.work) if self.works else nullcontext():
             yield
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
@@ -119,7 +119,7 @@ class Tasks:
         """
         changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
         if changed is not None and changed.status == "working":
-            with after_a_change():
+            with mark_after_change():
                 await self.engine.submit(task.id)
 
     async def look(self, task: Task) -> None:
@@ -137,15 +137,15 @@ class Tasks:
             await self._store.release(f"task:{task.id}", holder)
             await self.engine.submit(task.id)
 
-    def beginning(self, request: Request, tool: Tool) -> Proceed | None:
+    def find_starter(self, request: Request, tool: Tool) -> Proceed | None:
         """Return the function that makes a task of a call; `None` if the call is answered with its result.
 
         Raises:
             ProtocolError: The tool runs only as a task, or never, and the caller wants it otherwise.
         """
         connection = cast("TaskConnection", request.channel)
-        support, is_stateless = tool.task_support, Revision.of(request.revision).has("task_extension")
-        asked: Any = request.params.get("task") if Revision.of(request.revision).has("handshake_tasks") else None
+        support, is_stateless = tool.task_support, Revision.from_date(request.revision).has("task_extension")
+        asked: Any = request.params.get("task") if Revision.from_date(request.revision).has("handshake_tasks") else None
         if support == "forbidden":
             if asked is not None:
                 note("invalid", "task_support")
@@ -166,17 +166,17 @@ class Tasks:
 
     async def _begin(self, call: Call, request: Request, asked: Any) -> Outcome:
         """Make a task, and have it run; what is asked before that is asked now."""
-        tool, terms, connection = call.tool, _Terms.of(call.tool), cast("TaskConnection", request.channel)
+        tool, terms, connection = call.tool, _Terms.from_tool(call.tool), cast("TaskConnection", request.channel)
         context: Any = call.context
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
-        await asyncio.gather(*(context.ask.ahead(name) for name in asked_first))
+        await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         call_state, now = CURRENT.get(), self.task_store.now()
         trace: dict[str, str] = {}
         inject(trace)
         task = Task(
             id=secrets.token_urlsafe(24),
-            owner=owner_of(request.principal, connection, request.revision),
+            owner=find_owner(request.principal, connection, request.revision),
             tool=tool.name,
             arguments=call.arguments,
             revision=request.revision,
@@ -196,20 +196,20 @@ class Tasks:
             if not await self.task_store.create(task, terms.most):
                 allowed = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
                 text = f"{tool.name} runs {allowed} of a caller at once, and no more; try again when one has ended."
-                return refusal(text, "limited", "tasks")
-            if not Revision.of(request.revision).has("stateless"):
+                return refuse(text, "limited", "tasks")
+            if not Revision.from_date(request.revision).has("stateless"):
                 self._connections.open(task, connection)
             try:
                 await self.engine.submit(task.id)
             except BaseException:
-                with after_a_change():
+                with mark_after_change():
                     await self.task_store.forget(task)
                 raise
         except BudgetExceeded as error:
-            return refusal(f"{tool.name} was not started. {error}", "limited", "storage")
+            return refuse(f"{tool.name} was not started. {error}", "limited", "storage")
         except StateLost as error:
-            return refusal(describe_lost_state(is_unknown=error.is_unknown), "limited", "state_lost")
-        if not Revision.of(request.revision).has("stateless"):
+            return refuse(describe_lost_state(is_unknown=error.is_unknown), "limited", "state_lost")
+        if not Revision.from_date(request.revision).has("stateless"):
             return Outcome({"task": wire.to_handshake_task(task)})
         return Outcome({"resultType": "task", **wire.to_task(task)})
 
@@ -220,7 +220,7 @@ def declares_tasks(connection: TaskConnection) -> bool:
     return capabilities is not None and wire.EXTENSION in (capabilities.get("extensions") or {})
 
 
-def missing_tasks_extension() -> ProtocolError:
+def refuse_without_tasks() -> ProtocolError:
     """Return the error for a client of 2026-07-28 without tasks (the extension, "Capability Negotiation")."""
     return ProtocolError(
         types.MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -229,19 +229,19 @@ def missing_tasks_extension() -> ProtocolError:
     )
 
 
-def owner_of(principal: Principal, connection: TaskConnection, revision: str) -> str:
-    """Return whose a task is: without a token, over HTTP, that of the session that it was made in."""
-    if principal.kind != "anonymous" or Revision.of(revision).has("stateless"):
+def find_owner(principal: Principal, connection: TaskConnection, revision: str) -> str:
+    """Return the owner of a task: the principal, and, if it is anonymous and the revision has sessions, its session."""
+    if principal.kind != "anonymous" or Revision.from_date(revision).has("stateless"):
         return principal.key
     return json.dumps([principal.key, connection.session])
 
 
 def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
     if is_stateless:
-        return missing_tasks_extension()
+        return refuse_without_tasks()
     return ProtocolError(
         types.METHOD_NOT_FOUND,
-        f"{clean(tool.name)} runs only as a task; call it with `task` ({since('handshake_tasks')})",
+        f"{clean(tool.name)} runs only as a task; call it with `task` ({find_revision('handshake_tasks')})",
     )
 
 

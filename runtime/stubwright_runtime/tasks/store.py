@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..state.budget import BudgetExceeded
-from ..state.store import after_a_change
+from ..state.store import mark_after_change
 from .records import Task
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TaskStore:
         self._store = store
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.now = clock
-        store.hear(_TOPIC, self._hear)
+        store.listen(_TOPIC, self._hear)
 
     async def create(self, task: Task, most: int) -> bool:
         """Keep a new task, and tell whether its caller had fewer than `most` of this tool under way.
@@ -73,9 +73,9 @@ class TaskStore:
         record = await self._store.get(_TASK, name)
         return None if record is None else Task.load(record.data)
 
-    async def owned(self, owner: str) -> list[Task]:
+    async def list_owned(self, owner: str) -> list[Task]:
         """Return the heads of all tasks of an owner, the oldest first. Raises StateLost."""
-        tasks = [Task.load(head) for head in await self._store.heads(_TASK, owner)]
+        tasks = [Task.load(head) for head in await self._store.list_heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
     async def change(self, name: str, make: Callable[[Task], Task | None]) -> Task | None:
@@ -108,7 +108,7 @@ class TaskStore:
                 final=changed.is_over,
             ):
                 break
-        with after_a_change():
+        with mark_after_change():
             if changed.is_over:
                 await self._store.delete(_SLOT, name)
             await self._store.publish(_TOPIC, name.encode())
@@ -140,14 +140,14 @@ class TaskStore:
             await self._store.delete(_RESULT, key)
         return changed
 
-    async def result(self, task: Task) -> dict[str, Any] | None:
+    async def get_result(self, task: Task) -> dict[str, Any] | None:
         """Return the result of a task; `None` if it has none, or it is over with it. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
         result: dict[str, Any] | None = None if record is None else json.loads(record.data)
         return result
 
     @contextmanager
-    def watching(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
+    def watch(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
         """Yield an event that is set when one of these tasks may have changed; the one who waits clears it."""
         changed = asyncio.Event()
         watched = [*names]

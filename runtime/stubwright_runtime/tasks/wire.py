@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from ..mcp.downgrades import result_for
+from ..mcp.downgrades import downgrade_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from .records import Task
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-"""What a client of 2026-07-28 declares that knows tasks."""
+"""The extension that a client of 2026-07-28 declares if it supports tasks."""
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
-def related(task: str) -> dict[str, Any]:
+def relate(task: str) -> dict[str, Any]:
     """Return the `_meta` of what belongs to a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
     return {RELATED: {"taskId": task}}
 
@@ -59,8 +59,8 @@ def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, 
 
 def to_final_result(task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return the result for `tasks/result`: as the call would have given it, with the task that it belongs to."""
-    fitting = result_for(result, definition, revision)
-    return {**fitting, "_meta": {**fitting.get("_meta", {}), **related(task.id)}}
+    fitting = downgrade_result(result, definition, revision)
+    return {**fitting, "_meta": {**fitting.get("_meta", {}), **relate(task.id)}}
 
 
 def _common_fields(task: Task, status: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
-"""What `json.loads` returns."""
+"""A value that `json.loads` returns."""
 
 
 def is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:

@@ -1,4 +1,4 @@
-"""Where in an instance an error of the validator is.
+"""The place of a validator's error in an instance.
 
 Takes an error of jsonschema-rs and the instance; returns the path of keys and indexes. In the library's own path a key
 that looks like a number, such as `1`, `01` or `+1`, becomes that number, and an empty key is left out.

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 
-def loaded(name: str) -> Any:
+def find_loaded(name: str) -> Any:
     """Return the module, or `None` if it is not loaded yet, or is still being loaded."""
     module = sys.modules.get(name)
     return None if module is None or getattr(module.__spec__, "_initializing", False) else module

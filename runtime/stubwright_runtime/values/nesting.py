@@ -1,4 +1,4 @@
-"""How deeply a JSON value may be nested to fit into a message.
+"""The depth to which a JSON value may be nested to fit into a message.
 
 Takes JSON values and changes nothing. Imports nothing, since servers and clients both need it.
 """

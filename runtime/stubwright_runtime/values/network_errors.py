@@ -1,6 +1,6 @@
-"""Why a host cannot be reached, in words for people.
+"""Reasons why a host cannot be reached, in words for people.
 
-Takes what a library of HTTP or sockets raised; gives a reason without secrets. It imports nothing of them.
+Takes an exception of a library for HTTP or sockets; returns a reason without secrets. It imports none of them.
 """
 
 from __future__ import annotations

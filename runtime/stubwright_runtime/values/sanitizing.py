@@ -26,7 +26,7 @@ _ESCAPED: Final = re.compile(f"[{_UNSAFE}]")
 
 
 Extent: TypeAlias = Literal["text", "all", "none"]
-"""How much is sanitized: the manifest's `policy.sanitize`."""
+"""The extent of sanitizing: the manifest's `policy.sanitize`."""
 
 DEFAULT_EXTENT: Final[Extent] = "text"
 """The default where the manifest does not set it."""
@@ -34,11 +34,11 @@ DEFAULT_EXTENT: Final[Extent] = "text"
 
 @dataclass(slots=True)
 class Cleaned:
-    """How much was removed from texts.
+    """The amount removed from texts.
 
     Attributes:
-        strings: How many strings were changed.
-        characters: How many characters were removed.
+        strings: The number of changed strings.
+        characters: The number of removed characters.
     """
 
     strings: int = 0

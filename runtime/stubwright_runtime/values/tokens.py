@@ -1,4 +1,4 @@
-"""What a text costs a model, from the number of its characters. Takes and returns numbers."""
+"""The cost of a text for a model, from the number of its characters. Takes and returns numbers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ CHARACTERS: Final = 4.4
 
 
 def estimate(characters: int) -> int:
-    """Return how many tokens a text of this length has, about."""
+    """Return the approximate number of tokens in a text of this length."""
     return math.ceil(characters / CHARACTERS)
 
 
 def fit(tokens: int) -> int:
-    """Return how many characters have at most this number of tokens, by `estimate`."""
+    """Return the number of characters that have at most this many tokens, by `estimate`."""
     return math.floor(tokens * CHARACTERS)

@@ -92,7 +92,7 @@ async def answered(package: ModuleType, *messages: Any) -> list[Any]:
         for message in messages:
             await connection.take(Line(json.dumps(message).encode()))
         async with asyncio.timeout(20):
-            await connection._due.all_answered()
+            await connection._due.wait_for_all()
         await connection.close()
     assert {message["id"] for message in messages if "id" in message} <= {line.get("id") for line in sink.lines}
     lines: list[Any] = sink.lines
@@ -216,7 +216,7 @@ def test_changes_of_a_resource_are_told(package: ModuleType) -> None:
                 request(1, "resources/subscribe", {"uri": "docs://a"}, stateless=False),
             ):
                 await connection.take(Line(json.dumps(message).encode()))
-            await connection._due.all_answered()
+            await connection._due.wait_for_all()
             sink.lines.clear()
             await core.resources.updated("docs://a")  # before anything may be told
             await core.tools.disable("say")
@@ -255,7 +255,7 @@ async def asked(package: ModuleType, *then: Any) -> Any:
                 await connection.disconnect()
             else:
                 await connection.take(Line(json.dumps(message).encode()))
-        await connection._due.all_answered()
+        await connection._due.wait_for_all()
         await asyncio.sleep(0)
         await connection.close()
     assert (sink.lines[1]["id"], sink.lines[1]["method"]) == (1, QUESTION)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stubwright_runtime.values.modules import loaded
+from stubwright_runtime.values.modules import find_loaded
 
 SLOW = """
 import threading
@@ -26,7 +26,7 @@ def test_a_module_that_is_being_loaded(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "slow_to_load.py").write_text(SLOW)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "slow_import", None, raising=False)
-    assert loaded("slow_to_load") is None
+    assert find_loaded("slow_to_load") is None
     thread = threading.Thread(target=importlib.import_module, args=("slow_to_load",))
     thread.start()
     while getattr(sys, "slow_import", None) is None:
@@ -34,8 +34,8 @@ def test_a_module_that_is_being_loaded(tmp_path: Path, monkeypatch: pytest.Monke
     began, go = sys.slow_import  # type: ignore[attr-defined]
     assert began.wait(20)
     assert "slow_to_load" in sys.modules
-    assert loaded("slow_to_load") is None
+    assert find_loaded("slow_to_load") is None
     go.set()
     thread.join(20)
-    assert loaded("slow_to_load").name == "whole"
+    assert find_loaded("slow_to_load").name == "whole"
     del sys.modules["slow_to_load"]

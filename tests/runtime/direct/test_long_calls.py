@@ -297,10 +297,10 @@ async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: M
     async with core.lifespan(), asyncio.timeout(20):
         connection = Connection(core, sink)  # type: ignore[arg-type]
         await connection.take(line_of(shaking(REVISION)))
-        await connection._due.all_answered()
+        await connection._due.wait_for_all()
         await connection.take(line_of(CALL))
         await connection.take(line_of(cancel))
-        await connection._due.all_answered()
+        await connection._due.wait_for_all()
         assert connection._runs == {}
         await connection.close()
     assert handlers.starts == 0
@@ -315,10 +315,10 @@ async def test_a_call_whose_cancellation_is_read_before_it_begins(package: Modul
 
     def take(message: Any, session: str | None) -> Any:
         headers = [(name.lower().encode(), value.encode()) for name, value in usual(message, REVISION, session)]
-        head = direct.head([*headers, (b"host", b"127.0.0.1:80"), (b"content-length", b"2")])
+        head = direct.parse_head([*headers, (b"host", b"127.0.0.1:80"), (b"content-length", b"2")])
         return direct.take(head, json.dumps(message).encode(), lambda _: None)
 
-    async with direct.running(), asyncio.timeout(20):
+    async with direct.run(), asyncio.timeout(20):
         opened = await take(shaking(REVISION), None)
         session = dict(opened.headers)[b"mcp-session-id"].decode()
         called = take(CALL, session)
@@ -365,6 +365,6 @@ def test_what_is_not_json_is_an_error_and_no_silence(
 ) -> None:
     direct = Direct(build_core(package.TOOLS["wait"].package, Handlers()))
     exchange: Any = SimpleNamespace(id=1, method="tools/call")
-    answer = json.loads(direct.response(exchange, result))
+    answer = json.loads(direct.encode_response(exchange, result))
     assert answer["error"] == {"code": -32603, "message": "The message cannot be written as JSON"}
     assert "cannot be written as JSON" in caplog.text

@@ -51,10 +51,10 @@ async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
     connection = Connection(core, sink)
     for earlier in before:
         await connection.take(Line(json.dumps(earlier).encode()))
-    await connection._due.all_answered()
+    await connection._due.wait_for_all()
     sink.lines.clear()
     await connection.take(Line(json.dumps(message).encode()))
-    await connection._due.all_answered()
+    await connection._due.wait_for_all()
     await connection.close()
     return outcome(sink.lines)
 

@@ -21,7 +21,7 @@ from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 
-ANSWER = Response.of(200, b'{"answer":1}')
+ANSWER = Response.from_answer(200, b'{"answer":1}')
 PACKAGE: Any = SimpleNamespace(name="streams_mcp", manifest={"server": {"name": "streams"}})
 
 
@@ -120,7 +120,7 @@ async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list
 def test_each_message_arrives_once_and_in_order(steps: Sequence[str]) -> None:
     async def all_logs() -> None:
         async with (store := store_at("memory://", PACKAGE)).run():
-            for log in (Archive().session(), SharedReplay(Awaited(store))):
+            for log in (Archive().open_session(), SharedReplay(Awaited(store))):
                 sent, got = await followed(log, steps)
                 assert got == sent
 
@@ -128,7 +128,7 @@ def test_each_message_arrives_once_and_in_order(steps: Sequence[str]) -> None:
 
 
 async def test_a_client_that_comes_back_does_not_wait_for_its_lost_connection() -> None:
-    log, lost, client = Archive().session(), Client(), Client()
+    log, lost, client = Archive().open_session(), Client(), Client()
     stream = AnswerStream(log, "1", has_cursor=True)
     await stream.connect(lost.line())
     lost.hold.clear()  # the network has gone, and the server does not know
@@ -145,7 +145,7 @@ async def test_a_client_that_comes_back_does_not_wait_for_its_lost_connection() 
 
 
 async def test_a_stream_that_is_over_ends_a_connection_that_comes_late() -> None:
-    stream, client = EventStream(Archive().session(), "_"), Client()
+    stream, client = EventStream(Archive().open_session(), "_"), Client()
     stream.end()
     line = client.line()
     await stream.connect(line)
@@ -160,7 +160,7 @@ async def test_a_stream_that_is_over_ends_a_connection_that_comes_late() -> None
 
 @pytest.mark.parametrize("kept", [True, False])
 async def test_nothing_waits_for_a_client_that_has_gone_before_its_stream_began(kept: bool) -> None:
-    log = Archive().session() if kept else None
+    log = Archive().open_session() if kept else None
     stream = AnswerStream(log, "1")
     await stream.send(b'{"n":0}')
     assert stream._waiting
@@ -173,11 +173,11 @@ async def test_nothing_waits_for_a_client_that_has_gone_before_its_stream_began(
 
 async def test_an_answer_alone_keeps_its_status_where_nothing_is_kept() -> None:
     stream, client = AnswerStream(), Client()
-    await stream.finish(Response.of(400, b'{"error":1}'))
+    await stream.finish(Response.from_answer(400, b'{"error":1}'))
     await stream.connect(client.line())
     assert (client.starts, client.messages) == ([400], ['{"error":1}'])
     stream, client = AnswerStream(), Client()
     await stream.connect(client.line())
     await stream.send(b'{"n":0}')
-    await stream.finish(Response.of(400, b'{"error":1}'))
+    await stream.finish(Response.from_answer(400, b'{"error":1}'))
     assert (client.starts, client.messages) == ([200], ['{"n":0}', '{"error":1}'])

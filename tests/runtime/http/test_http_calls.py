@@ -59,12 +59,12 @@ STYLES: list[tuple[dict[str, Any], Any, str]] = [
 
 
 def bind(http: Mapping[str, Any], properties: Mapping[str, Any] = ANY, **said: Any) -> Binding:
-    return Binding(http, Api.of({"baseUrl": "https://api.example.com/v1", **said}), {"properties": properties})
+    return Binding(http, Api.from_entry({"baseUrl": "https://api.example.com/v1", **said}), {"properties": properties})
 
 
 @pytest.mark.parametrize(("how", "value", "query"), STYLES)
 def test_a_query_is_written_in_its_style(how: Mapping[str, Any], value: Any, query: str) -> None:
-    sent = bind({"url": "/x", "query": {"q": {"value": "{a}", **how}}}).outgoing({"a": value}, {})
+    sent = bind({"url": "/x", "query": {"q": {"value": "{a}", **how}}}).make_request({"a": value}, {})
     assert sent.url == "https://api.example.com/v1/x" + (f"?{query}" if query else "")
 
 
@@ -85,7 +85,7 @@ def test_a_query_is_written_in_its_style(how: Mapping[str, Any], value: Any, que
     ],
 )
 def test_a_path_is_written_in_its_style(how: Mapping[str, Any], value: Any, path: str) -> None:
-    sent = bind({"url": "/x/{a}/y", "path": {"a": how}}).outgoing({"a": value}, {})
+    sent = bind({"url": "/x/{a}/y", "path": {"a": how}}).make_request({"a": value}, {})
     assert sent.url == f"https://api.example.com/v1/x/{path}/y"
 
 
@@ -93,7 +93,7 @@ def test_a_path_is_written_in_its_style(how: Mapping[str, Any], value: Any, path
 def test_a_value_cannot_leave_its_place(value: str) -> None:
     binding = bind({"url": "/x/{a}/y", "query": {"q": "{a}"}, "headers": {"H": "{a}"}, "cookies": {"c": "{a}"}})
     try:
-        sent = binding.outgoing({"a": value}, {})
+        sent = binding.make_request({"a": value}, {})
     except ToolError:
         return
     assert sent.url.isascii()
@@ -115,12 +115,14 @@ LINES = [f"a{char}X-Other: 1" for char in "\r\n\0\x0b\x0c\x1b\x7f"] + ["a\r\n\r\
 def test_an_argument_adds_no_header(line: str) -> None:
     for value in (line, [line], {"a": line}, {line: "a"}):
         with pytest.raises(ToolError, match="The header H cannot hold line breaks or control characters"):
-            bind({"url": "/x", "headers": {"H": "{a}"}}).outgoing({"a": value}, {})
-        sent = bind({"url": "/x", "cookies": {"c": "{a}"}}).outgoing({"a": value}, {})
+            bind({"url": "/x", "headers": {"H": "{a}"}}).make_request({"a": value}, {})
+        sent = bind({"url": "/x", "cookies": {"c": "{a}"}}).make_request({"a": value}, {})
         assert not {10, 13, 59} & set(dict(sent.headers).get("Cookie", b""))
     file = {"type": "string", "contentEncoding": "base64", "contentMediaType": line}
     form = {"url": "/x", "method": "POST", "contentType": "multipart/form-data"}
-    assert bind(form, {"f": file}).outgoing({"f": "YQ=="}, {}).parts == [("f", ("f", b"a", "application/octet-stream"))]
+    assert bind(form, {"f": file}).make_request({"f": "YQ=="}, {}).parts == [
+        ("f", ("f", b"a", "application/octet-stream"))
+    ]
 
 
 def test_an_argument_with_a_line_break_for_a_header_reaches_nobody(tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ def test_an_argument_with_a_line_break_for_a_header_reaches_nobody(tmp_path: Pat
 @pytest.mark.parametrize("value", ["..", ".", "../admin", "a/../../b", "a\\..\\b", "..;/x", ""])
 def test_a_value_is_no_step_of_a_path(value: str) -> None:
     with pytest.raises(ToolError, match="part of the URL"):
-        bind({"url": "/x/{a}"}).outgoing({"a": value}, {})
+        bind({"url": "/x/{a}"}).make_request({"a": value}, {})
 
 
 def test_what_is_left_out_is_left_out(tmp_path: Path) -> None:
@@ -331,7 +333,7 @@ def test_credentials_come_from_the_environment(
     security: Any, environment: dict[str, str], headers: dict[str, str], query: str
 ) -> None:
     http = {"url": "/x"} | ({} if security is None else {"security": security})
-    sent = bind(http, **AUTH).outgoing({}, environment)
+    sent = bind(http, **AUTH).make_request({}, environment)
     told = {name.lower(): value.decode() for name, value in sent.headers if name != "Accept"}
     assert (told, sent.url.partition("?")[2]) == (headers, query)
     assert all(secret not in repr(sent) for secret in sent.secrets)
@@ -421,9 +423,9 @@ def test_a_base_url_can_come_from_the_environment(tmp_path: Path, monkeypatch: p
 def test_without_a_base_url_the_caller_is_told(tmp_path: Path) -> None:
     with running(tmp_path, [called("get", {}, {"url": "/x"})], echo):
         pass
-    binding = Binding({"url": "/x"}, Api.of({"baseUrlEnv": "FAKE_URL"}), {})
+    binding = Binding({"url": "/x"}, Api.from_entry({"baseUrlEnv": "FAKE_URL"}), {})
     with pytest.raises(ToolError, match="FAKE_URL is not set in its environment"):
-        binding.outgoing({}, {})
+        binding.make_request({}, {})
 
 
 @pytest.mark.parametrize(

@@ -260,15 +260,15 @@ def test_what_one_caller_may_keep_has_a_bound(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(subjects, "PRINCIPALS", 5)
     kept: subjects.Kept[list[int]] = subjects.Kept(list)
     first = subjects.Subject("p", "t", None)
-    state = kept.of("s", first)
-    assert kept.of("s", subjects.Subject("p", "t", 9.0)) is state
-    assert kept.of("other", first) is not state
-    assert kept.of("s", subjects.Subject("q", "t", None)) is not state
+    state = kept.find_state("s", first)
+    assert kept.find_state("s", subjects.Subject("p", "t", 9.0)) is state
+    assert kept.find_state("other", first) is not state
+    assert kept.find_state("s", subjects.Subject("q", "t", None)) is not state
     for number in range(100):
-        kept.of("s", subjects.Subject("greedy", str(number), None))
-    assert kept.of("s", first) is state, "one caller's tokens cost another nothing"
+        kept.find_state("s", subjects.Subject("greedy", str(number), None))
+    assert kept.find_state("s", first) is state, "one caller's tokens cost another nothing"
     assert len(kept._principals["greedy"]) == subjects.EACH
     for number in range(5):
-        kept.of("s", subjects.Subject(f"many-{number}", "t", None))
+        kept.find_state("s", subjects.Subject(f"many-{number}", "t", None))
     assert len(kept._principals) == 5
-    assert kept.of("s", first) is not state
+    assert kept.find_state("s", first) is not state

@@ -18,7 +18,7 @@ from fake_api import Answer, Asked
 from http_tools import Running, called, running
 from packages import check, manifest
 from stubwright_runtime.http import events as runtime_events
-from stubwright_runtime.http.pagination import next_link
+from stubwright_runtime.http.pagination import find_next_link
 from stubwright_runtime.policy.result_budget import measure
 from stubwright_runtime.server.features import large_results
 
@@ -398,7 +398,7 @@ def test_pages_in_a_body(tmp_path: Path) -> None:
     ],
 )
 def test_links(header: str, target: str | None) -> None:
-    assert next_link(header) == target
+    assert find_next_link(header) == target
 
 
 def problems(folder: Path, http: Mapping[str, Any], properties: Sequence[str] = ()) -> list[str]:
@@ -693,7 +693,7 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
     assert found is not None
     assert found.data == b"5678"
     for name in ("other", "another", "third"):
-        monkeypatch.setattr(large_results, "principal", lambda name=name: (name, None, None))
+        monkeypatch.setattr(large_results, "identify_principal", lambda name=name: (name, None, None))
         assert store.read(second) is None
         assert [store.keep(b"12345", "a/b") for _ in range(5)][-1] is not None
     assert len(vars(store)["_entries"]) == 8

@@ -13,7 +13,7 @@ import pytest
 
 from fake_api import api
 from packages import generate, imported, manifest, tool
-from stubwright_runtime.http.servers import filled
+from stubwright_runtime.http.servers import fill_base_url
 
 REGION = {"env": "S_REGION", "default": "eu", "enum": ["eu", "us-1"]}
 ANY = {"env": "S_TENANT", "default": "a.b"}
@@ -29,7 +29,7 @@ ANY = {"env": "S_TENANT", "default": "a.b"}
 )
 def test_variables_are_filled_in(environment: dict[str, str], url: str) -> None:
     said = {"baseUrl": "https://{region}.example.com/{tenant}", "variables": {"region": REGION, "tenant": ANY}}
-    assert filled(said, environment) == url
+    assert fill_base_url(said, environment) == url
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def test_a_variable_stays_in_its_place(value: str) -> None:
         ("https://h/{v}", ANY),
     ):
         with pytest.raises(ValueError, match=f"^{variable['env']} is "):
-            filled({"baseUrl": base, "variables": {"v": variable}}, {str(variable["env"]): value})
+            fill_base_url({"baseUrl": base, "variables": {"v": variable}}, {str(variable["env"]): value})
 
 
 def test_what_comes_out_is_a_base_url() -> None:
     said = {"baseUrl": "http://127.0.0.1:{port}", "variables": {"port": {"env": "S_PORT", "default": "80"}}}
-    assert filled(said, {"S_PORT": "8080"}) == "http://127.0.0.1:8080"
+    assert fill_base_url(said, {"S_PORT": "8080"}) == "http://127.0.0.1:8080"
     for port in ("x", "0", "99999"):
         with pytest.raises(ValueError, match=f"S_PORT: 'http://127.0.0.1:{port}' is not a base URL"):
-            filled(said, {"S_PORT": port})
+            fill_base_url(said, {"S_PORT": port})
 
 
 def package(folder: Path, base: str, **variables: Any) -> str:

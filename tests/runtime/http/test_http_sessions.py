@@ -56,7 +56,7 @@ def test_nothing_is_kept_of_a_session_that_has_ended(way: Any, package: ModuleTy
 
 def test_what_a_client_said_in_its_handshake_is_known_when_it_is_asked_for() -> None:
     message = shaking(REVISION)
-    client = Client.of_handshake(message["params"], ANY_CHANGES)
+    client = Client.from_handshake(message["params"], ANY_CHANGES)
     assert client.capabilities == message["params"]["capabilities"]
     assert client.name == ("test", "1")
 

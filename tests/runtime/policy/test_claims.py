@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from stubwright_runtime.policy.claims import read_value, set_arguments
-from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, local
+from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, make_local
 from stubwright_runtime.server.core.steps import Call
 
 pytestmark = pytest.mark.anyio
 
-LOCAL = local(())
+LOCAL = make_local(())
 ANN = Principal("token", "https://a", "ann", claims={"level": 3})
 BOB = Principal("token", "https://a", "bob")
 LEVEL = {"type": "integer", "maximum": 5}

@@ -134,7 +134,7 @@ def test_the_second_schema_finds_errors_where_the_first_does(tagged: bool, keywo
     value = {"node": node}
     assert validation.compile_schema(cuts.schema, formats=False).is_valid(value) == (not validator.find_errors(value))
     assert validator.accepts(value) == (not validator.find_errors(value))
-    found = {error.path for error in ErrorTree(cuts, value).errors()}
+    found = {error.path for error in ErrorTree(cuts, value).find_errors()}
     assert found == {error.path for error in validator._find_errors(value, 10**9)}
 
 
@@ -241,9 +241,9 @@ def test_a_large_value_is_looked_at_a_few_times_only() -> None:
     looks: list[int] = []
 
     class Counted(ShallowSchema):
-        def errors(self, number: int, value: Any) -> Any:
+        def find_errors(self, number: int, value: Any) -> Any:
             looks.append(number)
-            return super().errors(number, value)
+            return super().find_errors(number, value)
 
     validator = Validator(trees.schema())
     validator._shallow = Counted(trees.schema(), lambda one: validation.compile_schema(one, formats=False))

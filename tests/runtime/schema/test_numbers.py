@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stubwright.diff.subsumption.proof import Judge, covers
-from stubwright_runtime.schema.numbers import exact_instance, exact_schema
+from stubwright_runtime.schema.numbers import make_exact_instance, make_exact_schema
 from stubwright_runtime.schema.validation import Validator, compile_schema
 
 VERDICTS = {
@@ -73,14 +73,14 @@ def test_two_texts_of_one_bound_are_the_same_bound() -> None:
 )
 def test_large_floats_become_exact(value: Any, replaced: Any) -> None:
     before = json.dumps(value)
-    assert json.dumps(exact_schema(value)) == json.dumps(replaced)
-    assert exact_instance(value) == replaced
+    assert json.dumps(make_exact_schema(value)) == json.dumps(replaced)
+    assert make_exact_instance(value) == replaced
     assert json.dumps(value) == before  # the given value is kept
 
 
 @pytest.mark.parametrize("value", [0.1, 1.0, 2.0**53 - 1, float("inf"), True, None, "1e23", 10**30])
 def test_other_values_stay(value: Any) -> None:
-    for exact in (exact_instance, exact_schema):
+    for exact in (make_exact_instance, make_exact_schema):
         assert exact([value]) == [value]
         assert type(exact([value])[0]) is type(value)
 

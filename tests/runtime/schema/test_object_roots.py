@@ -15,7 +15,7 @@ import forked
 from packages import check, generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
-from stubwright_runtime.mcp.downgrades import tool_for
+from stubwright_runtime.mcp.downgrades import downgrade_tool
 from stubwright_runtime.schema.objects import as_objects, describes_objects
 
 if TYPE_CHECKING:
@@ -160,15 +160,15 @@ async def test_what_is_certain(schema: dict[str, Any]) -> None:
     assert sent["type"] == "object"
     before, after = validator_for(schema), validator_for(sent)
     assert [before.is_valid(one) for one in INSTANCES] == [after.is_valid(one) for one in INSTANCES]
-    assert tool_for({"name": "a", "outputSchema": schema}, "2025-11-25") == {"name": "a", "outputSchema": sent}
+    assert downgrade_tool({"name": "a", "outputSchema": schema}, "2025-11-25") == {"name": "a", "outputSchema": sent}
 
 
 @pytest.mark.parametrize("schema", UNCERTAIN[:-1])
 async def test_what_is_not_certain(schema: Any) -> None:
     assert not describes_objects(schema)
     assert as_objects(schema) is schema
-    assert tool_for({"name": "a", "outputSchema": schema}, "2025-11-25") == {"name": "a"}
-    assert tool_for({"name": "a", "outputSchema": schema}, "2026-07-28") == {"name": "a", "outputSchema": schema}
+    assert downgrade_tool({"name": "a", "outputSchema": schema}, "2025-11-25") == {"name": "a"}
+    assert downgrade_tool({"name": "a", "outputSchema": schema}, "2026-07-28") == {"name": "a", "outputSchema": schema}
 
 
 async def test_a_root_that_says_so_is_taken_at_its_word() -> None:

@@ -267,7 +267,7 @@ async def test_a_failure_before_the_handler_is_recorded_and_not_told(
     def fail(*_: object) -> None:
         raise RuntimeError("internals")
 
-    monkeypatch.setattr(parts.Host, "context", fail)
+    monkeypatch.setattr(parts.Host, "make_context", fail)
     async with mcp.Client(server, mode=era) as client:
         told = await refused(client, "ok", {})
     (record,) = records
@@ -491,7 +491,7 @@ async def test_a_line_that_was_cut_begins_anew_in_a_new_file(
         for number in range(2):
             await client.call_tool("ok", {"x": number})
     made, write = sink(path), os.write
-    first = len(import_module("stubwright_runtime.server.observability.audit_file").line(records[0]))
+    first = len(import_module("stubwright_runtime.server.observability.audit_file").format_line(records[0]))
     cut = iter([first + 10])
 
     def short(descriptor: int, data: bytes) -> int:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from packages import generate, imported, manifest, tool
-from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, current, local, of_token
+from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, find_current, make_from_token, make_local
 from stubwright_runtime.server.transports.http.authentication import Authentication, VerificationUnavailableError
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ class Wanting:
     challenges: bool = True
     every: Sequence[str] = ()
 
-    def widened(self, principal: Principal) -> Principal:
+    def widen(self, principal: Principal) -> Principal:
         return principal
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
@@ -76,13 +76,13 @@ class Wanting:
 
     shows = allows
 
-    def lacks(self, principal: Principal) -> Sequence[str]:
+    def find_lacking(self, principal: Principal) -> Sequence[str]:
         return [scope for needed in self.needed.values() for scope in needed if scope not in principal.scopes]
 
-    def relevant(self, principal: Principal, section: str) -> frozenset[str]:
+    def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
         return principal.scopes
 
-    def lacking(self, principal: Principal, message: Any) -> Sequence[str]:
+    def find_lacking_of_message(self, principal: Principal, message: Any) -> Sequence[str]:
         name = (message.get("params") or {}).get("name") if isinstance(message, dict) else None
         needed = self.needed.get(str(name), ())
         return () if principal.scopes.issuperset(needed) else [*self.required, *needed]
@@ -266,7 +266,7 @@ def test_principals_are_told_apart() -> None:
         for subject in [*said, None]
         for client in (said if subject is None else ["c"])
     ]
-    everybody = [*tokens, local(["a"]), ANONYMOUS]
+    everybody = [*tokens, make_local(["a"]), ANONYMOUS]
     assert len({each.key for each in everybody}) == len(everybody)
     one, other = (Principal("token", "i", "alice", client) for client in ("a", "b"))
     assert one.key == other.key, "the same person, by two programs"
@@ -276,14 +276,14 @@ def test_a_principal_shows_no_claims() -> None:
     token = AccessToken(
         token="secret", client_id="c", scopes=["a"], subject="s", claims={"iss": "i", "email": "person@example.com"}
     )
-    found = of_token(token)
+    found = make_from_token(token)
     assert (found.kind, found.issuer, found.subject, found.client) == ("token", "i", "s", "c")
     assert found.scopes == frozenset({"a"})
     assert "person@example.com" not in repr(found)
     assert "secret" not in repr(found)
-    assert [str(each) for each in (found, local([]), ANONYMOUS)] == ["s of i", "local", "anonymous"]
-    assert current(over_http=True, user=local([])) is ANONYMOUS
-    assert current(over_http=False, user=local(["a"])) == local(["a"])
+    assert [str(each) for each in (found, make_local([]), ANONYMOUS)] == ["s of i", "local", "anonymous"]
+    assert find_current(over_http=True, user=make_local([])) is ANONYMOUS
+    assert find_current(over_http=False, user=make_local(["a"])) == make_local(["a"])
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stubwright_runtime.server.transports.stdio.breakpoints import passed_over
+from stubwright_runtime.server.transports.stdio.breakpoints import pass_over
 
 
 def stop(*_: Any, **__: Any) -> None:
@@ -22,7 +22,7 @@ def no_debugger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_passed_over_until_the_end_of_the_block(caplog: pytest.LogCaptureFixture) -> None:
-    with passed_over():
+    with pass_over():
         breakpoint()
     assert re.search(r"test_breakpoints\.py:\d+: breakpoint\(\) is passed over", caplog.text)
     assert sys.breakpointhook is sys.__breakpointhook__
@@ -31,11 +31,11 @@ def test_it_is_passed_over_until_the_end_of_the_block(caplog: pytest.LogCaptureF
 def test_a_debugger_that_is_there_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """debugpy and PyCharm set the hook when they are imported, before the server runs."""
     monkeypatch.setattr(sys, "breakpointhook", stop)
-    with passed_over():
+    with pass_over():
         assert sys.breakpointhook is stop
 
 
 def test_a_debugger_that_the_environment_names_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONBREAKPOINT", f"{__name__}.stop")
-    with passed_over():
+    with pass_over():
         assert sys.breakpointhook is sys.__breakpointhook__

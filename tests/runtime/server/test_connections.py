@@ -158,7 +158,7 @@ async def test_a_request_without_an_end_is_closed_in_time(said: bytes, monkeypat
         await closed(reader)
         trickling.cancel()
         await until(lambda: not all_._open)
-        assert all_._waiting.first() is None
+        assert all_._waiting.find_first() is None
         assert not all_._waiting_of
         assert b"200" in await answer(port)
 
@@ -296,10 +296,10 @@ async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogC
 
 def test_the_bounds_leave_descriptors_to_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
-    assert Bounds.of(None, None) == Bounds(128, 64)
-    assert Bounds.of(None, 0) == Bounds(128, None)
-    assert Bounds.of(10, 3) == Bounds(10, 3)
-    assert Bounds.of(1, None) == Bounds(1, 1)
+    assert Bounds.choose(None, None) == Bounds(128, 64)
+    assert Bounds.choose(None, 0) == Bounds(128, None)
+    assert Bounds.choose(10, 3) == Bounds(10, 3)
+    assert Bounds.choose(1, None) == Bounds(1, 1)
     for most in (1 << 20, resource.RLIM_INFINITY):
         monkeypatch.setattr(resource, "getrlimit", lambda _, most=most: (most, most))
-        assert Bounds.of(None, None).most == connections.MOST
+        assert Bounds.choose(None, None).most == connections.MOST

@@ -21,7 +21,7 @@ from stubwright_runtime.server.features.input_requests import MissingCapability
 from stubwright_runtime.server.features.truncation import truncate
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.wire import Line
-from stubwright_runtime.state.nonces import Nonces, new_nonce
+from stubwright_runtime.state.nonces import Nonces, make_nonce
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -508,7 +508,7 @@ async def test_no_client_is_asked_what_its_revision_does_not_have(
             ):
                 await connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
             async with asyncio.timeout(20):
-                await connection._due.all_answered()
+                await connection._due.wait_for_all()
             await connection.close()
         assert "asked nothing" in str(sink.lines[-1])
     assert seen == can
@@ -678,7 +678,7 @@ async def test_an_answer_that_does_not_fit_is_spent_too(package: ModuleType) -> 
 def test_what_is_remembered_of_states_is_bounded() -> None:
     now = 0.0
     states = Nonces(lambda: now, 10)
-    nonces = [new_nonce() for _ in range(25)]
+    nonces = [make_nonce() for _ in range(25)]
     assert nonces == sorted(nonces)
     for nonce in nonces[10:20]:
         assert states.use_nonce(nonce, 60)
@@ -686,7 +686,7 @@ def test_what_is_remembered_of_states_is_bounded() -> None:
     assert [states.use_nonce(nonce, 60) for nonce in nonces[:21]] == [False] * 21
     assert [states.use_nonce(nonce, 60) for nonce in nonces[21:]] == [True] * 4
     now = 61
-    assert states.use_nonce(new_nonce(), 60)
+    assert states.use_nonce(make_nonce(), 60)
     assert len(states) == 1
 
 
@@ -818,7 +818,7 @@ ABRIDGED: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("value", "shown", "left_out"), ABRIDGED)
 def test_what_is_left_out_is_said(value: Any, shown: str, left_out: str) -> None:
-    text = truncate(lambda showing: showing.json(value))
+    text = truncate(lambda showing: showing.format_json(value))
     assert shown in text
     line = text.partition("\nNot shown: ")[2]
     assert left_out in line if left_out else line == ""
@@ -827,14 +827,14 @@ def test_what_is_left_out_is_said(value: Any, shown: str, left_out: str) -> None
 
 def test_both_ends_of_all_that_is_long_are_shown() -> None:
     hidden = {f"key{number}": f"start{'x' * 20_000}end{number}" for number in range(1000)}
-    text = truncate(lambda showing: showing.json(hidden))
+    text = truncate(lambda showing: showing.format_json(hidden))
     assert '"key0": "start' in text
     assert 'end0"' in text
     assert 'end999"' in text
     assert "988 of 1,000 keys of the arguments" in text
     assert len(text) < 3500
     started = time.perf_counter()
-    truncate(lambda showing: showing.json([[[[]] * 100] * 100] * 300))
+    truncate(lambda showing: showing.format_json([[[[]] * 100] * 100] * 300))
     assert time.perf_counter() - started < 1
 
 

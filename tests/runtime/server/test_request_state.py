@@ -13,7 +13,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 
 from stubwright_runtime.mcp.errors import ProtocolError
-from stubwright_runtime.server.core.principal import local
+from stubwright_runtime.server.core.principal import make_local
 from stubwright_runtime.server.middlewares.request_state import EncryptedRequestState
 from stubwright_runtime.state.store import StateLost
 
@@ -34,7 +34,7 @@ class Keys:
 
     keys: Sequence[bytes] | None = (OLD,)
 
-    async def secrets(self) -> Sequence[bytes]:
+    async def list_secrets(self) -> Sequence[bytes]:
         if self.keys is None:
             raise StateLost
         return self.keys
@@ -57,7 +57,7 @@ class Server:
 
     def __init__(self, store: Keys, answer: Mapping[str, Any] | None = None) -> None:
         any_store: Any = store
-        self.step = EncryptedRequestState(any_store, "shop", 3600, local([]))
+        self.step = EncryptedRequestState(any_store, "shop", 3600, make_local([]))
         self.answer: Mapping[str, Any] = {"resultType": "input_required", "requestState": PLAIN, **(answer or {})}
 
     async def get(self, params: Mapping[str, Any] | None, **sent: Any) -> Any:

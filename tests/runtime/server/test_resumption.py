@@ -68,7 +68,7 @@ async def replayed(replay: SharedReplay, last: str) -> tuple[str | None, list[st
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How often the store is asked, and how many bytes it gives."""
     counts = {"asked": 0, "bytes": 0}
-    get, size = store.get, store.size
+    get, size = store.get, store.measure
 
     async def counting_get(kind: str, key: str) -> Any:
         record = await get(kind, key)
@@ -84,8 +84,8 @@ def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         raise AssertionError("all messages of a session are read")
 
     monkeypatch.setattr(store, "get", counting_get)
-    monkeypatch.setattr(store, "size", counting_size)
-    monkeypatch.setattr(store, "owned", refused)
+    monkeypatch.setattr(store, "measure", counting_size)
+    monkeypatch.setattr(store, "list_owned", refused)
     return counts
 
 
@@ -307,26 +307,26 @@ async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatc
 async def test_one_caller_has_so_many_streams_and_all_together_have() -> None:
     streams = Streams(3, 2)
     alice, bob = (Principal("token", subject=name) for name in ("alice", "bob"))
-    with streams.opened(alice), streams.opened(alice):
+    with streams.count(alice), streams.count(alice):
         with pytest.raises(
             TooManyStreamsError, match=r"^You have 2 streams open\. Close one first, or try again later\.$"
         ) as found:
-            streams.opened(alice).__enter__()
+            streams.count(alice).__enter__()
         assert found.value.status == 429
-        with streams.opened(bob):
+        with streams.count(bob):
             with pytest.raises(TooManyStreamsError, match=r"^The server has too many open streams") as found:
-                streams.opened(bob).__enter__()
+                streams.count(bob).__enter__()
             assert found.value.status == 503
-        with streams.opened(bob):
+        with streams.count(bob):
             pass
     nobody = Principal("anonymous", subject="anonymous")
     with (
-        streams.opened(nobody),
-        streams.opened(nobody),
-        streams.opened(nobody),
+        streams.count(nobody),
+        streams.count(nobody),
+        streams.count(nobody),
         pytest.raises(TooManyStreamsError) as found,
     ):
-        streams.opened(nobody).__enter__()
+        streams.count(nobody).__enter__()
     assert found.value.status == 503
     for numbers in ((0, 1), (1, 0)):
         with pytest.raises(ValueError, match="at least one stream must be allowed, not 0"):

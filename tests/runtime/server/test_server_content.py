@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 
 from stubwright_runtime.mcp.vocabulary import is_reserved
-from stubwright_runtime.server.core.content_blocks import block
+from stubwright_runtime.server.core.content_blocks import encode_block
 from stubwright_runtime.server.handlers.content import audio, embedded, image, link, text
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_whatever_is_said_of_a_block_goes_out(make: Callable[..., Any]) -> None:
     """Each parameter that a helper has, so that none is forgotten."""
     positional, own, wire = BLOCKS[make]
     made = make(*positional, **own, **ANNOTATED)
-    assert block(made) == {**wire, **ON_THE_WIRE}
+    assert encode_block(made) == {**wire, **ON_THE_WIRE}
     parameters = inspect.signature(make).parameters
     said = {*list(parameters)[: len(positional)], *own, *ANNOTATED}
     assert parameters.keys() - said <= {"blob"}

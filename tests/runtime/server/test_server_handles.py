@@ -470,9 +470,9 @@ async def test_makers_are_named_to_those_who_may_use_them(tmp_path: Path) -> Non
 
 
 def test_the_client_hides_ids_from_those_who_are_told_of_calls(package: ModuleType) -> None:
-    said: Mapping[str, Any] = package.TOOLS["merge"].shown({"tree": {"own": "a"}, "by_name": {"k": "b"}, "other": "c"})
+    said: Mapping[str, Any] = package.TOOLS["merge"].redact({"tree": {"own": "a"}, "by_name": {"k": "b"}, "other": "c"})
     assert said == {"tree": {"own": "[redacted]"}, "by_name": {"k": "[redacted]"}, "other": "c"}
-    wrong = package.TOOLS["merge"].shown({"tree": {"own": 1}, "by_name": {"k": "b"}})
+    wrong = package.TOOLS["merge"].redact({"tree": {"own": 1}, "by_name": {"k": "b"}})
     assert wrong == {"tree": "[redacted]", "by_name": "[redacted]"}, "nobody knows where they stand"
 
 

@@ -701,7 +701,7 @@ async def replayed(replay: Any, last: str, sent: list[tuple[bytes, str]]) -> str
 
 async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
     archive = importlib.import_module(_REPLAY).Archive()
-    replay = archive.session(events=5)
+    replay = archive.open_session(events=5)
     message = b"{}"
     first = await replay.keep("a", None)
     ids = [await replay.keep("a", message) for _ in range(4)]
@@ -724,7 +724,7 @@ async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleTy
 
 async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
     archive = importlib.import_module(_REPLAY).Archive()
-    replay = archive.session(size=2000)
+    replay = archive.open_session(size=2000)
     sent: list[tuple[bytes, str]] = []
 
     big = b"x" * 600
@@ -738,7 +738,7 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
     big = b"x" * 5000
     sent: list[tuple[bytes, str]] = []
 
-    sessions = [archive.session() for _ in range(20)]
+    sessions = [archive.open_session() for _ in range(20)]
     for session in sessions:
         await session.keep("a", big)
         assert archive.size <= 20_000
@@ -762,13 +762,13 @@ async def test_a_principal_keeps_no_more_of_its_sessions_than_its_share(package:
     async def kept(session: Any) -> bool:
         return await session.find("0/a") is not None
 
-    bob = archive.session("bob")
+    bob = archive.open_session("bob")
     await bob.keep("a", big)
-    anns = [archive.session("ann") for _ in range(10)]
+    anns = [archive.open_session("ann") for _ in range(10)]
     for session in anns:
         await session.keep("a", big)
     assert [await kept(session) for session in anns] == [False] * 7 + [True] * 3
-    cid = archive.session("cid")
+    cid = archive.open_session("cid")
     await cid.keep("a", big)
     await cid.keep("a", big)
     assert [await kept(session) for session in anns] == [False] * 8 + [True] * 2, "who has most gives way"

@@ -24,7 +24,7 @@ from mcp_types import (
 
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
-from stubwright_runtime.server.core.content_blocks import block
+from stubwright_runtime.server.core.content_blocks import encode_block
 from stubwright_runtime.server.core.sanitizing import encode_json, repair_unicode, sanitize
 from stubwright_runtime.server.handlers.content import embedded, link, text
 from stubwright_runtime.server.handlers.returns import Reply
@@ -76,20 +76,20 @@ def test_the_mirror_parses_to_the_same_value_and_hides_nothing() -> None:
 
 
 def test_blocks_are_cleaned() -> None:
-    assert block(text("\x1b[1mx")) == {"type": "text", "text": "x"}
-    assert block(link("a:b", "n\x1b[m", title="t\u202e")) == {
+    assert encode_block(text("\x1b[1mx")) == {"type": "text", "text": "x"}
+    assert encode_block(link("a:b", "n\x1b[m", title="t\u202e")) == {
         "type": "resource_link", "name": "n", "title": "t", "uri": "a:b"
     }  # fmt: skip
-    assert block(embedded("a:b", text="\x07x")) == {"type": "resource", "resource": {"uri": "a:b", "text": "x"}}
+    assert encode_block(embedded("a:b", text="\x07x")) == {"type": "resource", "resource": {"uri": "a:b", "text": "x"}}
 
 
 def test_broken_blocks_are_refused() -> None:
     with pytest.raises(ValueError, match="the data is not base64"):
-        block(ImageContent(type="image", data="@", mime_type="image/png"))
+        encode_block(ImageContent(type="image", data="@", mime_type="image/png"))
     with pytest.raises(ValueError, match="'wav' is not a MIME type"):
-        block(AudioContent(type="audio", data="", mime_type="wav"))
+        encode_block(AudioContent(type="audio", data="", mime_type="wav"))
     with pytest.raises(ValueError, match="Unable to serialize unknown type"):
-        block(TextContent(type="text", text="", _meta={"n": object()}))
+        encode_block(TextContent(type="text", text="", _meta={"n": object()}))
 
 
 def test_every_string_of_a_block_is_cleaned() -> None:
@@ -115,13 +115,13 @@ def test_every_string_of_a_block_is_cleaned() -> None:
     ]
     for one in blocks:
         count = Cleaned()
-        sent = json.dumps(block(one, count=count), ensure_ascii=False)
+        sent = json.dumps(encode_block(one, count=count), ensure_ascii=False)
         assert not any(character in sent for character in "\x1b\u202e\x9b\x7f")
         assert "\\u00" not in sent
-        raw = json.dumps(block(one, "none"), ensure_ascii=False)
+        raw = json.dumps(encode_block(one, "none"), ensure_ascii=False)
         assert raw.count("\u202e") == count.strings  # each once
         assert count.characters == len(raw) - len(sent) - 5 * raw.count("\\u001b")  # which JSON writes in six
-    assert block(blocks[2])["uri"] == "x:ab"
+    assert encode_block(blocks[2])["uri"] == "x:ab"
 
 
 CLEARED = "a\u202e\x84b"
@@ -132,15 +132,15 @@ CLEARED = "a\u202e\x84b"
 def test_what_is_no_uri_and_no_type_is_refused(extent: Any) -> None:
     for uri in ("x:a\x1b[31m", "x:a b", "nowhere", "", "1:2"):
         with pytest.raises(ValueError, match="is not an absolute URI"):
-            block(ResourceLink(type="resource_link", uri=uri, name="n"), extent)
+            encode_block(ResourceLink(type="resource_link", uri=uri, name="n"), extent)
         with pytest.raises(ValueError, match="is not an absolute URI"):
-            block(EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, text="")), extent)
+            encode_block(EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, text="")), extent)
     for mime_type in ("text", "text/\x1b[31mplain", "text/pl\u202eain", "a/b; c"):
         with pytest.raises(ValueError, match="is not a MIME type"):
-            block(ResourceLink(type="resource_link", uri="x:a", name="n", mime_type=mime_type), extent)
+            encode_block(ResourceLink(type="resource_link", uri="x:a", name="n", mime_type=mime_type), extent)
         contents = BlobResourceContents(uri="x:a", blob="AAAA", mime_type=mime_type)
         with pytest.raises(ValueError, match="is not a MIME type"):
-            block(EmbeddedResource(type="resource", resource=contents), extent)
+            encode_block(EmbeddedResource(type="resource", resource=contents), extent)
 
 
 def test_values_are_cleaned_with_their_keys_and_their_mirror() -> None:

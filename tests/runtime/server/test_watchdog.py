@@ -19,7 +19,7 @@ from server_fixture import HELLO
 from server_process import Process
 from serving import asgi
 from stubwright_runtime.server.execution import watchdog
-from stubwright_runtime.server.execution.watchdog import SWITCH, watched_loop
+from stubwright_runtime.server.execution.watchdog import SWITCH, watch_loop
 
 TOOLS = [tool("get_book"), tool("wait_for_book"), tool("find_book")]
 
@@ -125,7 +125,7 @@ def test_a_loop_has_one_watchdog_which_ends_with_its_block(monkeypatch: pytest.M
         return [thread for thread in threading.enumerate() if thread.name == "stubwright-watchdog"]
 
     async def watch() -> int:
-        with watched_loop("a"), watched_loop("b"):
+        with watch_loop("a"), watch_loop("b"):
             return len(watchdogs())
 
     before = len(watchdogs())
@@ -142,7 +142,7 @@ def test_a_debugger_may_hold_the_loop(impatient: None, caplog: pytest.LogCapture
     exec("def wait_for_person():\n    time.sleep(0.5)", namespace)
 
     async def debug() -> None:
-        with watched_loop("a"):
+        with watch_loop("a"):
             namespace["wait_for_person"]()
 
     asyncio.run(debug())
@@ -151,7 +151,7 @@ def test_a_debugger_may_hold_the_loop(impatient: None, caplog: pytest.LogCapture
 
 def test_what_is_no_handler_is_named_by_where_it_stands(impatient: None, caplog: pytest.LogCaptureFixture) -> None:
     async def hold() -> None:
-        with watched_loop("a"):
+        with watch_loop("a"):
             time.sleep(0.5)  # noqa: ASYNC251 - the fault that is looked for
 
     asyncio.run(hold())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stubwright_runtime.state import rosters
-from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.nonces import make_nonce
 from stubwright_runtime.state.rosters import Entry, Roster, Seen
 
 END = 1_000
@@ -76,16 +76,16 @@ def test_a_number_is_known_until_all_in_its_roster_is_over(now: int | None, numb
     seen.note("a", 7, END)
     seen.note("a", 6, END + 9)
     seen.note("endless", 7, None)
-    assert (seen.number("a", now), seen.number("endless", now), seen.number("b", now)) == (number, 7, 0)
-    assert seen.number("a") == number
+    assert (seen.find_number("a", now), seen.find_number("endless", now), seen.find_number("b", now)) == (number, 7, 0)
+    assert seen.find_number("a") == number
 
 
 @pytest.mark.parametrize(("end", "over"), [(END, END), (None, 5 + 30 * 24 * 3600 * 1000)])
 def test_a_roster_that_was_put_back_is_replaced_by_an_empty_one(end: int | None, over: int) -> None:
-    before = new_nonce()
+    before = make_nonce()
     seen = Seen()
     seen.note("a", 7, end)
     empty = seen.make_empty("a", now=5)
     assert (empty.number, empty.end, empty.records) == (7, over, {})
     assert not empty.use_nonce(before, END)
-    assert empty.use_nonce(new_nonce(), END)
+    assert empty.use_nonce(make_nonce(), END)

@@ -13,7 +13,7 @@ import pytest
 
 from stubwright_runtime.state.budget import OVERHEAD, Budget, BudgetExceeded, count_bytes, format_bytes
 from stubwright_runtime.state.memory import MemoryStore
-from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.nonces import make_nonce
 from stubwright_runtime.state.store import Record, Store
 from stubwright_runtime.state.stores import store_at
 
@@ -131,11 +131,11 @@ async def test_what_is_spare_goes_first_and_the_oldest_of_it_before_the_rest(sta
         for number in range(12):
             await store.create("event", f"{number}", b"", owner=f"s{number % 2}", ttl=60, payer="ann", spare=True)
             await asyncio.sleep(0.002)
-        left = [key for one in ("s0", "s1") for key, _ in await store.owned("event", one)]
+        left = [key for one in ("s0", "s1") for key, _ in await store.list_owned("event", one)]
         assert len(left) == 9
         assert {"0", "1", "2"}.isdisjoint(left)
         assert await store.create("basket", "a", bytes(7 * OVERHEAD), owner="ann", ttl=60)
-        left = [key for one in ("s0", "s1") for key, _ in await store.owned("event", one)]
+        left = [key for one in ("s0", "s1") for key, _ in await store.list_owned("event", one)]
         assert left == ["11"]
         await refusal(store.create("basket", "b", bytes(2 * OVERHEAD), owner="ann", ttl=60))
         assert await store.create("basket", "c", b"", owner="bob", ttl=60)
@@ -145,17 +145,17 @@ async def test_heads_are_read_without_the_rest(state: str) -> None:
     async with opened(state) as store:
         for name in ("a", "b"):
             await store.create("task", name, b"body", owner="ann", ttl=60, head=name.encode())
-        assert await store.heads("task", "ann") == [b"a", b"b"]
+        assert await store.list_heads("task", "ann") == [b"a", b"b"]
         assert await store.replace("task", "a", b"body", version=0, head=b"a, later")
-        assert await store.heads("task", "ann") == [b"a, later", b"b"]
-        assert await store.heads("task", "bob") == []
+        assert await store.list_heads("task", "ann") == [b"a, later", b"b"]
+        assert await store.list_heads("task", "bob") == []
 
 
 async def test_marks_are_bounded_for_each_payer(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stubwright_runtime.state.rosters.MAX_NONCES", 4)
     monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
     monkeypatch.setattr("stubwright_runtime.state.memory.MAX_NONCES", 4)
-    nonces = [new_nonce() for _ in range(6)]
+    nonces = [make_nonce() for _ in range(6)]
     async with opened(state) as store:
         for nonce in nonces[1:5]:
             assert await store.use_nonce(nonce, 60, payer="ann")
@@ -206,8 +206,8 @@ async def test_the_count_is_what_is_there_whatever_happens(state: str, seed: int
 
 
 def test_a_manifest_says_how_much() -> None:
-    assert Budget.of({}) == Budget(16 * 1024**2, 128 * 1024**2)
-    assert Budget.of({"storage": {"maxBytes": "1GiB"}}) == Budget(16 * 1024**2, 1024**3)
+    assert Budget.from_manifest({}) == Budget(16 * 1024**2, 128 * 1024**2)
+    assert Budget.from_manifest({"storage": {"maxBytes": "1GiB"}}) == Budget(16 * 1024**2, 1024**3)
     assert [format_bytes(one) for one in (17, 1024, 1024**2 * 16 - 1, 3 * 1024**3)] == [
         "17 bytes",
         "1 KiB",

@@ -20,8 +20,8 @@ from fake_redis import HUNG, STATES, STOPPED, WELL, FakeRedis
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.state import outages
 from stubwright_runtime.state import redis as redis_store
-from stubwright_runtime.state.nonces import new_nonce
-from stubwright_runtime.state.outages import Outages, one_deadline
+from stubwright_runtime.state.nonces import make_nonce
+from stubwright_runtime.state.outages import Outages, share_deadline
 from stubwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory
 from tasked import first
@@ -346,7 +346,7 @@ async def test_what_is_published_by_others_ends_nothing(package: ModuleType, red
 
     built = server(package, redis_url)
     async with redis.asyncio.Redis.from_url(url) as raw, built.core.store.run():
-        built.core.store.hear("news", hear)
+        built.core.store.listen("news", hear)
         for channel in (b"\xff\xfe", b"news", b"", b"changes"):
             for data in GARBAGE:
                 assert await raw.publish(f"{prefix}:topic:".encode() + channel, data) == 1
@@ -378,7 +378,7 @@ async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.Mo
         async with found.exchange(writes=False):
             clock.now += seconds
 
-    with one_deadline():
+    with share_deadline():
         for _ in range(100):
             await ask(0.5)
         await ask(3)
@@ -461,16 +461,16 @@ async def test_failures_that_sent_nothing_did_nothing(redis_url: str) -> None:
             async with found.exchange(writes=True):
                 raise error
         assert told.value.is_unknown is is_unknown, error
-        found.found(writes=True)
+        found.note_found(writes=True)
 
 
 @pytest.mark.parametrize(
     ("ask", "unknown"),
     [
         (lambda store: store.get("basket", "a"), [False]),
-        (lambda store: store.size("basket", "a"), [False]),
-        (lambda store: store.owned("basket", "ann"), [False]),
-        (lambda store: store.members("off"), [False]),
+        (lambda store: store.measure("basket", "a"), [False]),
+        (lambda store: store.list_owned("basket", "ann"), [False]),
+        (lambda store: store.list_members("off"), [False]),
         (lambda store: store.publish("news", b"1"), [False]),
         (lambda store: store.create("basket", "b", b"", owner="ann", ttl=60), [True]),
         (lambda store: store.replace("basket", "a", b"", version=0), [True]),
@@ -478,7 +478,7 @@ async def test_failures_that_sent_nothing_did_nothing(redis_url: str) -> None:
         (lambda store: store.hold("lease", "ann", 60), [True]),
         (lambda store: store.release("lease", "ann"), [True]),
         (lambda store: store.switch("off", "a", on=True), [True]),
-        (lambda store: store.use_nonce(new_nonce(), 60), [False, True]),
+        (lambda store: store.use_nonce(make_nonce(), 60), [False, True]),
         (lambda store: store.create("basket", "b", b"", owner="ann", ttl=60, tracked=True), [False, True]),
         (lambda store: store.create("basket", "a", b"", owner="bob", ttl=None, tracked=True), [False, False, True]),
     ],
@@ -489,7 +489,7 @@ async def test_an_exchange_that_only_reads_is_known_to_have_changed_nothing(
     """Each exchange of a call loses its connection in turn, once Redis has answered."""
     monkeypatch.setattr(redis_store, "_MANY", 1)  # with one record in a roster, it is looked whether it is there
     package: Any = SimpleNamespace(name="x_mcp", manifest={"server": {"name": "x"}})
-    store: Any = redis_store.redis_store(redis_url, package)
+    store: Any = redis_store.make_redis_store(redis_url, package)
     bounded, number, begun = store.exchange, 0, list[bool]()
 
     @contextlib.asynccontextmanager
@@ -519,7 +519,7 @@ async def test_a_store_ends_though_the_library_takes_its_end_for_a_lost_connecti
 ) -> None:
     monkeypatch.setattr(redis_store, "_CANCELLING", 0.01)
     package: Any = SimpleNamespace(name="x_mcp", manifest={"server": {"name": "x"}})
-    store = redis_store.redis_store("redis://127.0.0.1:1", package)
+    store = redis_store.make_redis_store("redis://127.0.0.1:1", package)
     swallowed: list[bool] = []
 
     async def pump(heard: asyncio.Event) -> None:

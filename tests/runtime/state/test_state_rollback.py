@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.nonces import make_nonce
 from stubwright_runtime.state.rosters import Seen
 from stubwright_runtime.state.store import Record, Store
 from stubwright_runtime.state.stores import store_at
@@ -120,7 +120,7 @@ async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_hear
         [roster] = [name.decode() for name in before if b":roster:" in name]
         seen: Seen = vars(other)["_seen"]
         async with asyncio.timeout(5):
-            while seen.number(roster) < 2:  # noqa: ASYNC110 - it is heard
+            while seen.find_number(roster) < 2:  # noqa: ASYNC110 - it is heard
                 await asyncio.sleep(0.005)
         await put_back(store, before)
         for one in (store, other):
@@ -135,7 +135,7 @@ async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_hear
 async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
     async with opened(redis_url) as store, opened(redis_url) as other:
-        nonce, early = new_nonce(), new_nonce()
+        nonce, early = make_nonce(), make_nonce()
         before = await taken(store)
         assert await store.use_nonce(nonce, 60, payer="ann")
         spent = await taken(store)
@@ -146,7 +146,7 @@ async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.Mon
             assert not await one.use_nonce(nonce, 60, payer="ann")
         await put_back(store, before)
         assert not await store.use_nonce(early, 60, payer="ann"), "what was made before is in doubt"
-        assert await store.use_nonce(new_nonce(), 60, payer="ann")
+        assert await store.use_nonce(make_nonce(), 60, payer="ann")
 
 
 async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,8 +188,8 @@ def test_so_many_rosters_are_remembered() -> None:
     seen = Seen(2)
     for number, name in enumerate("abca", 1):
         seen.note(name, number, None)
-    assert [seen.number(name) for name in "abc"] == [4, 0, 3]
+    assert [seen.find_number(name) for name in "abc"] == [4, 0, 3]
     seen.note("a", 1, None)
-    assert seen.number("a") == 4
+    assert seen.find_number("a") == 4
     seen.note("c", 9, 100)
-    assert (seen.number("c", 100), seen.number("c", 101)) == (9, 0)
+    assert (seen.find_number("c", 100), seen.find_number("c", 101)) == (9, 0)

@@ -17,7 +17,7 @@ import pytest
 import redis_server
 from stubwright_runtime.state.encryption import DecryptionError, Encryption
 from stubwright_runtime.state.memory import MemoryStore
-from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.nonces import make_nonce
 from stubwright_runtime.state.store import Record, StateLost, Store, StoreConfigurationError
 from stubwright_runtime.state.stores import store_at
 
@@ -46,16 +46,16 @@ async def test_a_record_is_kept_until_it_is_deleted(state: str) -> None:
 
 async def test_a_size_is_told_without_reading(state: str) -> None:
     async with opened(state) as store:
-        assert await store.size("basket", "a") is None
+        assert await store.measure("basket", "a") is None
         await store.create("basket", "a", b"x" * 1000, owner="ann", ttl=60)
         await store.create("basket", "empty", b"", owner="ann", ttl=60)
-        size = await store.size("basket", "a")
+        size = await store.measure("basket", "a")
         assert size is not None
         assert 1000 <= size < 1200
-        assert await store.size("basket", "empty") is not None
-        assert await store.size("task", "a") is None
+        assert await store.measure("basket", "empty") is not None
+        assert await store.measure("task", "a") is None
         await store.delete("basket", "a")
-        assert await store.size("basket", "a") is None
+        assert await store.measure("basket", "a") is None
 
 
 async def test_of_several_replacements_of_one_version_one_is_kept(state: str) -> None:
@@ -78,7 +78,7 @@ async def test_a_record_is_over_in_time(state: str) -> None:
         for _ in range(3):
             await asyncio.sleep(0.25)
             assert await store.get("basket", "used") is not None
-        assert [key for key, _ in await store.owned("basket", "ann")] == ["used", "for good"]
+        assert [key for key, _ in await store.list_owned("basket", "ann")] == ["used", "for good"]
         assert await store.get("basket", "short") is None
         assert await store.get("basket", "idle") is None
         assert not await store.replace("basket", "idle", b"", version=0)
@@ -109,22 +109,22 @@ async def test_an_owner_has_so_many_and_no_more(state: str) -> None:
         assert sum(made) == 3
         assert await store.create("basket", "bob's", b"", owner="bob", ttl=60, most=3)
         assert await store.create("order", "another kind", b"", owner="ann", ttl=60, most=3)
-        keys = [key for key, _ in await store.owned("basket", "ann")]
+        keys = [key for key, _ in await store.list_owned("basket", "ann")]
         assert len(keys) == 3
         await store.delete("basket", keys[0])
         assert await store.create("basket", "last", b"9", owner="ann", ttl=0.1, most=3)
-        assert await store.owned("basket", "ann") == [
+        assert await store.list_owned("basket", "ann") == [
             *[(key, Record(key.encode(), 0)) for key in keys[1:]],
             ("last", Record(b"9", 0)),
         ]
         await asyncio.sleep(0.15)
         assert await store.create("basket", "next", b"", owner="ann", ttl=60, most=3)
-        assert await store.owned("basket", "nobody") == []
+        assert await store.list_owned("basket", "nobody") == []
 
 
 async def test_a_mark_is_spent_once(state: str) -> None:
     async with opened(state) as store:
-        nonces = [new_nonce() for _ in range(3)]
+        nonces = [make_nonce() for _ in range(3)]
         spent = await asyncio.gather(*(store.use_nonce(nonces[0], 60) for _ in range(10)))
         assert sum(spent) == 1
         assert await store.use_nonce(nonces[1], 60)
@@ -150,15 +150,15 @@ async def test_a_lease_has_one_holder(state: str) -> None:
 
 async def test_sets(state: str) -> None:
     async with opened(state) as store:
-        assert await store.members("off") == frozenset()
+        assert await store.list_members("off") == frozenset()
         assert await store.switch("off", "ä", on=True)
         assert not await store.switch("off", "ä", on=True)
         assert await store.switch("off", "b", on=True)
-        assert await store.members("off") == {"ä", "b"}
+        assert await store.list_members("off") == {"ä", "b"}
         assert await store.switch("off", "b", on=False)
         assert not await store.switch("off", "b", on=False)
-        assert await store.members("off") == {"ä"}
-        assert await store.members("on") == frozenset()
+        assert await store.list_members("off") == {"ä"}
+        assert await store.list_members("on") == frozenset()
 
 
 async def test_what_is_published_is_heard(state: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -174,8 +174,8 @@ async def test_what_is_published_is_heard(state: str, caplog: pytest.LogCaptureF
 
     async with opened(state) as store:
         if store.is_shared:
-            store.hear("news", fail)
-        leave = store.hear("news", hear)
+            store.listen("news", fail)
+        leave = store.listen("news", hear)
         await store.publish("news", b"\xffone")
         await store.publish("weather", b"two")
         await _until(lambda: heard == [b"\xffone"])
@@ -193,11 +193,11 @@ async def test_memory_forgets_what_is_over() -> None:
     for number in range(100):
         await store.create("basket", f"{number}", b"", owner=f"{number}", ttl=5)
         await store.hold(f"{number}", "me", 5)
-        await store.use_nonce(new_nonce(), 5)
+        await store.use_nonce(make_nonce(), 5)
     assert len(store) == 300
     now = 20.0
     await store.create("basket", "new", b"", owner="me", ttl=5)
-    await store.use_nonce(new_nonce(), 5)
+    await store.use_nonce(make_nonce(), 5)
     assert len(store) == 2
 
 
@@ -239,13 +239,13 @@ async def test_two_processes_see_the_same(odd: str, redis_url: str) -> None:
         await one.create("basket", "a", b"1", owner="ann", ttl=60)
         assert await other.get("basket", "a") == Record(b"1", 0)
         assert await apart.get("basket", "a") is None
-        assert await one.secrets() == await other.secrets() != await apart.secrets()
+        assert await one.list_secrets() == await other.list_secrets() != await apart.list_secrets()
         heard: list[bytes | None] = []
 
         async def hear(data: bytes | None) -> None:
             heard.append(data)
 
-        other.hear("news", hear)
+        other.listen("news", hear)
         await one.publish("news", b"1")
         await _until(lambda: heard == [b"1"])
 
@@ -273,7 +273,7 @@ async def test_nothing_can_be_read_or_made_in_redis(redis_url: str, caplog: pyte
             await redis.hset(other, "d", forged)
             assert await store.get("basket", "other") is None
         assert "was encrypted with a key that this server does not have; it is treated as gone" in caplog.text
-        assert [key for key, _ in await store.owned("basket", "ann")] == ["handle-of-ann"]
+        assert [key for key, _ in await store.list_owned("basket", "ann")] == ["handle-of-ann"]
 
 
 async def test_keys_can_be_changed(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +284,7 @@ async def test_keys_can_be_changed(redis_url: str, monkeypatch: pytest.MonkeyPat
     async with opened(redis_url) as store:
         assert await store.get("basket", "a") == Record(b"1", 0)
         await store.create("basket", "b", b"2", owner="ann", ttl=60)
-        assert [len(key) for key in await store.secrets()] == [32, 32]
+        assert [len(key) for key in await store.list_secrets()] == [32, 32]
     monkeypatch.setenv("SHOP_STATE_KEY", KEYS[1])
     async with opened(redis_url) as store:
         assert await store.get("basket", "a") is None
@@ -313,7 +313,7 @@ async def test_a_lost_store_says_so_and_comes_back(tmp_path: Path, caplog: pytes
             async def hear(data: bytes | None) -> None:
                 heard.append(data)
 
-            store.hear("news", hear)
+            store.listen("news", hear)
             await store.create("basket", "a", b"1", owner="ann", ttl=60)
             await asyncio.gather(*(store.get("basket", "a") for _ in range(8)))  # so that there are as many connections
             server.stop(kill=True)
@@ -322,13 +322,13 @@ async def test_a_lost_store_says_so_and_comes_back(tmp_path: Path, caplog: pytes
                 lambda: store.get("basket", "a"),
                 lambda: store.create("basket", "b", b"", owner="ann", ttl=60),
                 lambda: store.replace("basket", "a", b"", version=0),
-                lambda: store.owned("basket", "ann"),
-                lambda: store.use_nonce(new_nonce(), 60),
+                lambda: store.list_owned("basket", "ann"),
+                lambda: store.use_nonce(make_nonce(), 60),
                 lambda: store.hold("task", "me", 60),
-                lambda: store.members("off"),
+                lambda: store.list_members("off"),
                 lambda: store.switch("off", "a", on=True),
                 lambda: store.publish("news", b"1"),
-                store.secrets,
+                store.list_secrets,
             ):
                 with pytest.raises(StateLost, match=f"redis://127.0.0.1:{server.port}/0 does not answer"):
                     await lost()

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import tasked
 from packages import generate
 from stubwright_runtime.server.core.core import Core
-from stubwright_runtime.server.core.principal import Principal, local
+from stubwright_runtime.server.core.principal import Principal, make_local
 from stubwright_runtime.state.memory import MemoryStore
 from stubwright_runtime.state.store import Record
 from stubwright_runtime.tasks.records import OVER, Question, Status, Task
@@ -50,7 +50,9 @@ def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -
     sdk = importlib.import_module("stubwright_runtime.server.embedding.server")
     features = importlib.import_module("stubwright_runtime.server.core.composition")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
-    return sdk.PackageServer(Core(registry, handlers or Handlers(), features.parts(registry), local(()), store, **more))
+    return sdk.PackageServer(
+        Core(registry, handlers or Handlers(), features.list_parts(registry), make_local(()), store, **more)
+    )
 
 
 def store_of(package: ModuleType) -> Any:

@@ -179,11 +179,11 @@ class Walk(RuleBasedStateMachine):
             if task is not None:
                 assert task.status == model.status
                 assert task.answers == ({} if model.status in OVER else model.answers)
-                assert self.done(self.task_store.result(task)) == model.result
+                assert self.done(self.task_store.get_result(task)) == model.result
                 if model.status == "input_required":
                     assert sorted(one.name for one in task.pending.values()) == sorted(model.asked)
         for owner in ("ada", "bob"):
-            listed = [task.id for task in self.done(self.task_store.owned(owner))]
+            listed = [task.id for task in self.done(self.task_store.list_owned(owner))]
             assert sorted(listed) == sorted(self.live(owner))
 
 

@@ -10,14 +10,14 @@ import ast
 from collections.abc import Container
 from functools import reduce
 
-from stubwright.codegen.source.literals import requoted
-from stubwright.pycode import Code, trusted
+from stubwright.codegen.source.literals import requote
+from stubwright.pycode import Code, trust
 
 UNIONS = frozenset({"Optional", "Union"})
 """Names of `typing` that stand for unions. A name in quotes has no `|`."""
 
 
-def in_brackets(kind: str, later: Container[str]) -> Code:
+def put_in_brackets(kind: str, later: Container[str]) -> Code:
     """Return the source of a type in brackets after a base.
 
     Args:
@@ -25,10 +25,10 @@ def in_brackets(kind: str, later: Container[str]) -> Code:
         later: The classes that may come after this one.
     """
     evaluated = _Evaluated(later).visit(ast.parse(kind, mode="eval").body)
-    return trusted(requoted(ast.unparse(evaluated)))
+    return trust(requote(ast.unparse(evaluated)))
 
 
-def names_of_bases(source: Code) -> set[str]:
+def find_names_of_bases(source: Code) -> set[str]:
     """Return the names in the bases of a class."""
     return {
         node.id

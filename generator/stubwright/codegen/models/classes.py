@@ -1,13 +1,13 @@
-"""Which classes stand for a schema, what they are called, and what their fields are.
+"""The classes that stand for a schema, their names, and their fields.
 
-Takes documents of `shapes` and gives a plan of classes: for each a name, a docstring, and its fields, with their types
-as JSON Schema that holds nothing but types, which datamodel-code-generator represents exactly. It writes no Python but
+Takes documents of `shapes` and returns a plan of classes: for each a name, a docstring, and its fields, with their
+types as JSON Schema that has only types, which datamodel-code-generator represents exactly. It writes no Python except
 values and types that go with them.
 
-A class is called by where its schema stands: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
-whether the property holds the object, a list of them, or one of several; a schema in `$defs` is called by the tool and
-its own name. Where two meet in a name, those that can take a longer one, which spells out lists, places in tuples,
-values and alternatives, and where that is not enough, a digest of the place; so a name never depends on the order of
+A class is named after the place of its schema: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
+whether the property holds the object, a list of them, or one of several; a schema in `$defs` is named after the tool
+and its own name. If two names collide, those that can take a longer one do, which spells out lists, places in tuples,
+values and alternatives, and, if that is not enough, has a digest of the place; so a name never depends on the order of
 its neighbours.
 """
 
@@ -22,7 +22,7 @@ from typing import Literal, LiteralString, TypeAlias
 
 from stubwright import naming
 from stubwright.codegen.models import descriptions
-from stubwright.codegen.models.redaction import Way, marks
+from stubwright.codegen.models.redaction import Way, find_marks
 from stubwright.codegen.models.types import (
     ANY,
     Alternative,
@@ -37,13 +37,13 @@ from stubwright.codegen.models.types import (
     Object,
     Property,
     Shape,
-    written,
+    read_integer,
 )
-from stubwright.codegen.source.literals import literal
+from stubwright.codegen.source.literals import format_literal
 from stubwright.codegen.surface import Argument, ClassRole
 from stubwright.diagnostics import Pointer
 from stubwright.ir import Json
-from stubwright.pycode import Code, Name, code, join
+from stubwright.pycode import Code, Name, fill, join
 
 _DEEPEST = 40
 _NULL = Free("null")
@@ -51,7 +51,7 @@ _TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 _WHOLE = {"input": "arguments", "output": "result", "shared": "schema"}
 
 Form: TypeAlias = Literal["plain", "absent", "nullable"]
-"""How a field is annotated: with its type alone, with `| None` that only means absence, or with `Nullable`."""
+"""The annotation of a field: its type alone, its type with `| None` that only means absence, or with `Nullable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What stands for a shared schema in another module: a class, or for an enumeration its type.
+    """The class of a shared schema in another module, or, for an enumeration, its type.
 
-    `members` are the values of an enumeration, `null` among them. `parameters` are the fields of a class as arguments,
-    where it is what a tool takes.
+    `members` are the values of an enumeration, `null` among them. `parameters` are the fields of a class as arguments
+    if a tool takes it as its input.
     """
 
     name: Name
@@ -197,7 +197,7 @@ class _Planner:
                 continue
             roots[root] = part
             self._collect(part.document, root)
-            for thing, names in marks(part.document, part.redacted, self.imported).properties.items():
+            for thing, names in find_marks(part.document, part.redacted, self.imported).properties.items():
                 self.redacted[thing] |= names
         self._name({key: part.name for key, part in roots.items()})
         for twin, first in self.twins.items():
@@ -212,7 +212,7 @@ class _Planner:
         return (*plans, *aliases), tuple(sorted(self.used, key=lambda each: each.name))
 
     def _collect(self, document: Document, root: Key) -> None:
-        """Find what gets a class, from the root on, in the order of the source."""
+        """Find the schemas that get a class, from the root on, in the order of the source."""
         waiting: list[tuple[Key, Pointer]] = [(root, ())]
         while waiting:
             key, pointer = waiting.pop(0)
@@ -239,7 +239,7 @@ class _Planner:
         The object's schema refers to the shared one, and what it says beside changes none of these.
         """
         shared_bases: list[tuple[Imported, Sequence[Property]]] = []
-        for other in document.extended(thing):
+        for other in document.find_extended(thing):
             home = self._home(document, other)
             same = {*other.properties} <= {*thing.properties} and other.values == thing.values
             if home is not None and same and home.name not in {part.name for part in self.parts}:
@@ -249,8 +249,8 @@ class _Planner:
     def _within(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
     ) -> Iterator[tuple[Key, Pointer]]:
-        """Yield what gets a class in the values of an expression, without looking into classes."""
-        settled = document.settled(expression)
+        """Yield the schemas that get a class in the values of an expression, without looking into classes."""
+        settled = document.settle(expression)
         pointer = settled.pointer if isinstance(settled, Leaf) else pointer
         if settled in above or settled in self.groups:
             yield settled, pointer
@@ -289,7 +289,7 @@ class _Planner:
             name
             for key in self.groups
             if isinstance(key, Object)
-            for name in naming.fields(each.name for each in key.properties).values()
+            for name in naming.name_fields(each.name for each in key.properties).values()
         }
         bundled = {id(part.document.bundled): part.document.bundled.values() for part in self.parts}.values()
         imported = {self.imported[name].name for names in bundled for name in names if name in self.imported}
@@ -321,7 +321,7 @@ class _Planner:
         for key, name in names.items():
             group = self.groups[key]
             if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
-                text = json.dumps(group.document.value(Leaf(group.document.name, key.pointer)), sort_keys=True)
+                text = json.dumps(group.document.get_value(Leaf(group.document.name, key.pointer)), sort_keys=True)
                 if '"$' not in text:
                     alike[name, text].append(key)
         return {
@@ -344,7 +344,7 @@ class _Planner:
         trail = _trail(pointer, group.document)
         last = trail.steps[-1] if trail.steps else None
         if trail.definition is not None and last is None:
-            text = descriptions.summary(group.document, Leaf(group.document.name, pointer))
+            text = descriptions.summarize(group.document, Leaf(group.document.name, pointer))
             return text or f"``{trail.definition}`` among the schema's definitions."
         named = [step.name for step in trail.steps if step.kind == "property"]
         owner = named[-1] if named else trail.definition
@@ -373,7 +373,7 @@ class _Planner:
                     return ClassPlan(name, doc, roles, is_root, root=values, values=values)
                 return ClassPlan(name, doc, roles, is_root, closed=thing.closed, redacted=redacted, values=values)
             return ClassPlan(name, doc, roles, is_root, root=self._schema(document, shape))
-        attributes = naming.fields(each.name for each in key.properties)
+        attributes = naming.name_fields(each.name for each in key.properties)
         base, inherited = self._base(document, key)
         if base is not None:
             self.used.add(base)
@@ -409,16 +409,16 @@ class _Planner:
             default_value = self._default(document, given[0], expression) if given else None
             if default_value is not None and default_value.builds and _holds_itself(document, expression):
                 default_value = None
-                doc = descriptions.joined(
-                    doc, [f"The schema's default, {descriptions.shown(given[0])}, would hold itself."]
+                doc = descriptions.append_sentences(
+                    doc, [f"The schema's default, {descriptions.format_value(given[0])}, would hold itself."]
                 )
             elif given and default_value is None:
-                doc = descriptions.joined(
-                    doc, [f"The schema's default, {descriptions.shown(given[0])}, is not of this type."]
+                doc = descriptions.append_sentences(
+                    doc, [f"The schema's default, {descriptions.format_value(given[0])}, is not of this type."]
                 )
             if default_value is None or default_value.source == "None":
-                default, form = code("None"), "nullable" if nullable or not shape else "absent"
-        if document.settled(expression) in self.names or self._enumeration(document, expression) is not None:
+                default, form = fill("None"), "nullable" if nullable or not shape else "absent"
+        if document.settle(expression) in self.names or self._enumeration(document, expression) is not None:
             schema = self._type(document, expression)
         else:
             schema = self._schema(document, shape, self._enumerations(document, expression), null=form == "plain")
@@ -434,7 +434,7 @@ class _Planner:
         )
 
     def _type(self, document: Document, expression: Expression) -> Json:
-        settled = document.settled(expression)
+        settled = document.settle(expression)
         if settled in self.names:
             return {"$ref": f"#/$defs/{self.names[settled]}"}
         if (home := self._enumeration(document, settled)) is not None:
@@ -449,7 +449,7 @@ class _Planner:
 
     def _enumeration(self, document: Document, expression: Expression) -> Imported | None:
         """Return the type of a shared enumeration, where an expression is but a reference to it."""
-        name = document.shared_whole(expression)
+        name = document.find_shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
         return home if home is not None and home.members and home.name not in self.attributes else None
 
@@ -459,11 +459,11 @@ class _Planner:
         seen: set[Expression] = set()
         pending = [expression] if document.bundled else []
         while pending:
-            here = document.settled(pending.pop(0))
+            here = document.settle(pending.pop(0))
             if (home := self._enumeration(document, here)) is not None:
                 enumerations[home] = None
             elif here not in seen and isinstance(here, Leaf):
-                pending += [leaf for keyword in ("anyOf", "oneOf") for leaf in document.children(here, keyword)]
+                pending += [leaf for keyword in ("anyOf", "oneOf") for leaf in document.find_children(here, keyword)]
             elif here not in seen and isinstance(here, AnyOf):
                 pending += here.parts
             seen.add(here)
@@ -521,7 +521,7 @@ class _Planner:
 
     def _home(self, document: Document, thing: Object) -> Imported | None:
         """Return the class that an object has as a shared schema."""
-        name = document.shared(thing)
+        name = document.find_shared(thing)
         return self.imported.get(name) if name is not None else None
 
     def _mapping(self, part: Part) -> Imported | None:
@@ -530,15 +530,15 @@ class _Planner:
         shape = document.shape(document.root)
         if part.role == "input" or not is_mapping(shape):
             return None
-        for leaf in (document.root, *document.children(document.root, "allOf")):
-            name = document.shared_whole(target) if (target := document.target(leaf)) is not None else None
+        for leaf in (document.root, *document.find_children(document.root, "allOf")):
+            name = document.find_shared_whole(target) if (target := document.find_target(leaf)) is not None else None
             if target and name and name in self.imported and document.shape(target) == shape:
                 return self.imported[name]
         return None
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
         """Return the Python expression of a default, or nothing if it is not of the expression's type."""
-        settled = document.settled(expression)
+        settled = document.settle(expression)
         key = settled, id(value)  # a part of the document, which lives as long as this plan
         if key not in self.defaults:
             alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
@@ -554,15 +554,15 @@ class _Planner:
     def _value(self, document: Document, value: Json, alternative: Alternative) -> _Value | None:
         match alternative:
             case Free("any"):
-                return _Value(literal(value))
+                return _Value(format_literal(value))
             case Free(handle=str()):
                 return None
             case Free("string", str(form)) if document.is_exact and not _is_represented(value, form):
                 return None
             case Free(name):
-                return _Value(literal(_plain_number(value, name))) if _is_of(value, name) else None
+                return _Value(format_literal(_plain_number(value, name))) if _is_of(value, name) else None
             case Const(name, member):
-                return _Value(literal(member)) if _is_of(value, name) and value == member else None
+                return _Value(format_literal(member)) if _is_of(value, name) and value == member else None
             case Items(item) if isinstance(value, list):
                 return _laid_out("[{}]", [self._default(document, each, item) for each in value])
             case Fixed(items) if isinstance(value, list) and len(value) == len(items):
@@ -583,13 +583,13 @@ class _Planner:
                     return None
             return _validated(self._class_of(document, thing), dict(value))
         if thing.values is None:
-            return _Value(literal(dict(value)))
+            return _Value(format_literal(dict(value)))
         members = [self._entry(document, name, each, thing.values) for name, each in value.items()]
         return _laid_out("{{{}}}", members)
 
     def _entry(self, document: Document, key: str, value: Json, expression: Expression) -> _Value | None:
         entry = self._default(document, value, expression)
-        return _Value(code("{}: {}", literal(key), entry.source), entry.builds) if entry is not None else None
+        return _Value(fill("{}: {}", format_literal(key), entry.source), entry.builds) if entry is not None else None
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:
@@ -602,20 +602,20 @@ def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[F
 
     In the body of a class, the attribute would hide it.
     """
-    named = {*reserved, *(name for each in fields for name in referred(each.schema))}
-    named |= {naming.handle_id(kind) for each in fields for kind in handled(each.schema)}
-    if any(form for each in fields for form in formatted(each.schema)):
+    named = {*reserved, *(name for each in fields for name in find_referred(each.schema))}
+    named |= {naming.handle_id(kind) for each in fields for kind in find_handled(each.schema)}
+    if any(form for each in fields for form in find_formats(each.schema)):
         named |= naming.FORMAT_NAMES
     names = {each.name for each in fields}
     return tuple(
-        replace(each, name=naming.free(each.name + "_", named | names)) if each.name in named else each
+        replace(each, name=naming.find_free(each.name + "_", named | names)) if each.name in named else each
         for each in fields
     )
 
 
 def _given(document: Document, expression: Expression) -> list[Json]:
     """Return the defaults that the schemas of an expression give, the one that counts first."""
-    values = [document.value(leaf) for leaf in document.leaves(expression)]
+    values = [document.get_value(leaf) for leaf in document.find_leaves(expression)]
     return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
 
 
@@ -657,13 +657,13 @@ def _left_out(
 
 
 def _root(document: Document) -> Key:
-    """Return what the class of a document's root stands for: its object if it is nothing else, or all of it."""
+    """Return the schema of a document's root class: its object if the root is nothing else, or the whole root."""
     shape = document.shape(document.root)
     if _is_plain_object(shape):
         return document.root
     if len(shape) == 1 and isinstance(shape[0], Object):
         return shape[0]
-    return document.settled(document.root)
+    return document.settle(document.root)
 
 
 def _is_plain_object(shape: Shape) -> bool:
@@ -683,7 +683,7 @@ def _named_keys(value: Json, alternative: Alternative) -> int:
     return sum(each.name in value for each in alternative.properties)
 
 
-def enumerated(document: Document) -> tuple[Json, ...]:
+def list_enumerated(document: Document) -> tuple[Json, ...]:
     """Return the values of a schema that is one of some constants, including `null`; otherwise none."""
     shape = document.shape(document.root)
     members = tuple(each.value if isinstance(each, Const) else None for each in shape)
@@ -709,40 +709,40 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
             return False
 
 
-def referred(schema: Json) -> Iterator[Name]:
+def find_referred(schema: Json) -> Iterator[Name]:
     """Yield the classes that a schema with nothing but types refers to, in its order."""
     match schema:
         case {"$ref": reference}:
             yield Name(str(reference).rpartition("/")[2])
         case {"anyOf": parts} | {"prefixItems": parts}:
             for part in parts:
-                yield from referred(part)
+                yield from find_referred(part)
         case {"items": inner} | {"additionalProperties": inner}:
-            yield from referred(inner)
+            yield from find_referred(inner)
 
 
-def formatted(schema: Json) -> Iterator[str]:
+def find_formats(schema: Json) -> Iterator[str]:
     """Yield the formats of texts in a schema with nothing but types."""
     match schema:
         case {"format": form}:
             yield str(form)
         case {"anyOf": parts} | {"prefixItems": parts}:
             for part in parts:
-                yield from formatted(part)
+                yield from find_formats(part)
         case {"items": inner} | {"additionalProperties": inner}:
-            yield from formatted(inner)
+            yield from find_formats(inner)
 
 
-def handled(schema: Json) -> Iterator[str]:
+def find_handled(schema: Json) -> Iterator[str]:
     """Yield the kinds of handles whose ids a schema with nothing but types has."""
     match schema:
         case {"handle": kind}:
             yield str(kind)
         case {"anyOf": parts} | {"prefixItems": parts}:
             for part in parts:
-                yield from handled(part)
+                yield from find_handled(part)
         case {"items": inner} | {"additionalProperties": inner}:
-            yield from handled(inner)
+            yield from find_handled(inner)
 
 
 def _is_of(value: Json, name: str) -> bool:
@@ -755,7 +755,7 @@ def _is_of(value: Json, name: str) -> bool:
             return value is None
         case "integer":
             if isinstance(value, float):
-                return value.is_integer() and written(value) == int(value)
+                return value.is_integer() and read_integer(value) == int(value)
             return isinstance(value, int) and not isinstance(value, bool)
         case _:
             return isinstance(value, int | float) and not isinstance(value, bool)
@@ -767,7 +767,7 @@ def _plain_number(value: Json, name: str) -> Json:
 
 def _validated(name: Name, value: Json) -> _Value:
     """Return the model of a value."""
-    return _Value(code("{}.model_validate({})", name, literal(value)), builds=True)
+    return _Value(fill("{}.model_validate({})", name, format_literal(value)), builds=True)
 
 
 def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
@@ -775,7 +775,7 @@ def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Val
     there = [member for member in members if member is not None]
     if len(there) < len(members):
         return None
-    return _Value(code(brackets, join(", ", [each.source for each in there])), any(each.builds for each in there))
+    return _Value(fill(brackets, join(", ", [each.source for each in there])), any(each.builds for each in there))
 
 
 def _is_represented(value: Json, form: str) -> bool:
@@ -787,7 +787,7 @@ def _is_represented(value: Json, form: str) -> bool:
 
 def _is_read(schema: Json, value: Json) -> bool:
     """Tell whether the runtime makes something else of the strings in a default, which checkers must be told."""
-    return any(True for _ in formatted(schema)) and '"' in json.dumps(value)
+    return any(True for _ in find_formats(schema)) and '"' in json.dumps(value)
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
@@ -983,14 +983,14 @@ def _takes_a_step(keyword: str, following: str | int, document: Document) -> boo
 
 
 def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
-    """Return what tells an alternative from its neighbours: its title, a value that it alone has, or its keys."""
+    """Return a name for an alternative that its neighbours lack: its title, a value that it alone has, or its keys."""
     try:
-        value = document.value(Leaf(document.name, pointer))
+        value = document.get_value(Leaf(document.name, pointer))
     except KeyError:
         return keyword
     if not isinstance(value, dict):
         return keyword
-    if isinstance(title := value.get("title"), str) and naming.words(title):
+    if isinstance(title := value.get("title"), str) and naming.split_words(title):
         return title
     if isinstance(reference := value.get("$ref"), str):
         return reference.rpartition("/")[2]
@@ -1011,7 +1011,9 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """What the alternatives of one choice have, by how many have it; `objects` are those that have properties."""
+    """The constants, properties and `required` of one choice's alternatives, counted; `objects` are those with
+    properties.
+    """
 
     constants: Counter[tuple[str, str]] = field(default_factory=Counter)
     properties: Counter[str] = field(default_factory=Counter)
@@ -1028,8 +1030,8 @@ def _group(document: Document, pointer: Pointer) -> _Group:
 def _grouped(document: Document, pointer: Pointer) -> _Group:
     """Return the alternatives of the choice at `pointer`, counted once for all of them."""
     group = _Group()
-    for leaf in document.children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
-        value = document.value(leaf)
+    for leaf in document.find_children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
+        value = document.get_value(leaf)
         if isinstance(value, dict):
             group.constants.update(_constants(value).items())
             group.properties.update(_properties(value).keys())
@@ -1049,7 +1051,7 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
     for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
             only = [child["const"]] if "const" in child else child.get("enum") or []
-            if len(only) == 1 and isinstance(only[0], str) and naming.words(only[0]):
+            if len(only) == 1 and isinstance(only[0], str) and naming.split_words(only[0]):
                 constants[name] = only[0]
     return constants
 
@@ -1057,7 +1059,7 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
 def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
     """Return the names that a class may have, from the shortest on."""
     trail = _trail(_best(group), group.document)
-    return naming.ladder(stem, root, trail.definition, trail.steps)
+    return naming.list_nested_names(stem, root, trail.definition, trail.steps)
 
 
 def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
@@ -1073,4 +1075,4 @@ def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
         what = (key.pointer, properties, sorted(key.required), key.closed, key.values)
     if height > len(ladder):
         what = (stem, what)
-    return naming.digested_class(ladder[-1], what)
+    return naming.name_digested_class(ladder[-1], what)

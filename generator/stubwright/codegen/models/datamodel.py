@@ -21,24 +21,24 @@ from stubwright.codegen.models import bases, descriptions, reserved
 from stubwright.codegen.models.classes import (
     Imported,
     Part,
-    enumerated,
-    formatted,
-    handled,
+    find_formats,
+    find_handled,
+    find_referred,
     is_mapping,
+    list_enumerated,
     plan_classes,
-    referred,
 )
-from stubwright.codegen.models.inspection import declared
-from stubwright.codegen.models.redaction import marks
+from stubwright.codegen.models.inspection import parse_declaration
+from stubwright.codegen.models.redaction import find_marks
 from stubwright.codegen.models.reserved import NOTHING, Reserved
 from stubwright.codegen.models.types import Document
-from stubwright.codegen.source.docstrings import sentence
+from stubwright.codegen.source.docstrings import capitalize
 from stubwright.codegen.source.imports import RUNTIME, Home, as_homes
-from stubwright.codegen.source.literals import docstring, literal, requoted
+from stubwright.codegen.source.literals import format_docstring, format_literal, requote
 from stubwright.codegen.surface import Argument, Class, ClassRole, Enumeration, Field, Surface, Type
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
-from stubwright.pycode import Code, Name, checked, code, join, trusted
+from stubwright.pycode import Code, Name, fill, join, parse, trust
 from stubwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
@@ -77,28 +77,28 @@ def load() -> None:
     """Load the generator and have it write a class, so that the first tool takes it no longer than the others."""
     properties = {"type": "object", "properties": {"any": {"type": "string"}}}
     schema = ir.Schema(properties, dialects.DRAFT_2020_12.uri, Place(""))
-    shared_modules([ir.SharedSchema("any", naming.shared("any"), schema)])
+    make_shared_modules([ir.SharedSchema("any", naming.name_shared("any"), schema)])
 
 
-def homes(
+def find_homes(
     shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: Reserved = NOTHING
 ) -> dict[str, Imported]:
-    """Return what stands for each shared schema, by its name under `schemas`, and its module below `models.shared`.
+    """Return the class of each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
-    An object with properties has a class, and so has a mapping, for whole results; an enumeration has the name of its
-    type, and anything else nothing.
+    An object with properties has a class, and so does a mapping, for whole results; an enumeration has the name of its
+    type, and any other schema has no entry.
 
     Args:
         shared: The manifest's shared schemas.
-        tools: Those whose models are to be made with it.
+        tools: The tools whose models use them.
         taken: Names that the package has for something else.
     """
     imported: dict[str, Imported] = {}
     for schema in shared:
         document = Document("shared", schema.schema)
-        members = enumerated(document)
-        if members or document.only_object(document.root) is not None or is_mapping(document.shape(document.root)):
-            imported[schema.name] = Imported(naming.shared_class(schema.names), Name(schema.names.module), members)
+        members = list_enumerated(document)
+        if members or document.find_only_object(document.root) is not None or is_mapping(document.shape(document.root)):
+            imported[schema.name] = Imported(naming.name_shared_class(schema.names), Name(schema.names.module), members)
     referenced_whole = _taken_whole(tools, {schema.name: schema for schema in shared}, imported)
     return imported | _with_parameters(shared, referenced_whole, imported, taken)
 
@@ -134,7 +134,7 @@ def _with_parameters(
     }
 
 
-def modules(
+def make_modules(
     tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
 ) -> list[ModelModule]:
     """Return the models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and classes below them.
@@ -151,7 +151,7 @@ def modules(
 
 
 def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
-    """Return where classes are imported from, for modules beside a folder, or in it."""
+    """Return classes with their modules as seen from beside a folder, or from inside it."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
@@ -159,12 +159,14 @@ def _draft(tool: ir.Tool, imported: Mapping[str, Imported], taken: Reserved) -> 
     stem = tool.names.stem
     title = f"Arguments of the tool ``{tool.name}``."
     arguments = Document("input", tool.input, merged=True)
-    parts = [Part(arguments, naming.input_class(tool.names), "input", title, _ways(tool))]
+    parts = [Part(arguments, naming.name_input_class(tool.names), "input", title, _ways(tool))]
     if tool.output is not None:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
-        parts.append(Part(output, naming.output_class(tool.names), "output", f"Result of the tool ``{tool.name}``."))
+        parts.append(
+            Part(output, naming.name_output_class(tool.names), "output", f"Result of the tool ``{tool.name}``.")
+        )
     parts += _answers(tool.questions)
-    plans, used = plan_classes(stem, parts, imported, taken.under(stem, reserved.of_tool(tool)))
+    plans, used = plan_classes(stem, parts, imported, taken.list_under(stem, reserved.reserve_of_tool(tool)))
     doc = f"Models of the tool ``{tool.name}``."
     return _Draft(doc, tuple(parts), plans, used, Name(".handles"), tool.place)
 
@@ -176,12 +178,12 @@ def _ways(tool: ir.Tool) -> tuple[Way, ...]:
 
 def _is_of_objects(schema: ir.Schema) -> bool:
     """Tell whether a schema says of its root that it is an object; what a reference hides does not count."""
-    dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
+    dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
 
 
-def primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved = NOTHING) -> list[ModelModule]:
+def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved = NOTHING) -> list[ModelModule]:
     """Return the models of prompts and resource templates: of their arguments, and of the answers to their questions.
 
     Args:
@@ -195,11 +197,11 @@ def _primitive_draft(primitive: ir.Primitive, taken: Reserved) -> _Draft:
     of = f"the {primitive.kind} ``{primitive.key}``"
     schema = ir.Schema(_arguments(primitive.arguments or ()), dialects.DRAFT_2020_12.uri, primitive.place)
     role: ClassRole = "arguments" if primitive.kind == "prompt" else "variables"
-    name = naming.arguments(primitive.names, primitive.kind)
-    parts = [Part(Document("input", schema, merged=True), name, role, f"{sentence(role)} of {of}.")]
+    name = naming.name_arguments(primitive.names, primitive.kind)
+    parts = [Part(Document("input", schema, merged=True), name, role, f"{capitalize(role)} of {of}.")]
     parts += _answers(primitive.questions)
     stem = primitive.names.stem
-    plans, used = plan_classes(stem, parts, {}, taken.under(stem, reserved.of_primitive(primitive)))
+    plans, used = plan_classes(stem, parts, {}, taken.list_under(stem, reserved.reserve_of_primitive(primitive)))
     return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..handles"), primitive.place)
 
 
@@ -233,7 +235,7 @@ class SharedModules:
     circles: Mapping[Name, ModelModule] = field(default_factory=dict)
 
 
-def shared_modules(
+def make_shared_modules(
     shared: Sequence[ir.SharedSchema], imported_classes: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
 ) -> SharedModules:
     """Return the models of shared schemas.
@@ -243,7 +245,7 @@ def shared_modules(
         imported_classes: Their `homes`, where they are known.
         taken: Names that the package has for something else.
     """
-    imported = _in("", homes(shared) if imported_classes is None else imported_classes)
+    imported = _in("", find_homes(shared) if imported_classes is None else imported_classes)
     groups = _groups(shared, imported)
     drafts = [_shared_draft(members, imported, taken) for members in groups]
     of = {
@@ -256,11 +258,11 @@ def shared_modules(
         if len(members) == 1:
             of[members[0].name] = module
             continue
-        home = naming.circle(members[0].circle or members[0].name)
+        home = naming.name_circle(members[0].circle or members[0].name)
         circles[home] = module
         classes = {each.name: each for each in module.classes}
         for schema in members:
-            names = draft.groups[naming.shared_class(schema.names)]
+            names = draft.groups[naming.name_shared_class(schema.names)]
             of[schema.name] = _taken_from(home, schema, [classes[name] for name in names])
     return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
 
@@ -280,7 +282,7 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
     parts = tuple(
         Part(
             Document("shared" if alone else f"shared {schema.name}", schema.schema),
-            naming.shared_class(schema.names),
+            naming.name_shared_class(schema.names),
             "shared",
             f"The shared schema ``{schema.name}``.",
             schema.redacted,
@@ -289,7 +291,7 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
         for schema in members
     )
     names = {part.name for part in parts}
-    met = frozenset(name for each in members for name in taken.under(each.names.stem, names))
+    met = frozenset(name for each in members for name in taken.list_under(each.names.stem, names))
     plans, used = plan_classes(members[0].names.stem, parts, imported, met)
     own = {plan.name for plan in plans}
     first = members[0]
@@ -302,21 +304,23 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
 
 def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
     """Return the module of a shared schema that is one of some values."""
-    values = naming.values(schema.names)
+    values = naming.name_values(schema.names)
     members = [each for each in home.members if each is not None]
-    kind = code("Literal[{}]{}", join(", ", map(literal, members)), code(" | None" if None in home.members else ""))
+    kind = fill(
+        "Literal[{}]{}", join(", ", map(format_literal, members)), fill(" | None" if None in home.members else "")
+    )
     document = Document("shared", schema.schema)
     title = f"The shared schema ``{schema.name}``."
-    source = code(
+    source = fill(
         _ENUMERATION,
-        code(_HEAD, docstring(title)),
+        fill(_HEAD, format_docstring(title)),
         home.name,
         kind,
-        docstring(descriptions.summary(document, document.root) or title),
+        format_docstring(descriptions.summarize(document, document.root) or title),
         values,
         home.name,
-        literal(home.members),
-        docstring(f"The values of `{home.name}`, in the schema's order."),
+        format_literal(home.members),
+        format_docstring(f"The values of `{home.name}`, in the schema's order."),
     )
     value = Type(kind, _choices_of(home.members))
     enumeration = Enumeration(home.name, values, value, schema.schema.place)
@@ -325,7 +329,7 @@ def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
 
 def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
     """Return the types that are one of some constants, each for itself."""
-    return tuple(code("None") if each is None else code("Literal[{}]", literal(each)) for each in members)
+    return tuple(fill("None") if each is None else fill("Literal[{}]", format_literal(each)) for each in members)
 
 
 _ENUMERATION = """{}
@@ -341,21 +345,21 @@ from typing import Final, Literal, TypeAlias
 def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
     """Return the module of a shared schema whose classes are in the module `home`."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
-    head = code(_HEAD, docstring(f"Models of the shared schema ``{schema.name}``."))
+    head = fill(_HEAD, format_docstring(f"Models of the shared schema ``{schema.name}``."))
     (taken,) = as_homes({f".{home}": [each.name for each in own]})
-    listed = code("__all__ = [{}]", join(", ", taken.literals))
-    return ModelModule(join("\n", [head, taken.imported(), code(""), listed]), own, ())
+    listed = fill("__all__ = [{}]", join(", ", taken.literals))
+    return ModelModule(join("\n", [head, taken.format_imported(), fill(""), listed]), own, ())
 
 
-def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
+def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
     """Return the shared schemas with the ways to what the policies of all tools redact in them."""
-    imported = homes(shared)
+    imported = find_homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
     ways_by_schema: dict[str, set[Way]] = defaultdict(set)
     waiting = [(Document("input", tool.input, merged=True), _ways(tool)) for tool in tools if _ways(tool)]
     while waiting:
         document, ways = waiting.pop()
-        for name, way in marks(document, ways, imported).elsewhere:
+        for name, way in find_marks(document, ways, imported).elsewhere:
             if way not in ways_by_schema[name]:
                 ways_by_schema[name].add(way)
                 waiting.append((Document("shared", schemas[name]), (way,)))
@@ -404,11 +408,11 @@ class _Draft:
         return frozenset(each.name for each in self.used)
 
 
-def planned(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
+def plan_names(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
     """Return the names that modules of models define, by the modules' names below `models`, without writing any."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
-    known = homes(manifest.shared)
+    known = find_homes(manifest.shared)
     beside, inside = _in("shared.", known), _in("", known)
     groups = _groups(manifest.shared, known)
 
@@ -416,37 +420,39 @@ def planned(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
         names: dict[str, tuple[Name, ...]] = {
             tool.names.module: _draft(tool, beside, taken).names for tool in manifest.tools
         }
-        names |= {naming.model_module(each.names, each.kind): _primitive_draft(each, taken).names for each in served}
+        names |= {
+            naming.name_model_module(each.names, each.kind): _primitive_draft(each, taken).names for each in served
+        }
         for members in groups:
             draft = _shared_draft(members, inside, taken)
-            of = draft.groups if draft.circle else {naming.shared_class(members[0].names): draft.names}
-            names |= {f"shared.{each.names.module}": of[naming.shared_class(each.names)] for each in members}
+            of = draft.groups if draft.circle else {naming.name_shared_class(members[0].names): draft.names}
+            names |= {f"shared.{each.names.module}": of[naming.name_shared_class(each.names)] for each in members}
         for each in manifest.shared:
             if each.name in known and known[each.name].members:
-                names[f"shared.{each.names.module}"] = (known[each.name].name, naming.values(each.names))
+                names[f"shared.{each.names.module}"] = (known[each.name].name, naming.name_values(each.names))
         return names
 
-    names, _ = reserved.settled(reserved.of(manifest), plan, lambda names: chain.from_iterable(names.values()))
+    names, _ = reserved.settle(reserved.reserve(manifest), plan, lambda names: chain.from_iterable(names.values()))
     circles = (members for members in groups if len(members) > 1)
-    return names | {f"shared.{naming.circle(each[0].circle or each[0].name)}": () for each in circles}
+    return names | {f"shared.{naming.name_circle(each[0].circle or each[0].name)}": () for each in circles}
 
 
-def surface_of(manifest: ir.Manifest) -> Surface:
-    """Return what the package of a manifest offers."""
+def describe_surface(manifest: ir.Manifest) -> Surface:
+    """Return the surface of a manifest's package."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
 
     def make(taken: Reserved) -> tuple[list[ModelModule], list[ModelModule]]:
-        known = homes(manifest.shared, manifest.tools, taken)
-        shared = shared_modules(manifest.shared, known, taken).of.values()
-        return modules(manifest.tools, known, taken), [*primitive_modules(served, taken), *shared]
+        known = find_homes(manifest.shared, manifest.tools, taken)
+        shared = make_shared_modules(manifest.shared, known, taken).of.values()
+        return make_modules(manifest.tools, known, taken), [*make_primitive_modules(served, taken), *shared]
 
-    def names(modules_by_kind: tuple[list[ModelModule], list[ModelModule]]) -> list[Name]:
+    def find_names(modules_by_kind: tuple[list[ModelModule], list[ModelModule]]) -> list[Name]:
         return [name for modules in modules_by_kind for module in modules for name in module.names]
 
-    (tools, others), _ = reserved.settled(reserved.of(manifest), make, names)
+    (tools, others), _ = reserved.settle(reserved.reserve(manifest), make, find_names)
     every = (*tools, *others)
-    return surface.of(
+    return surface.describe(
         manifest,
         {tool.name: (module.parameters, module.extra) for tool, module in zip(manifest.tools, tools, strict=True)},
         surface.with_inherited([module_class for module in every for module_class in module.classes]),
@@ -507,22 +513,25 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
         {
             **_homes_of(needed),
             draft.ids: {
-                naming.handle_id(kind) for plan in draft.plans for schema in _types(plan) for kind in handled(schema)
+                naming.handle_id(kind)
+                for plan in draft.plans
+                for schema in _types(plan)
+                for kind in find_handled(schema)
             },
         },
         {each.module: each.name for each in draft.used},
     )
     ordered = _ordered(draft, written)
-    classes = [code("\n\n{}", written[name].source) for name in ordered]
+    classes = [fill("\n\n{}", written[name].source) for name in ordered]
     aliases = [
-        code("{}: TypeAlias = {}\n{}", plan.name, plan.shared.name, docstring(plan.doc))
+        fill("{}: TypeAlias = {}\n{}", plan.name, plan.shared.name, format_docstring(plan.doc))
         for plan in draft.plans
         if plan.shared is not None and plan.is_alias
     ]
-    last = [code("\n" if classes else ""), join("\n\n", aliases)] if aliases else []
+    last = [fill("\n" if classes else ""), join("\n\n", aliases)] if aliases else []
     root = next(plan for plan in draft.plans if plan.name == draft.parts[0].name)
     return ModelModule(
-        source=join("\n", [code(_HEAD, docstring(draft.doc)), *imports, *classes, *last]),
+        source=join("\n", [fill(_HEAD, format_docstring(draft.doc)), *imports, *classes, *last]),
         classes=tuple(_class(plan, written.get(plan.name), draft.place) for plan in draft.plans),
         parameters=_parameters(root, written),
         extra=_extra(root, draft.parts[0].document, written),
@@ -530,7 +539,7 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
 
 
 def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
-    """Return where modules of models import names from.
+    """Map the modules that models import from to the names that they import.
 
     Raises:
         LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so that a class could be called like it.
@@ -550,7 +559,7 @@ def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argum
 
 def _extra(root: ClassPlan, document: Document, written: Mapping[Name, Written]) -> Type | None:
     """Return the type of what an object holds in keys that are no fields of its class; None if it has no such keys."""
-    schema = document.value(document.root)
+    schema = document.get_value(document.root)
     if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
         return None
     values = written[root.name].values if root.name in written else None
@@ -578,7 +587,7 @@ def _ordered(draft: _Draft, written: Mapping[Name, Written]) -> list[Name]:
 
 def _references(plan: ClassPlan) -> list[Name]:
     """Return the classes that a class refers to, in the order of its fields."""
-    return [name for schema in (plan.root, *(field.schema for field in plan.fields)) for name in referred(schema)]
+    return [name for schema in (plan.root, *(field.schema for field in plan.fields)) for name in find_referred(schema)]
 
 
 def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
@@ -607,9 +616,9 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
     homes = sorted(as_homes(table), key=_kind)
     for number, (_, section) in enumerate(groupby(homes, _kind)):
         if number:
-            yield code("")
+            yield fill("")
         for home in section:
-            yield home.imported()
+            yield home.format_imported()
 
 
 def _kind(home: Home) -> int:
@@ -620,7 +629,7 @@ def _kind(home: Home) -> int:
 def _formats(plan: ClassPlan) -> Iterator[str]:
     """Yield the formats of texts in the types of a class."""
     for schema in _types(plan):
-        yield from formatted(schema)
+        yield from find_formats(schema)
 
 
 def _types(plan: ClassPlan) -> tuple[Json, ...]:
@@ -629,13 +638,13 @@ def _types(plan: ClassPlan) -> tuple[Json, ...]:
 
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
-    """Yield what the source of a class needs of pydantic."""
+    """Yield the names of pydantic that the source of a class needs."""
     if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
         yield Name("Field")
 
 
 def _runtime(plan: ClassPlan) -> Iterator[Name]:
-    """Yield what the source of a class needs of the runtime's models."""
+    """Yield the names of the runtime's models that the source of a class needs."""
     if plan.shared is None or plan.values is not None:
         yield _base(plan)
     if any(field.form == "nullable" for field in plan.fields):
@@ -663,22 +672,23 @@ def _class(plan: ClassPlan, written: Written | None, place: Place) -> Class:
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
     """Return the type of a field, with what says that it can be absent."""
     if plan.form == "absent":
-        return surface.optional(kind)
+        return surface.make_optional(kind)
     if plan.form == "nullable":
-        text = code("Nullable[{}]", kind.text)
+        text = fill("Nullable[{}]", kind.text)
         return Type(text, (text,), kind.names)
     return kind
 
 
 def _parameter(plan: FieldPlan, kind: Type) -> Argument:
-    given = surface.optional(kind) if plan.form == "nullable" else kind
+    given = surface.make_optional(kind) if plan.form == "nullable" else kind
     return Argument(plan.wire, plan.name, given, plan.required, plan.nullable, plan.doc, plan.source)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the generator made of a class: its source, the types of its fields and, of a mapping, of its values, and the
-    names of `typing` in it."""
+    """The generator's output for a class: its source, the types of its fields and, for a mapping, of its values, and
+    the names of `typing` in it.
+    """
 
     source: Code
     types: Mapping[Name, Type]
@@ -687,7 +697,7 @@ class Written:
 
 
 def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Name, Written]:
-    """Return what the generator makes of these classes, in its own order."""
+    """Return the generator's output for these classes, in its own order."""
     from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
 
     plans = [plan for plan in plans if not plan.is_alias]
@@ -707,10 +717,10 @@ def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Nam
     if not isinstance(text, str):
         raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
     models = {model.class_name: model for model in parser.results}
-    classes = [declared(part.strip()) for part in text.split(_CUT)[1:]]
+    classes = [parse_declaration(part.strip()) for part in text.split(_CUT)[1:]]
     members: dict[Code, Sequence[Code]] = {each.name: _choices_of(each.members) for each in used if each.members}
     written_classes = {name: _taken(source, by_name[name], models[name], members) for name, source in classes}
-    parser.dispose()  # its objects hold each other, and there are many
+    parser.dispose()  # its objects reference each other, and there are many
     return written_classes
 
 
@@ -742,19 +752,19 @@ def _config() -> JSONSchemaParserConfig:
 
 
 def _keyed(plan: ClassPlan) -> Iterator[tuple[str, FieldPlan]]:
-    """Return the fields of a class, with what the generator is told that they are called.
+    """Return the fields of a class, with the names that the generator gets for them.
 
-    It gives another name to each import that is called like a field, be it a field of another class, and our templates
-    write the names.
+    The generator renames each import that has the name of a field, even of a field of another class; our templates
+    write the real names.
     """
     return ((f"f{index}", field) for index, field in enumerate(plan.fields))
 
 
 _VALUES = "_values"
-"""What the generator is told that a field is called which stands for the values of a mapping; no attribute is."""
+"""The generator's name for a field that stands for the values of a mapping; no attribute has it."""
 
 _CUT = "\f"
-"""What our templates have before each class; no literal holds it."""
+"""The mark that our templates write before each class; no literal contains it."""
 
 
 def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Code, Sequence[Code]]) -> Written:
@@ -765,7 +775,7 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Cod
     if any(field.is_cast for field in plan.fields):
         used.add("cast")
     printed = {field.original_name: field.data_type for field in model.fields}
-    used = (used - bases.UNIONS) | (bases.UNIONS & bases.names_of_bases(source))
+    used = (used - bases.UNIONS) | (bases.UNIONS & bases.find_names_of_bases(source))
     types = {field.name: _type(printed[key], field.schema, members) for key, field in _keyed(plan)}
     values = printed.get(_VALUES)
     of_values = _type(values, plan.values, members) if values is not None and plan.values is not None else None
@@ -779,23 +789,23 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
     """
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
-    names |= {_FORMATS[form] for form in formatted(schema)} - naming.ANNOTATION_NAMES
-    names |= {naming.handle_id(kind) for kind in handled(schema)}
+    names |= {_FORMATS[form] for form in find_formats(schema)} - naming.ANNOTATION_NAMES
+    names |= {naming.handle_id(kind) for kind in find_handled(schema)}
     choices = [choice for each in _choices(printed, hint) for choice in members.get(each, [each])]
-    return Type(trusted(requoted(hint)), tuple(choices), frozenset(names.union(referred(schema))))
+    return Type(trust(requote(hint)), tuple(choices), frozenset(names.union(find_referred(schema))))
 
 
 def _choices(printed: DataType, hint: str) -> Iterator[Code]:
     """Yield the types of a union, each value of a `Literal` separately; a type that is no union is yielded alone."""
     members = [(member, member.type_hint) for member in printed.data_types]
-    literals = [literal(value) for value in printed.literals]
+    literals = [format_literal(value) for value in printed.literals]
     if members and hint == " | ".join(text for _, text in members):
         for member, text in members:
             yield from _choices(member, text)
-    elif literals and requoted(hint) == code("Literal[{}]", join(", ", literals)):
-        yield from (code("Literal[{}]", each) for each in literals)
+    elif literals and requote(hint) == fill("Literal[{}]", join(", ", literals)):
+        yield from (fill("Literal[{}]", each) for each in literals)
     else:
-        yield trusted(requoted(hint))
+        yield trust(requote(hint))
 
 
 def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
@@ -817,7 +827,7 @@ def _as_input(schema: Json, later: Collection[str] = ()) -> Json:
     in brackets after a base is read at once: there a tuple that holds one of the classes `later` becomes a list.
     """
     match schema:
-        case {"prefixItems": items} if not {*later}.isdisjoint(referred(schema)):
+        case {"prefixItems": items} if not {*later}.isdisjoint(find_referred(schema)):
             return {"type": "array", "items": {"anyOf": [_as_input(item, later) for item in items]}}
         case {"prefixItems": items}:
             places = [{"anyOf": [_as_input(item)]} for item in items]
@@ -853,28 +863,28 @@ def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
     `later` are the classes that may come after it.
     """
     keywords = [
-        *([code('extra="forbid"')] if plan.closed else ()),
-        *([code("redacted={{{}}}", join(", ", map(literal, plan.redacted)))] if plan.redacted else ()),
+        *([fill('extra="forbid"')] if plan.closed else ()),
+        *([fill("redacted={{{}}}", join(", ", map(format_literal, plan.redacted)))] if plan.redacted else ()),
     ]
     return {
         "cut": _CUT,
         "base": plan.shared.name if plan.shared is not None else _base(plan),
         "is_mapping": plan.values is not None,
-        "keywords": join("", [code(", {}", each) for each in keywords]),
+        "keywords": join("", [fill(", {}", each) for each in keywords]),
         "of_values": _VALUES,
-        "doc": docstring(plan.doc, 4),
-        "in_brackets": lambda kind: bases.in_brackets(kind, () if plan.values is None else later),
-        "quoted": lambda kind: literal(requoted(kind)),
+        "doc": format_docstring(plan.doc, 4),
+        "in_brackets": lambda kind: bases.put_in_brackets(kind, () if plan.values is None else later),
+        "quoted": lambda kind: format_literal(requote(kind)),
         "fields": {
             key: {
-                "name": checked(field.name),
+                "name": parse(field.name),
                 "form": field.form,
-                "alias": literal(field.wire) if field.wire != field.name else None,
-                "default": checked(field.default) if field.default is not None else None,
+                "alias": format_literal(field.wire) if field.wire != field.name else None,
+                "default": parse(field.default) if field.default is not None else None,
                 "is_made": field.is_made,
                 "is_copied": field.is_copied,
                 "is_cast": field.is_cast,
-                "doc": docstring(field.doc, 4) if field.doc else None,
+                "doc": format_docstring(field.doc, 4) if field.doc else None,
             }
             for key, field in _keyed(plan)
         },

@@ -1,6 +1,6 @@
-"""What a schema says to a reader: its description, and in words what its type cannot say.
+"""The description of a schema for a reader: its own, and in words all that its type cannot say.
 
-Takes subschemas and gives text for docstrings: bounds, patterns, formats, and conditions that Python has no type for.
+Takes subschemas and returns text for docstrings: bounds, patterns, formats, and conditions that Python has no type for.
 It decides nothing; the schema does.
 """
 
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stubwright.codegen.models.types import AnyOf, Const, Fixed, Free, Items, Leaf, constant
+from stubwright.codegen.models.types import AnyOf, Const, Fixed, Free, Items, Leaf, make_constant
 
 if TYPE_CHECKING:
     from stubwright.codegen.models.types import Document, Expression
@@ -22,16 +22,16 @@ _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProp
 
 
 def describe(document: Document, expression: Expression) -> str:
-    """Return the description of a schema, and what its keywords add to its type; empty if there is neither."""
-    leaves = [*document.leaves(expression)]
-    text = next((text for leaf in leaves if (text := _text(document.value(leaf), "description"))), "")
+    """Return the description of a schema, and all that its keywords add to its type; empty if there is neither."""
+    leaves = [*document.find_leaves(expression)]
+    text = next((text for leaf in leaves if (text := _text(document.get_value(leaf), "description"))), "")
     if not leaves and isinstance(expression, AnyOf):
         text = next((text for part in expression.parts if (text := describe(document, part))), "")
     added = [*dict.fromkeys(sentence for leaf in leaves for sentence in _sentences(document, leaf))]
-    return joined(text, added)
+    return append_sentences(text, added)
 
 
-def joined(text: str, sentences: Sequence[str]) -> str:
+def append_sentences(text: str, sentences: Sequence[str]) -> str:
     """Append sentences to a text, in a paragraph of their own if the text has several lines."""
     text = text.strip()
     if not text or not sentences:
@@ -41,13 +41,13 @@ def joined(text: str, sentences: Sequence[str]) -> str:
     return f"{text}{'' if text[-1] in '.!?:;。！？' else '.'} {' '.join(sentences)}"  # noqa: RUF001 - Chinese ends so
 
 
-def summary(document: Document, leaf: Leaf) -> str:
+def summarize(document: Document, leaf: Leaf) -> str:
     """Return the description of a subschema, or its title."""
-    value = document.value(leaf)
+    value = document.get_value(leaf)
     return _text(value, "description") or _text(value, "title")
 
 
-def shown(value: Json) -> str:
+def format_value(value: Json) -> str:
     """Format a JSON value as text, truncated if it is long."""
     return _short(json.dumps(value, ensure_ascii=False))
 
@@ -59,7 +59,7 @@ def _text(value: Json, keyword: str) -> str:
 
 def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
     keywords = _keywords(document, leaf)
-    if document.value(leaf) is False:
+    if document.get_value(leaf) is False:
         yield "Never allowed."
     shape = document.shape(leaf)
     fixed = ("minItems", "maxItems") if any(isinstance(each, Fixed) for each in shape) else ()
@@ -80,13 +80,13 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
 def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
     """Return the keywords of a subschema that say something in its dialect; `deprecated` does in all."""
     known = document.dialect.keywords | {"deprecated"}
-    return {keyword: value for keyword, value in document.keywords(leaf).items() if keyword in known}
+    return {keyword: value for keyword, value in document.get_keywords(leaf).items() if keyword in known}
 
 
 def _items(document: Document, item: Expression) -> Iterator[str]:
-    """Yield what holds for each item of a list of plain values."""
+    """Yield a sentence about each item of a list of plain values."""
     if all(isinstance(each, Free) for each in document.shape(item)):
-        added = [text for leaf in document.leaves(item) for text in _plain_sentences(_keywords(document, leaf))]
+        added = [text for leaf in document.find_leaves(item) for text in _plain_sentences(_keywords(document, leaf))]
         if added:
             yield f"Each item: {' '.join(text[:1].lower() + text[1:] for text in added)}"
 
@@ -151,12 +151,12 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
         isinstance(each, Const) or each == Free("null") for each in document.shape(leaf)
     ):
         return
-    if any(member is not None and not isinstance(constant(member), Const) for member in members):
-        yield f"{'One of' if len(members) > 1 else 'Always'} {_short(', '.join(map(shown, members)))}."
+    if any(member is not None and not isinstance(make_constant(member), Const) for member in members):
+        yield f"{'One of' if len(members) > 1 else 'Always'} {_short(', '.join(map(format_value, members)))}."
 
 
 def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield what is said of keys beside the properties."""
+    """Yield sentences about keys beside the properties."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
         yield f"Requires {_listed(unnamed)}."

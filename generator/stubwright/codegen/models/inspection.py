@@ -1,8 +1,8 @@
-"""What models and the methods of clients may hold: declarations and calls of the client, and nothing else.
+"""A check of generated source: models and methods of clients may have declarations and calls of the client alone.
 
 Takes the text of a class that datamodel-code-generator wrote, or the text of a module or a method that was kept, and
-gives it as source. Literals of enumerations are printed by the generator and not by us, so that what it made of them is
-looked through before it is taken.
+returns it as source. The generator prints the literals of enumerations itself, so its output is checked before it is
+used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from stubwright import naming
-from stubwright.pycode import Code, Name, trusted
+from stubwright.pycode import Code, Name, trust
 
 _TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
 _STATED = (
@@ -29,7 +29,7 @@ _KNOWN = (*_TYPES, *_STATED)
 _CALLED = frozenset({"Field", "cast", "float"})
 
 
-def declared(text: str) -> tuple[Name, Code]:
+def parse_declaration(text: str) -> tuple[Name, Code]:
     """Return the name of a class and its text as source, if the text is a class that only declares, and nothing else.
 
     Raises:
@@ -38,13 +38,13 @@ def declared(text: str) -> tuple[Name, Code]:
     match ast.parse(text).body:
         case [ast.ClassDef() as written]:
             require_declarations(written)
-            return Name(written.name), trusted(text)
+            return Name(written.name), trust(text)
         case _:
             raise ValueError("something was written that is no class")
 
 
 def require_declarations(written: ast.ClassDef) -> None:
-    """See that a class has annotated fields and docstrings alone, and calls nothing but what makes fields.
+    """Check that a class has only annotated fields and docstrings, and calls only functions that make fields.
 
     Raises:
         ValueError: It has something else.
@@ -72,8 +72,8 @@ def require_declarations(written: ast.ClassDef) -> None:
         raise _refused(written, written.decorator_list[0])
 
 
-def module(text: str) -> Code:
-    """Return the text of a module of models as source if it only imports what models need and declares classes.
+def parse_module(text: str) -> Code:
+    """Return the text of a module of models as source if it only imports names that models need and declares classes.
 
     Raises:
         ValueError: It does something else.
@@ -90,10 +90,10 @@ def module(text: str) -> Code:
                 continue
             case _:
                 raise ValueError(f"a module of models would have code that it does not need: `{ast.unparse(part)}`")
-    return trusted(text)
+    return trust(text)
 
 
-def method(text: str) -> Code:
+def parse_method(text: str) -> Code:
     """Return the text of a client's method as source if it only calls a method of the client with its arguments.
 
     Raises:
@@ -125,7 +125,7 @@ def method(text: str) -> Code:
         and all(_holds_only(kind, _VALUES) and all(map(_is_type, _texts_among_types(kind))) for kind in kinds)
     ):
         raise ValueError(f"the method `{written.name}` would have code that no method of a client needs")
-    return trusted(text)
+    return trust(text)
 
 
 _VALUES = (*_TYPES, ast.Load, ast.UnaryOp, ast.USub)
@@ -159,7 +159,7 @@ def _is_decorator(value: ast.expr) -> bool:
 
 
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Tell whether a line imports what models need, and nothing else under a name that may be called."""
+    """Tell whether a line imports names that models need, and no others under a name that may be called."""
     names = {alias.asname or alias.name for alias in part.names}
     if part.level:
         return _CALLED.isdisjoint(names) and "*" not in names
@@ -187,7 +187,7 @@ def _is_literal(value: ast.expr) -> bool:
 
 
 def _texts_among_types(kind: ast.expr) -> Iterator[str]:
-    """Yield the texts in a type that are not the values of a `Literal`, nor what a call is given."""
+    """Yield the texts in a type that are neither values of a `Literal` nor arguments of a call."""
     waiting: list[ast.AST] = [kind]
     while waiting:
         match waiting.pop():

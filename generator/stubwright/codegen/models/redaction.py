@@ -1,7 +1,7 @@
-"""Which properties of which objects a policy redacts, so that no class shows them in its `repr`.
+"""The properties of objects that a policy redacts, so that no class shows them in its `repr`.
 
-Takes a document and the ways that JSON Pointers name through its instances; gives the properties of its objects, and
-what is left of the ways in objects that have their class elsewhere.
+Takes a document and the ways that JSON Pointers name through its instances; returns the properties of its objects, and
+the rest of the ways into objects that have their class elsewhere.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ Way: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class Marks:
-    """What is redacted: properties by their objects, and ways into shared schemas, which are described elsewhere."""
+    """The redacted properties by their objects, and ways into shared schemas, which are described elsewhere."""
 
     properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
-    def of(self, thing: Object) -> tuple[str, ...]:
-        """Return the redacted properties of an object, sorted; not all of them need be among those that it names."""
+    def find_redacted(self, thing: Object) -> tuple[str, ...]:
+        """Return the redacted properties of an object, sorted; it need not name all of them."""
         return tuple(sorted(self.properties.get(thing, ())))
 
 
-def marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
-    """Return what `ways` lead to from the root of a document.
+def find_marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
+    """Return the redacted properties that `ways` lead to from the root of a document.
 
-    A value that gets no class of its own is redacted as a whole, in the object that holds it, since more than what a
-    way means may stand there; a text that is JSON, for one.
+    A value without a class of its own is redacted as a whole, in the object that holds it, since it may hold more than
+    the way means; a text that is JSON, for instance.
 
     Args:
         document: The document.
-        ways: From its root.
+        ways: The ways from its root.
         imported: The shared schemas whose classes are elsewhere, by their names under `schemas`.
     """
     walk = _Walk(document, imported)
@@ -55,11 +55,11 @@ class _Walk:
 
     def follow(self, expression: Expression, way: Way) -> bool:
         """Mark what a way leads to in the values of an expression, and tell whether classes alone hold all of that."""
-        settled = self.document.settled(expression)
+        settled = self.document.settle(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]
         self.seen[settled, way] = True
-        is_root = settled == self.document.settled(self.document.root)
+        is_root = settled == self.document.settle(self.document.root)
         held = [self._alternative(each, way, is_root=is_root) for each in self.document.shape(settled)]
         self.seen[settled, way] = all(held)
         return all(held)
@@ -67,7 +67,7 @@ class _Walk:
     def _alternative(self, alternative: object, way: Way, *, is_root: bool) -> bool:
         match alternative:
             case Object(properties=properties) if properties or is_root:
-                name = self.document.shared(alternative)
+                name = self.document.find_shared(alternative)
                 if name is not None and name in self.imported:
                     self.made.elsewhere.add((name, way))
                 else:
@@ -87,7 +87,7 @@ class _Walk:
 
     def _object(self, thing: Object, way: Way) -> None:
         named = {each.name: each.expression for each in thing.properties}
-        for other in map(self.document.shared, self.document.extended(thing)):
+        for other in map(self.document.find_shared, self.document.find_extended(thing)):
             if other is not None and other in self.imported:  # whose class may be the base of this one's
                 self.made.elsewhere.add((other, way))
         for name in way[:1] or named or ("",):

@@ -29,7 +29,7 @@ class Reserved:
 
     names: tuple[str, ...] = ()
 
-    def under(self, stem: str, own: Iterable[str]) -> frozenset[str]:
+    def list_under(self, stem: str, own: Iterable[str]) -> frozenset[str]:
         """Return the names that a class below a module's classes may meet; `stem` begins all of these, `own` are they.
 
         What is made with them depends on nothing else here.
@@ -46,50 +46,53 @@ class Reserved:
 NOTHING = Reserved()
 
 
-def of(manifest: ir.Manifest) -> Reserved:
+def reserve(manifest: ir.Manifest) -> Reserved:
     """Return the names that are taken in the package of a manifest before its models are made."""
     names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
     names |= OF_PAGES if any(tool.paginate for tool in manifest.tools) else set()
     names |= {handle.id for handle in manifest.handles}
-    names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
-    names |= {naming.toolset_client(manifest.stem, name) for name in manifest.toolsets}
-    names |= {name for tool in manifest.tools for name in of_tool(tool)}
+    names |= {naming.name_handlers_class(manifest.stem), naming.name_client_class(manifest.stem)}
+    names |= {naming.name_toolset_client(manifest.stem, name) for name in manifest.toolsets}
+    names |= {name for tool in manifest.tools for name in reserve_of_tool(tool)}
     names |= {
-        name for listed in manifest.primitives.values() for primitive in listed for name in of_primitive(primitive)
+        name
+        for listed in manifest.primitives.values()
+        for primitive in listed
+        for name in reserve_of_primitive(primitive)
     }
-    names |= {naming.shared_class(schema.names) for schema in manifest.shared}
+    names |= {naming.name_shared_class(schema.names) for schema in manifest.shared}
     return Reserved(tuple(sorted(names)))
 
 
-def of_tool(tool: ir.Tool) -> frozenset[str]:
+def reserve_of_tool(tool: ir.Tool) -> frozenset[str]:
     """Return the classes of a tool that are called as they are whatever else there is."""
-    output = [naming.output_class(tool.names)] if tool.output is not None else []
-    return frozenset([naming.input_class(tool.names), *output, *_asking(tool)])
+    output = [naming.name_output_class(tool.names)] if tool.output is not None else []
+    return frozenset([naming.name_input_class(tool.names), *output, *_asking(tool)])
 
 
-def of_shared(manifest: ir.Manifest, taken: Reserved) -> frozenset[str]:
+def reserve_of_shared(manifest: ir.Manifest, taken: Reserved) -> frozenset[str]:
     """Return the names that classes below those of the manifest's shared schemas may meet."""
-    own = {naming.shared_class(schema.names) for schema in manifest.shared}
-    return frozenset(name for schema in manifest.shared for name in taken.under(schema.names.stem, own))
+    own = {naming.name_shared_class(schema.names) for schema in manifest.shared}
+    return frozenset(name for schema in manifest.shared for name in taken.list_under(schema.names.stem, own))
 
 
-def of_primitive(primitive: ir.Primitive) -> frozenset[str]:
+def reserve_of_primitive(primitive: ir.Primitive) -> frozenset[str]:
     """Return the classes of a resource, a template or a prompt that are called as they are whatever else there is."""
-    arguments = [naming.arguments(primitive.names, primitive.kind)] if primitive.has_model else []
+    arguments = [naming.name_arguments(primitive.names, primitive.kind)] if primitive.has_model else []
     return frozenset([*arguments, *_asking(primitive)])
 
 
 def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
     if primitive.has_context:
-        yield naming.context_class(primitive.names)
+        yield naming.name_context_class(primitive.names)
     if isinstance(primitive, ir.Tool) and primitive.has_handles:
-        yield naming.own_handles_class(primitive.names)
+        yield naming.name_own_handles_class(primitive.names)
     if primitive.questions:
         yield naming.ask_class(primitive.names)
         yield from (question.answer for question in primitive.questions)
 
 
-def settled(
+def settle(
     first: Reserved, make: Callable[[Reserved], _Models], names: Callable[[_Models], Iterable[str]]
 ) -> tuple[_Models, Reserved]:
     """Call `make` with the names that met in its result until no new ones do; return that and the names taken."""

@@ -1,8 +1,8 @@
-"""What a JSON Schema says about the types of its instances, and nothing else: shapes.
+"""The shapes of a JSON Schema: the types of its instances, and nothing else.
 
-Takes one schema, with every reference in it resolved locally, and gives for each expression over its subschemas the
-alternatives that an instance may be. A shape never leaves out an instance that the schema accepts; where a keyword has
-no type, it is wider. It makes no names and no Python.
+Takes one schema, with every reference in it resolved locally, and returns for each expression over its subschemas the
+alternatives that an instance may be. A shape never leaves out an instance that the schema accepts; if a keyword has no
+type, it is wider. It makes no names and no Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stubwright import ir
 from stubwright.diagnostics import Pointer
 from stubwright.ir import Json
 from stubwright.jsonschema import dialects, references
-from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.pointers import format_pointer
 
 Scalar: TypeAlias = Literal["string", "number", "integer", "boolean", "null"]
 
@@ -45,7 +45,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """What all parts accept. Without parts it is anything at all."""
+    """An instance that all parts accept. Without parts, any instance."""
 
     parts: tuple[Expression, ...]
     depth: int = field(default=0, compare=False)
@@ -53,7 +53,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """What one of the parts accepts."""
+    """An instance that one of the parts accepts."""
 
     parts: tuple[Expression, ...]
     depth: int = field(default=0, compare=False)
@@ -135,7 +135,7 @@ _STRING = Free("string")
 OBJECT = Object()
 
 
-def all_of(*parts: Expression) -> Expression:
+def join_all(*parts: Expression) -> Expression:
     """Return the conjunction, flat and without repetition; of parts that are folded too often, the first alone."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
@@ -145,7 +145,7 @@ def all_of(*parts: Expression) -> Expression:
     return AllOf(unique, depth) if depth <= _MOST_FOLDED and len(unique) <= _MOST_PARTS else unique[0]
 
 
-def any_of(*parts: Expression) -> Expression:
+def join_any(*parts: Expression) -> Expression:
     """Return the disjunction, flat and without repetition; of parts that are folded too often, anything."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
@@ -178,7 +178,7 @@ class Document:
             is_exact: Whether a string whose format has a type is always of that type.
         """
         self.name = name
-        self.dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
+        self.dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
         self.root = Leaf(name, ())
         self.bundled = schema.shared
         self._merged = merged
@@ -191,7 +191,7 @@ class Document:
             self.dialect,
             references.Folder("", {}),
             own=schema.own,
-            apart=lambda pointer: pointer_text(pointer[:2]) in schema.shared,
+            apart=lambda pointer: format_pointer(pointer[:2]) in schema.shared,
         )
         self._values = self._outline.schemas
         self._targets: dict[tuple[Pointer, str], Leaf] = {}
@@ -200,26 +200,26 @@ class Document:
         self._shapes: dict[Expression, Shape] = {}
         self._open: set[Expression] = set()
 
-    def value(self, leaf: Leaf) -> Json:
+    def get_value(self, leaf: Leaf) -> Json:
         """Return the subschema itself."""
         self._look(leaf.pointer)
         return self._values[leaf.pointer]
 
-    def target(self, leaf: Leaf) -> Leaf | None:
-        """Return where the subschema's `$ref` leads."""
+    def find_target(self, leaf: Leaf) -> Leaf | None:
+        """Return the target of the subschema's `$ref`."""
         self._look(leaf.pointer)
         return self._targets.get((leaf.pointer, "$ref"))
 
-    def keywords(self, leaf: Leaf) -> Mapping[str, Json]:
+    def get_keywords(self, leaf: Leaf) -> Mapping[str, Json]:
         """Return the keywords of the subschema that count: before 2019-09, those beside `$ref` do not."""
-        value = self.value(leaf)
+        value = self.get_value(leaf)
         if not isinstance(value, dict):
             return {}
         if "$ref" in value and self.dialect.reference_hides_siblings:
             return {"$ref": value["$ref"]}
         return value
 
-    def leaves(self, expression: Expression) -> Iterator[Leaf]:
+    def find_leaves(self, expression: Expression) -> Iterator[Leaf]:
         """Yield the subschemas that describe the whole of an instance: each, then those it refers to or includes."""
         seen: set[Leaf] = set()
         pending: list[Expression] = [expression]
@@ -230,45 +230,45 @@ class Document:
             elif isinstance(here, Leaf) and here not in seen:
                 seen.add(here)
                 yield here
-                target = self.target(here)
-                pending[:0] = [*([target] if target else []), *self.children(here, "allOf")]
+                target = self.find_target(here)
+                pending[:0] = [*([target] if target else []), *self.find_children(here, "allOf")]
 
-    def settled(self, expression: Expression) -> Expression:
-        """Return what `expression` is but a reference to, or itself."""
+    def settle(self, expression: Expression) -> Expression:
+        """Follow `expression` as long as it is only a reference, and return the last target."""
         seen = set()
         while isinstance(expression, Leaf) and expression not in seen:
             seen.add(expression)
-            target = self.target(expression)
-            if target is None or not self.keywords(expression).keys() <= _ANNOTATIONS:
+            target = self.find_target(expression)
+            if target is None or not self.get_keywords(expression).keys() <= _ANNOTATIONS:
                 break
             expression = target
         return expression
 
-    def only_object(self, expression: Expression) -> Object | None:
+    def find_only_object(self, expression: Expression) -> Object | None:
         """Return the object that an expression stands for if it has properties and is nothing else."""
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
-    def shared(self, thing: Object) -> str | None:
+    def find_shared(self, thing: Object) -> str | None:
         """Return the name under `schemas` of the bundled schema that an object is the whole of."""
         place = (thing.pointer or ())[:2]
-        name = self.bundled.get(pointer_text(place))
-        return name if name is not None and self.only_object(Leaf(self.name, place)) == thing else None
+        name = self.bundled.get(format_pointer(place))
+        return name if name is not None and self.find_only_object(Leaf(self.name, place)) == thing else None
 
-    def shared_whole(self, expression: Expression) -> str | None:
+    def find_shared_whole(self, expression: Expression) -> str | None:
         """Return the name under `schemas` of the bundled schema that an expression is but a reference to."""
-        settled = self.settled(expression) if self.bundled else expression
+        settled = self.settle(expression) if self.bundled else expression
         if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
             return None
-        return self.bundled.get(pointer_text(settled.pointer))
+        return self.bundled.get(format_pointer(settled.pointer))
 
-    def extended(self, thing: Object) -> Iterator[Object]:
+    def find_extended(self, thing: Object) -> Iterator[Object]:
         """Yield the objects of bundled schemas that the schema of an object refers to, itself or in `allOf`."""
         if thing.pointer is None:
             return
         leaf = Leaf(self.name, thing.pointer)
-        for part in (leaf, *self.children(leaf, "allOf")):
-            if (target := self.target(part)) is not None and (other := self.only_object(self.settled(target))):
+        for part in (leaf, *self.find_children(leaf, "allOf")):
+            if (target := self.find_target(part)) is not None and (other := self.find_only_object(self.settle(target))):
                 yield other
 
     def shape(self, expression: Expression) -> Shape:
@@ -296,9 +296,9 @@ class Document:
         self._shapes[expression] = shape
         return shape
 
-    def children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
+    def find_children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
         """Yield the subschemas that stand below a keyword, where the dialect has it."""
-        keywords = self.keywords(leaf)
+        keywords = self.get_keywords(leaf)
         value = keywords.get(keyword)
         steps: Iterable[Pointer] = ()
         if isinstance(value, dict) and keyword in self.dialect.named:
@@ -317,7 +317,7 @@ class Document:
             self._follow()
 
     def _follow(self) -> None:
-        """Note where the references lead that were found since the last time."""
+        """Note the targets of the references that were found since the last time."""
         while new := self._outline.references[self._followed :]:
             self._followed += len(new)
             if any(reference.keyword != "$ref" for reference in new):  # which count what they may lead to
@@ -329,17 +329,17 @@ class Document:
                     self._targets[reference.pointer, reference.keyword] = target
 
     def _child(self, leaf: Leaf, keyword: str) -> Leaf | None:
-        return next(self.children(leaf, keyword), None)
+        return next(self.find_children(leaf, keyword), None)
 
     def _leaf(self, leaf: Leaf) -> Shape:
-        if self.value(leaf) is False:
+        if self.get_value(leaf) is False:
             return ()
-        keywords = self.keywords(leaf)
+        keywords = self.get_keywords(leaf)
         shape = self._own(leaf, keywords)
         for keyword in references.KEYWORDS:
             if target := self._targets.get((leaf.pointer, keyword)):
                 shape = _both(shape, self.shape(target))
-        for part in self.children(leaf, "allOf"):
+        for part in self.find_children(leaf, "allOf"):
             shape = _both(shape, self.shape(part))
         for branches in self._branches(leaf):
             shape = _choose(shape, [self._marked(branch) for branch in branches])
@@ -364,7 +364,7 @@ class Document:
         return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
     def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
-        """Return what `type`, `enum`, `const` and the keywords of objects and lists say."""
+        """Return the shape of `type`, `enum`, `const` and the keywords of objects and lists."""
         said = keywords.get("type")
         shape: Shape
         if said is not None:
@@ -377,7 +377,7 @@ class Document:
         if isinstance(keywords.get("enum"), list):
             shape = _both(_union(_wide(keywords["enum"])), shape)
         if "const" in keywords and "const" in self.dialect.keywords:
-            shape = _both((constant(keywords["const"]),), shape)
+            shape = _both((make_constant(keywords["const"]),), shape)
         return shape
 
     def _typed(self, leaf: Leaf, name: Json, keywords: Mapping[str, Json]) -> Alternative:
@@ -401,15 +401,15 @@ class Document:
 
     def _object(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Object:
         required = keywords.get("required")
-        patterns = [*self.children(leaf, "patternProperties")]
+        patterns = [*self.find_children(leaf, "patternProperties")]
         rest = self._child(leaf, "additionalProperties")
-        refused = rest is not None and self.value(rest) is False
+        refused = rest is not None and self.get_value(rest) is False
         values: Expression | None = None
-        if rest is not None and not refused and self.value(rest) not in (True, {}):
-            values = any_of(*patterns, rest)
+        if rest is not None and not refused and self.get_value(rest) not in (True, {}):
+            values = join_any(*patterns, rest)
         elif patterns:
-            values = any_of(*patterns) if refused else any_of(*patterns, ANYTHING)
-        named = [(str(child.pointer[-1]), child) for child in self.children(leaf, "properties")]
+            values = join_any(*patterns) if refused else join_any(*patterns, ANYTHING)
+        named = [(str(child.pointer[-1]), child) for child in self.find_children(leaf, "properties")]
         return Object(
             properties=tuple(Property(name, child) for name, child in named if _is_text(name)),
             required=frozenset(required) if isinstance(required, list) else frozenset(),
@@ -420,40 +420,40 @@ class Document:
     def _list(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Items | Fixed:
         places, rest = self._places(leaf, keywords)
         if not places:
-            return LIST if rest is None or self.value(rest) in (True, {}) else Items(rest)
-        ended = rest is not None and self.value(rest) is False
+            return LIST if rest is None or self.get_value(rest) in (True, {}) else Items(rest)
+        ended = rest is not None and self.get_value(rest) is False
         least, most = _count(keywords.get("minItems")) or 0, _count(keywords.get("maxItems"))
         if ended:
             most = len(places) if most is None else min(most, len(places))
         after = rest or ANYTHING
         if least == most and 0 < least <= _LONGEST_TUPLE:
             return Fixed((*places, *[after] * (least - len(places)))[:least])
-        return Items(any_of(*places) if ended else any_of(*places, after))
+        return Items(join_any(*places) if ended else join_any(*places, after))
 
     def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
         """Return the schemas of a list's first items, each its own, and that of the items after them."""
         if "prefixItems" in self.dialect.keywords:
-            return [*self.children(leaf, "prefixItems")], self._child(leaf, "items")
+            return [*self.find_children(leaf, "prefixItems")], self._child(leaf, "items")
         if isinstance(keywords.get("items"), list):
-            return [*self.children(leaf, "items")], self._child(leaf, "additionalItems")
+            return [*self.find_children(leaf, "items")], self._child(leaf, "additionalItems")
         return [], self._child(leaf, "items")
 
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
         """Yield the expressions that each keyword chooses from."""
         for keyword in ("anyOf", "oneOf"):
-            if found := [*self.children(leaf, keyword)]:
+            if found := [*self.find_children(leaf, keyword)]:
                 yield found
         condition = self._child(leaf, "if")
         if condition is not None:
             then, otherwise = self._child(leaf, "then"), self._child(leaf, "else")
-            yield [all_of(condition, then or ANYTHING), otherwise or ANYTHING]
+            yield [join_all(condition, then or ANYTHING), otherwise or ANYTHING]
         for keyword in ("dependentSchemas", "dependencies"):
-            for child in self.children(leaf, keyword):
+            for child in self.find_children(leaf, keyword):
                 yield [child, ANYTHING]
 
 
 def _is_static(reference: references.Reference, outline: references.Outline) -> bool:
-    """Tell whether the reference leads to the same place wherever it is followed from."""
+    """Tell whether the reference leads to the same place from everywhere."""
     if reference.keyword == "$ref":
         return True
     mark = "$dynamicAnchor" if reference.keyword == "$dynamicRef" else "$recursiveAnchor"
@@ -469,19 +469,19 @@ def _is_text(value: str) -> bool:
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
-def written(value: float) -> int | None:
-    """Return the integer that a float is in JSON, where digits count, not bits: `1e23` is 10**23, unlike any float."""
+def read_integer(value: float) -> int | None:
+    """Return the integer that a float is in JSON, which counts digits, not bits: `1e23` is 10**23, unlike any float."""
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 
 def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
     """Yield the constants of an enumeration; of one too long to be read to its end, their types."""
-    for each in map(constant, values):
+    for each in map(make_constant, values):
         yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
 
-def constant(value: Json) -> Alternative:
-    """Return what a member of an enumeration is, as near as a type can say it."""
+def make_constant(value: Json) -> Alternative:
+    """Return the type of a member of an enumeration, as exactly as a type can be."""
     match value:
         case bool():
             return Const("boolean", value)
@@ -490,7 +490,7 @@ def constant(value: Json) -> Alternative:
         case int():
             return Const("integer", value) if abs(value) <= _GREATEST else Free("integer")
         case float():
-            integer = written(value)
+            integer = read_integer(value)
             return Free("number") if integer is None or abs(integer) > _GREATEST else Const("integer", integer)
         case list():
             return LIST
@@ -501,15 +501,15 @@ def constant(value: Json) -> Alternative:
 
 
 def _objects(shape: Shape) -> list[Object]:
-    """Return what an instance with this shape is as an object."""
+    """Return the alternatives of a shape that are objects; for `any`, an object without properties, too."""
     objects = [alternative for alternative in shape if isinstance(alternative, Object)]
     return [*objects, OBJECT] if ANY in shape else objects
 
 
 def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
-    """Return what `shape` and one of the branches accept.
+    """Return a shape of the instances that `shape` and one of the branches accept.
 
-    Where the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
+    If the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
     `shape`'s; otherwise each stays a class of its own.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
@@ -531,7 +531,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
 
 
 def _union(alternatives: Iterable[Alternative]) -> Shape:
-    """Return the alternatives, each once; what another includes is left out, unless it says more to a reader."""
+    """Return the alternatives, each once, without those that another includes, unless they say more to a reader."""
     unique = [*dict.fromkeys(alternatives)]
     free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
     if _STRING in unique:
@@ -554,7 +554,7 @@ def _included(alternative: Alternative, free: Collection[str]) -> bool:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """Return what both accept, or a little more."""
+    """Return a shape of the instances that both accept, or of a few more."""
     if first == (ANY,) or (ANY in first and ANY not in second):
         return second
     if ANY in second and ANY not in first:
@@ -568,19 +568,19 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _meet(first: Alternative, second: Alternative) -> Alternative | None:
-    """Return what both accept, or a little more; none if nothing can be both."""
+    """Return an alternative of the instances that both accept, or of a few more; None if no instance can be both."""
     match first, second:
         case (Object(), Object()):
             return _meet_objects(first, second)
         case (Items(), Items()):
-            met = Items(all_of(first.item, second.item))
+            met = Items(join_all(first.item, second.item))
             return first if met == first else met
         case (Fixed(), Fixed()) if len(first.items) == len(second.items):
-            return Fixed(tuple(all_of(*pair) for pair in zip(first.items, second.items, strict=True)))
+            return Fixed(tuple(join_all(*pair) for pair in zip(first.items, second.items, strict=True)))
         case (Fixed(), Items()):
-            return Fixed(tuple(all_of(item, second.item) for item in first.items))
+            return Fixed(tuple(join_all(item, second.item) for item in first.items))
         case (Items(), Fixed()):
-            return Fixed(tuple(all_of(first.item, item) for item in second.items))
+            return Fixed(tuple(join_all(first.item, item) for item in second.items))
         case (Free("string"), Free("string")):
             return first if second in (first, _STRING) else second if first == _STRING else _STRING
         case (Free("number"), Free("integer") | Const("integer")):
@@ -603,7 +603,7 @@ def _meet_objects(first: Object, second: Object) -> Object:
             continue
         mine = left.get(name, first.values or ANYTHING)
         yours = right.get(name, second.values or ANYTHING)
-        properties.append(Property(name, all_of(mine, yours)))
+        properties.append(Property(name, join_all(mine, yours)))
     met = Object(
         properties=tuple(properties),
         required=first.required | second.required,
@@ -611,14 +611,14 @@ def _meet_objects(first: Object, second: Object) -> Object:
         values=(
             None
             if first.values is None and second.values is None
-            else all_of(first.values or ANYTHING, second.values or ANYTHING)
+            else join_all(first.values or ANYTHING, second.values or ANYTHING)
         ),
     )
     return first if met == first else second if met == second else met
 
 
 def _join(objects: Sequence[Object]) -> Object:
-    """Join objects into one: what some do not name may be anything there, unless they refuse it."""
+    """Join objects into one: a property that some do not name may be anything there, unless they refuse it."""
     if len(set(objects)) == 1:
         return objects[0]
     tables = [_by_name(each) for each in objects]
@@ -629,13 +629,13 @@ def _join(objects: Sequence[Object]) -> Object:
             for table, each in zip(tables, objects, strict=True)
             if name in table or not each.closed
         ]
-        properties.append(Property(name, any_of(*parts)))
+        properties.append(Property(name, join_any(*parts)))
     open_values = [each.values or ANYTHING for each in objects if not each.closed]
     return Object(
         properties=tuple(properties),
         required=frozenset.intersection(*(each.required for each in objects)),
         closed=not open_values,
-        values=None if not open_values or ANYTHING in open_values else any_of(*open_values),
+        values=None if not open_values or ANYTHING in open_values else join_any(*open_values),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stubwright import naming
-from stubwright.codegen.pages.parts import every, output_class
+from stubwright.codegen.pages.parts import list_all, name_output_class
 from stubwright.codegen.source.imports import DATES, RUNTIME, as_homes
 from stubwright.pycode import Name
 
@@ -25,15 +25,15 @@ _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
         "pydantic": frozenset({"AnyUrl"}),
     },
 )
-"""Where it takes the names from that are no models, by the sections of its imports."""
+"""The modules that it imports names from, other than models, by the sections of its imports."""
 
 
-def client_page(
+def make_client_page(
     title: str, manifest: ir.Manifest, units: Mapping[str, PrimitiveCode], primitive_modules: Sequence[PrimitiveCode]
 ) -> Mapping[str, Any]:
-    """Return what the template of `client.py` is given."""
+    """Return the variables for the template of `client.py`."""
     names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
-    has_outputs = any(output_class(tool) for tool in manifest.tools)
+    has_outputs = any(name_output_class(tool) for tool in manifest.tools)
     typing = names & {"Any", "Literal"}
     sections: list[dict[str, frozenset[str]]] = [
         {module: those & names for module, those in section.items()} for section in _HOMES
@@ -48,10 +48,10 @@ def client_page(
     }
     return {
         "doc": f"A typed client of {title}.",
-        "client": naming.client_class(manifest.stem),
+        "client": naming.name_client_class(manifest.stem),
         "class_doc": f"""Calls {title}: one method for each tool{primitives}.
 
-    async with {naming.client_class(manifest.stem)}.connect(target) as {manifest.package.removesuffix("_mcp")}:
+    async with {naming.name_client_class(manifest.stem)}.connect(target) as {manifest.package.removesuffix("_mcp")}:
         ...
 
 The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
@@ -60,7 +60,7 @@ is left out of the request. Results are checked against the tool's output schema
         "deprecates": any(
             deprecated is not None
             for deprecated in [tool.deprecated for tool in manifest.tools]
-            + [tool.deprecated for tool in every(manifest)]
+            + [tool.deprecated for tool in list_all(manifest)]
         ),
         "outputs": has_outputs,
         "has_tools": bool(manifest.tools),

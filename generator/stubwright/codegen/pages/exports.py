@@ -1,4 +1,6 @@
-"""What packages export of the runtime, as type checkers see it. At run time they have all that the runtime exports."""
+"""Names of the runtime that packages export, as type checkers see it. At run time they export all that the runtime
+does.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _CONNECTING: Final = (
 _AROUND: Final = ("HandlerCall", "Proceed")
 _CONTENT: Final = "ToolContent"
 _YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT})
-"""These came when packages already had classes of such names, which keep them; `generated` has the runtime's then."""
+"""Newer names: packages with older classes of these names keep them; `generated` then has the runtime's."""
 
 _TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
 _HANDLES: Final = ("BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle")
@@ -37,27 +39,27 @@ _PARTS: Final = {
 }
 
 OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
-"""What packages define beside models and classes, by its modules."""
+"""The names that packages define beside models and classes, by their modules."""
 
 ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
     *_PARTS.values(), *OWN.values()
 )
-"""What no class of a package may be called, whatever the package exports."""
+"""Names that no class of a package may have, whatever the package exports."""
 
 OF_HANDLES: Final = frozenset(_HANDLES)
-"""The same where the server keeps state between calls."""
+"""The same if the server keeps state between calls."""
 
 OF_PAGES: Final = frozenset({"PageRequest"})
-"""The same where a tool gives pages."""
+"""The same if a tool has pages."""
 
 
-def exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
+def list_exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
     """Return the names of the runtime that a package exports.
 
     Args:
         manifest: Its manifest.
-        parts: What it has beside tools.
-        own: What it defines itself.
+        parts: Its parts beside tools.
+        own: The names that it defines itself.
     """
     return frozenset(_exported(manifest, parts)) - (_YIELDING & own)
 

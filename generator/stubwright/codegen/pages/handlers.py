@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright import naming
 from stubwright.codegen import surface
-from stubwright.codegen.pages.parts import every
+from stubwright.codegen.pages.parts import list_all
 from stubwright.codegen.source.imports import RUNTIME, as_homes
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _HOMES = {
         {"Completing", "Content", "Context", "MaybeAwaitable", "Messages", "ResourceContents", "Returns"}
     ),
 }
-"""Where a page takes the names from that are no models."""
+"""The modules that a page imports names from, other than models."""
 
 
 _DOC = """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
@@ -32,17 +32,17 @@ _CALLS = """A tool that is an HTTP call needs no method, and has none here. If y
 the parameters `args` and `ctx`, it takes the place of the call."""
 
 
-def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    """Return what the template of `handlers.py` is given."""
-    methods = [method for method in surface.handler_methods(manifest) if not method.is_optional]
+def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+    """Return the variables for the template of `handlers.py`."""
+    methods = [method for method in surface.list_handler_methods(manifest) if not method.is_optional]
     used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
     known = frozenset().union(*_HOMES.values())
     sections: list[dict[str, frozenset[str]]] = [{module: used & names} for module, names in _HOMES.items()]
     sections.append({".contexts": contexts - known, ".models": used - contexts - known})
     return {
-        "doc": f"What {title} needs from you: {_needs(manifest)}.",
-        "interface": naming.handlers_class(manifest.stem),
+        "doc": f"Handlers of {title}: {_needs(manifest)}.",
+        "interface": naming.name_handlers_class(manifest.stem),
         "class_doc": f"{_DOC}\n\n{_CALLS}" if manifest.calls else _DOC,
         "imports": [block for section in sections if (block := as_homes(section))],
         "methods": methods,
@@ -57,10 +57,10 @@ def _named(method: surface.HandlerMethod) -> frozenset[Name]:
 def _needs(manifest: ir.Manifest) -> str:
     called = "tool that is no HTTP call" if manifest.calls else "tool"
     kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
-    kinds += dict.fromkeys(primitive.kind for primitive in every(manifest) if primitive.handled)
+    kinds += dict.fromkeys(primitive.kind for primitive in list_all(manifest) if primitive.handled)
     if kinds:
-        return f"one method for each {_listed(kinds)}"
-    return "nothing, since its tools are HTTP calls" if manifest.calls else "nothing"
+        return f"write one method for each {_listed(kinds)}"
+    return "nothing to write, since its tools are HTTP calls" if manifest.calls else "nothing to write"
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""What a package has of its state handles: the types of their ids, and what a handler finds of them in its context.
+"""The state handles of a package: the types of their ids, and the handles in a handler's context.
 
-Takes the IR; gives values. The models of the states are those of shared schemas.
+Takes the IR; returns values. The models of the states are those of shared schemas.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
 from stubwright.codegen.models.types import Document, Fixed, Free, Items, Object
-from stubwright.codegen.source.literals import docstring, literal
-from stubwright.pycode import Code, Name, code, join
+from stubwright.codegen.source.literals import format_docstring, format_literal
+from stubwright.pycode import Code, Name, fill, join
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -37,12 +37,12 @@ class Kind:
     @property
     def handle(self) -> Code:
         """The type of one handle."""
-        return code("Handle[{}, {}]", self.model or _ANY, self.id)
+        return fill("Handle[{}, {}]", self.model or _ANY, self.id)
 
     @property
     def handles(self) -> Code:
         """The type of what makes and finds them."""
-        return code("Handles[{}, {}]", self.model or _ANY, self.id)
+        return fill("Handles[{}, {}]", self.model or _ANY, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +55,28 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ContextHandles:
-    """The handles that a tool gets: `named` are its arguments, and `nested` says that more may stand inside of some."""
+    """The handles that a tool gets: `named` are its arguments; with `nested`, other arguments may contain more."""
 
     named: tuple[Named, ...]
     nested: bool
 
     @property
     def are_given(self) -> bool:
-        """Whether any can stand among the arguments."""
+        """True if the arguments can have any."""
         return bool(self.named) or self.nested
 
 
-def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
+def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
     """Return the kinds of handles of a manifest, in its order."""
     if not manifest.handles:
         return ()
-    from stubwright.codegen.models.datamodel import homes
+    from stubwright.codegen.models.datamodel import find_homes
 
     shared = {schema.name: schema for schema in manifest.shared}
     kinds_of_handles = []
     for handle in manifest.handles:
         schema = shared.get(handle.state)
-        state_class = homes([schema]).get(handle.state) if schema is not None else None
+        state_class = find_homes([schema]).get(handle.state) if schema is not None else None
         model = state_class.name if state_class is not None and not state_class.members else None
         kinds_of_handles.append(
             Kind(handle.name, naming.handle_attribute(handle.name), handle.id, model, handle.retention)
@@ -84,13 +84,15 @@ def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
     return tuple(kinds_of_handles)
 
 
-def modelled_kinds(known: Sequence[Kind]) -> Code | None:
+def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
     """Return the classes of the states by their kinds, as a dictionary; None if no states have one."""
-    entries = [code("{}: _models.{}", literal(kind.name), kind.model) for kind in known if kind.model is not None]
-    return code("{{{}}}", join(", ", entries)) if entries else None
+    entries = [
+        fill("{}: _models.{}", format_literal(kind.name), kind.model) for kind in known if kind.model is not None
+    ]
+    return fill("{{{}}}", join(", ", entries)) if entries else None
 
 
-def held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
+def find_held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
     """Return the handles that the handler of a tool gets with its arguments."""
     if not tool.input.handles:
         return ContextHandles((), nested=False)
@@ -109,7 +111,7 @@ def held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
     return ContextHandles(
         tuple(
             Named(
-                code("Literal[{}]", join(", ", map(literal, names))),
+                fill("Literal[{}]", join(", ", map(format_literal, names))),
                 join(" | ", [by_name[kind].handle for kind in ids]),
             )
             for ids, names in named.items()
@@ -138,7 +140,7 @@ def _is_inside(document: Document, expressions: list[Expression]) -> bool:
 
 
 def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
-    """Yield what the values of an expression hold."""
+    """Yield the expressions of the values in an expression."""
     for alternative in document.shape(expression):
         match alternative:
             case Object(properties=properties, values=values):
@@ -153,19 +155,19 @@ def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
                 pass
 
 
-def ids_module(title: str, manifest: ir.Manifest) -> Code:
+def format_ids_module(title: str, manifest: ir.Manifest) -> Code:
     """Return the module of the types of ids."""
     types = [
-        code(
+        fill(
             "{} = NewType({}, str)\n{}",
             handle.id,
-            literal(handle.id),
-            docstring(f"The id of a handle ``{handle.name}``: a text that only the server makes."),
+            format_literal(handle.id),
+            format_docstring(f"The id of a handle ``{handle.name}``: a text that only the server makes."),
         )
         for handle in manifest.handles
     ]
-    head = docstring(f"The types of the ids of handles of {title}.")
-    return code(_IDS, head, join("\n\n", types))
+    head = format_docstring(f"The types of the ids of handles of {title}.")
+    return fill(_IDS, head, join("\n\n", types))
 
 
 _IDS: Final = """{}

@@ -1,4 +1,4 @@
-"""What handwritten code can use of a package: its names, its modules, and what handlers get as `ctx`.
+"""The interface of a package for handwritten code: its names, its modules, and the attributes of a handler's `ctx`.
 
 Takes the IR. Classes of models are planned and not written, and those of the runtime are read and not imported: all of
 it takes milliseconds.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import stubwright_runtime
 from stubwright import naming
 from stubwright.codegen.models import datamodel
-from stubwright.codegen.pages.parts import own_contexts, own_exports
+from stubwright.codegen.pages.parts import list_own_contexts, list_own_exports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ RUNTIME = stubwright_runtime.__name__
 
 
 class Interface:
-    """What the package of a manifest offers to handwritten code. Each part is worked out when it is first asked for."""
+    """The interface of a manifest's package for handwritten code. Each part is computed when it is first needed."""
 
     def __init__(self, manifest: ir.Manifest) -> None:
         self.package = manifest.package
@@ -33,13 +33,13 @@ class Interface:
 
     @cached_property
     def _models(self) -> Mapping[str, tuple[str, ...]]:
-        return datamodel.planned(self._manifest)
+        return datamodel.plan_names(self._manifest)
 
     @cached_property
     def exports(self) -> frozenset[str]:
         """The names that the package exports."""
         models = [name for names in self._models.values() for name in names]
-        own = own_exports(self._manifest, models)
+        own = list_own_exports(self._manifest, models)
         return _runtime_exports().union(*own.values())
 
     @cached_property
@@ -48,7 +48,7 @@ class Interface:
         names = [name for names in self._models.values() for name in names]
         return frozenset((*names, *(handle.id for handle in self._manifest.handles)))
 
-    def names(self, module: str) -> frozenset[str] | None:
+    def find_names(self, module: str) -> frozenset[str] | None:
         """Return the names in a module that is the package, its `models` or the runtime; None for any other."""
         if module == RUNTIME:
             return _runtime_exports()
@@ -62,22 +62,22 @@ class Interface:
             return name in _runtime_exports() or _has_module(name)
         if module == self.package and name in self._certain:
             return True
-        return name in (self.names(module) or ()) or f"{module}.{name}" in self.modules
+        return name in (self.find_names(module) or ()) or f"{module}.{name}" in self.modules
 
     @cached_property
     def _certain(self) -> frozenset[str]:
         """Names that the package exports whatever its models look like."""
         tools = self._manifest.tools
-        models = [naming.input_class(tool.names) for tool in tools]
-        models += [naming.output_class(tool.names) for tool in tools if tool.output is not None]
-        return _runtime_exports().union(*own_exports(self._manifest, models).values())
+        models = [naming.name_input_class(tool.names) for tool in tools]
+        models += [naming.name_output_class(tool.names) for tool in tools if tool.output is not None]
+        return _runtime_exports().union(*list_own_exports(self._manifest, models).values())
 
     @cached_property
     def modules(self) -> frozenset[str]:
         """The names of its modules, and of folders of them, as they are imported."""
         from stubwright.codegen.pages import package
 
-        pages = (page for page in package.of_manifest(self._manifest) if not page.is_beside)
+        pages = (page for page in package.make_manifest_pages(self._manifest) if not page.is_beside)
         paths = [Path(page.path).with_suffix("") for page in pages]
         names = [".".join(path.parts[:-1] if path.name == "__init__" else path.parts) for path in paths]
         names += ["models", *(f"models.{module}" for module in self._models)]
@@ -87,10 +87,10 @@ class Interface:
 
     @cached_property
     def contexts(self) -> Mapping[str, frozenset[str]]:
-        """The attributes of each class of which handlers get an object as `ctx`, by its name."""
-        common = context_members()
+        """The attributes of each class that `ctx` of a handler may have, by its name."""
+        common = find_context_members()
         contexts: dict[str, frozenset[str]] = {naming.CONTEXT: common}
-        contexts |= {each.name: common | each.members for each in own_contexts(self._manifest)}
+        contexts |= {each.name: common | each.members for each in list_own_contexts(self._manifest)}
         return contexts
 
 
@@ -100,13 +100,13 @@ def _runtime_exports() -> frozenset[str]:
 
 
 def _has_module(name: str) -> bool:
-    """Tell whether there is something of this name beside the modules of the runtime."""
+    """Tell whether the runtime has a module or package of this name."""
     (root,) = stubwright_runtime.__path__
     return Path(root, name).is_dir() or Path(root, f"{name}.py").is_file()
 
 
 @cache
-def context_members() -> frozenset[str]:
+def find_context_members() -> frozenset[str]:
     """Return the attributes of the runtime's `Context` from its source: importing it would take too long."""
     (root,) = stubwright_runtime.__path__
     table = ast.parse(Path(root, "generated.py").read_bytes())

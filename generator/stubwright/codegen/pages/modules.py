@@ -1,7 +1,7 @@
-"""What each primitive adds to its package: its module of models, and its methods of the client.
+"""The code that each primitive adds to its package: its module of models, and its methods of the client.
 
-Takes the IR and gives a unit for each. A unit depends on its own primitive alone, so that some can be made without the
-others, and elsewhere.
+Takes the IR and returns a unit for each. A unit depends on its own primitive alone, so that some can be made without
+the others, and elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stubwright import ir, naming
 from stubwright.codegen.models import reserved
 from stubwright.codegen.pages.primitive_code import PackageCode, PrimitiveCode
 from stubwright.codegen.source.render import Page
-from stubwright.pycode import Name, code, join
+from stubwright.pycode import Name, fill, join
 
 if TYPE_CHECKING:
     from stubwright.codegen.models.classes import Imported
@@ -25,21 +25,21 @@ def make_all(manifest: ir.Manifest) -> PackageCode:
     """Return all units of a manifest, made here and now."""
 
     def generate(taken: Reserved) -> PackageCode:
-        rest = make_rest(*arguments_of_rest(manifest, taken))
-        homes = homes_for(manifest.tools, manifest.shared, taken) if manifest.tools else {}
+        rest = make_rest(*select_arguments_of_rest(manifest, taken))
+        homes = find_homes_for(manifest.tools, manifest.shared, taken) if manifest.tools else {}
         units = make(manifest.tools, homes, manifest.source, manifest.command, taken)
         return PackageCode({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
 
-    return reserved.settled(reserved.of(manifest), generate, PackageCode.defined)[0]
+    return reserved.settle(reserved.reserve(manifest), generate, PackageCode.find_defined)[0]
 
 
-def arguments_of_rest(
+def select_arguments_of_rest(
     manifest: ir.Manifest, taken: Reserved
 ) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, Reserved]:
-    """Return what `make_rest` takes of a manifest; `taken` are names that the package has for something else."""
+    """Return the arguments of `make_rest` for a manifest; `taken` are names that the package has for something else."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
-    return primitives, frozenset(modelled), shared(manifest), manifest.source, manifest.command, taken
+    return primitives, frozenset(modelled), mark_shared(manifest), manifest.source, manifest.command, taken
 
 
 def make_rest(
@@ -71,43 +71,47 @@ def make_rest(
 
         served = [primitive for primitive in primitives if primitive.key in modelled]
         modules = dict(
-            zip((primitive.key for primitive in served), datamodel.primitive_modules(served, taken), strict=True)
+            zip((primitive.key for primitive in served), datamodel.make_primitive_modules(served, taken), strict=True)
         )
-        shared_modules = datamodel.shared_modules(shared, taken=taken)
+        shared_modules = datamodel.make_shared_modules(shared, taken=taken)
         of_shared, circles = shared_modules.of, shared_modules.circles
-    head = render.header(source, command)
+    head = render.render_header(source, command)
     units = []
     for primitive in primitives:
-        methods = surface.primitive_methods(primitive)
+        methods = surface.describe_primitive_methods(primitive)
         module = modules.get(primitive.key)
         units.append(
             PrimitiveCode(
-                module=render.page(head, Page("", "module.py", {"source": module.source})) if module else code(""),
+                module=(
+                    render.render_page(head, Page("", "module.py", {"source": module.source})) if module else fill("")
+                ),
                 classes=module.names if module else (),
-                method=join("\n", map(render.method, methods)),
+                method=join("\n", map(render.render_method, methods)),
                 names=frozenset(name for method in methods for name in method.names),
-                home=naming.model_module(primitive.names, primitive.kind),
+                home=naming.name_model_module(primitive.names, primitive.kind),
             )
         )
     return units, of_shared, circles
 
 
-def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
-    """Return the shared schemas, with what is redacted in them."""
+def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
+    """Return the shared schemas, with the redacted places in them."""
     if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
         return manifest.shared
     from stubwright.codegen.models import datamodel
 
-    return datamodel.redacting(manifest.tools, manifest.shared)
+    return datamodel.mark_redacted(manifest.tools, manifest.shared)
 
 
-def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: Reserved) -> Mapping[str, Imported]:
-    """Return what stands for shared schemas in the models of some tools, by their names under `schemas`."""
+def find_homes_for(
+    tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: Reserved
+) -> Mapping[str, Imported]:
+    """Return the classes of shared schemas for the models of some tools, by their names under `schemas`."""
     if not shared:
         return {}
     from stubwright.codegen.models import datamodel
 
-    return datamodel.homes(shared, tools, taken)
+    return datamodel.find_homes(shared, tools, taken)
 
 
 def make(
@@ -126,15 +130,17 @@ def make(
     from stubwright.codegen.models import datamodel
     from stubwright.codegen.source import render
 
-    head = render.header(source, command)
-    models = zip(tools, datamodel.modules(tools, homes, taken), strict=True)
+    head = render.render_header(source, command)
+    models = zip(tools, datamodel.make_modules(tools, homes, taken), strict=True)
     return [
         PrimitiveCode(
-            module=render.page(head, Page("", "module.py", {"source": module.source})),
+            module=render.render_page(head, Page("", "module.py", {"source": module.source})),
             classes=module.names,
-            method=render.method(method := surface.tool_method(tool, module.parameters, module.extra, module.classes)),
-            response=render.response(method) if method.deprecated else None,
-            task=render.task(method) if method.deprecated and tool.task_support != "forbidden" else None,
+            method=render.render_method(
+                method := surface.describe_tool_method(tool, module.parameters, module.extra, module.classes)
+            ),
+            response=render.render_response(method) if method.deprecated else None,
+            task=render.render_task(method) if method.deprecated and tool.task_support != "forbidden" else None,
             names=method.names,
         )
         for tool, module in models

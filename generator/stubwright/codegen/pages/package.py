@@ -10,23 +10,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stubwright import naming
-from stubwright.codegen.pages.client import client_page
-from stubwright.codegen.pages.exports import exported
-from stubwright.codegen.pages.handlers import handlers_page
-from stubwright.codegen.pages.handles import ids_module, kinds, modelled_kinds
+from stubwright.codegen.pages.client import make_client_page
+from stubwright.codegen.pages.exports import list_exported
+from stubwright.codegen.pages.handlers import make_handlers_page
+from stubwright.codegen.pages.handles import format_ids_module, format_modelled_kinds, list_kinds
 from stubwright.codegen.pages.parts import (
     has_examples,
-    modelled,
+    list_modelled,
+    list_own_contexts,
+    list_own_exports,
+    list_primitive_features,
     needs_handlers,
-    own_contexts,
-    own_exports,
-    primitive_features,
 )
-from stubwright.codegen.pages.registry import registry_page
-from stubwright.codegen.source.docstrings import about, sentence
+from stubwright.codegen.pages.registry import make_registry_page
+from stubwright.codegen.source.docstrings import capitalize, quote_instructions
 from stubwright.codegen.source.imports import RUNTIME, as_homes
-from stubwright.codegen.source.literals import docstring
-from stubwright.codegen.source.render import Page, responses, tasks, toolset_client
+from stubwright.codegen.source.literals import format_docstring
+from stubwright.codegen.source.render import Page, render_responses, render_tasks, render_toolset_client
 from stubwright.pycode import Code
 from stubwright_runtime.lazy import API
 
@@ -37,28 +37,32 @@ if TYPE_CHECKING:
     from stubwright.codegen.pages.primitive_code import PackageCode
 
 
-def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
+def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
     """Return the pages that say what `manifest` says, whatever its models look like."""
     title = _title(manifest)
-    pages = [Page("registry.py", "registry.py", registry_page(title, manifest))]
+    pages = [Page("registry.py", "registry.py", make_registry_page(title, manifest))]
     if manifest.handles:
-        pages.append(Page("models/handles.py", "module.py", {"source": ids_module(title, manifest)}))
+        pages.append(Page("models/handles.py", "module.py", {"source": format_ids_module(title, manifest)}))
     if "server" not in manifest.emit:
         return tuple(pages)
     pages += [
-        Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
-        for folder in sorted({naming.folder(primitive.kind) for primitive in modelled(manifest)})
+        Page(
+            f"models/{folder}/__init__.py",
+            "module.py",
+            {"source": format_docstring(f"Models of the {folder} of {title}.")},
+        )
+        for folder in sorted({naming.name_folder(primitive.kind) for primitive in list_modelled(manifest)})
     ]
-    if contexts := own_contexts(manifest):
-        pages.append(Page("contexts.py", "contexts.py", _contexts(title, contexts, kinds(manifest))))
+    if contexts := list_own_contexts(manifest):
+        pages.append(Page("contexts.py", "contexts.py", _contexts(title, contexts, list_kinds(manifest))))
     pages += [
-        Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
+        Page("handlers.py", "handlers.py", make_handlers_page(title, manifest)),
         Page(
             "server.py",
             "server.py",
             {
-                "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
-                "interface": naming.handlers_class(manifest.stem),
+                "doc": f"{capitalize(title)}, as an object of the SDK and as an ASGI application.",
+                "interface": naming.name_handlers_class(manifest.stem),
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
             },
@@ -72,13 +76,13 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
         ),
     ]
     if has_examples(manifest):
-        name = f"{naming.examples_module(manifest.package)}.py"
+        name = f"{naming.name_examples_module(manifest.package)}.py"
         doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
         pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
     return tuple(pages)
 
 
-def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
+def make_model_pages(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
     """Return the other pages, but for the modules of single primitives, which their units have.
 
     Args:
@@ -95,7 +99,7 @@ def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
             Page(
                 "models/shared/__init__.py",
                 "module.py",
-                {"source": docstring(f"Models of the schemas that several tools of {title} share.")},
+                {"source": format_docstring(f"Models of the schemas that several tools of {title} share.")},
             )
         )
         modules = {each.names.module: code.shared[each.name] for each in manifest.shared if each.name in code.shared}
@@ -108,7 +112,7 @@ def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
             *(code.units[tool.name].method for tool in manifest.tools),
             *(primitive.method for primitive in code.primitives),
         )
-        page = client_page(title, manifest, code.units, code.primitives)
+        page = make_client_page(title, manifest, code.units, code.primitives)
         pages.append(Page("client.py", "client.py", page, (*methods, *_responses(manifest, code))))
     return tuple(pages)
 
@@ -117,19 +121,21 @@ def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
     """Yield the client's class of responses if it calls tools, its methods of deprecated tools, and tasks."""
     if manifest.tools:
         units = [(tool.names.method, code.units[tool.name].response) for tool in manifest.tools]
-        yield responses(naming.client_class(manifest.stem), [name for name, response in units if response is None])
+        yield render_responses(
+            naming.name_client_class(manifest.stem), [name for name, response in units if response is None]
+        )
         yield from (response for _, response in units if response is not None)
     tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
     if starting := [(tool.names.method, code.units[tool.name].task) for tool in tools]:
-        yield tasks(naming.client_class(manifest.stem), [name for name, task in starting if task is None])
+        yield render_tasks(naming.name_client_class(manifest.stem), [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
     methods = {tool.name: tool.names.method for tool in manifest.tools}
     for name, toolset in manifest.toolsets.items():
         about = toolset.get("description") or toolset.get("title")
         said = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
-        yield toolset_client(
-            naming.client_class(manifest.stem),
-            naming.toolset_client(manifest.stem, name),
+        yield render_toolset_client(
+            naming.name_client_class(manifest.stem),
+            naming.name_toolset_client(manifest.stem, name),
             name,
             said,
             [methods[each] for each in toolset["tools"]],
@@ -157,13 +163,13 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     types = [block for section in (used, used_models) if (block := as_homes(section))]
     typing |= {"TYPE_CHECKING"} if types else set()
     return {
-        "doc": f"What handlers of {title} that {' or '.join(does)} get as `ctx`.",
+        "doc": f"Contexts of {title}: the `ctx` of handlers that {' or '.join(does)}.",
         "models": answers | states,
         "typing": as_homes({"typing": typing | ({"overload"} if overloads else set())}),
         "runtime": as_homes({RUNTIME: {"Context", "PerCall"} | parts}),
         "types": types,
         "kinds": known,
-        "modelled": modelled_kinds(known),
+        "modelled": format_modelled_kinds(known),
         "contexts": contexts,
     }
 
@@ -180,10 +186,10 @@ def _package(
     classes = [unit.classes for unit in (*code.units.values(), *code.primitives)]
     classes += [module.names for module in code.shared.values()]
     names = [name for names in classes for name in names]
-    own = as_homes(own_exports(manifest, names))
-    runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest), frozenset(names))})
+    own = as_homes(list_own_exports(manifest, names))
+    runtime = as_homes({RUNTIME: list_exported(manifest, list_primitive_features(manifest), frozenset(names))})
     return {
-        "doc": f"{sentence(title)}.{about(manifest)}",
+        "doc": f"{capitalize(title)}.{quote_instructions(manifest)}",
         "homes": own,
         "exported": [home for home in (runtime, own) if home],
         "api": API,

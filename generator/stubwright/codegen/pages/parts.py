@@ -1,6 +1,6 @@
-"""What a package consists of: its parts, and the names that its pages share.
+"""The parts of a package, and the names that its pages share.
 
-Takes the IR; judges nothing and words nothing.
+Takes the IR; it judges nothing and writes no text.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from stubwright import ir, naming
 from stubwright.codegen.pages.exports import OWN
-from stubwright.codegen.pages.handles import held, kinds
-from stubwright.pycode import Code, Name, code
+from stubwright.codegen.pages.handles import find_held, list_kinds
+from stubwright.pycode import Code, Name, fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from stubwright.codegen.pages.handles import ContextHandles
 
 
-def input_class(tool: ir.Tool) -> Name:
+def name_input_class(tool: ir.Tool) -> Name:
     """Return the class of a tool's arguments."""
-    return naming.input_class(tool.names)
+    return naming.name_input_class(tool.names)
 
 
-def output_class(tool: ir.Tool) -> Name | None:
+def name_output_class(tool: ir.Tool) -> Name | None:
     """Return the class of a tool's structured result; None if it has no output schema."""
-    return naming.output_class(tool.names) if tool.output is not None else None
+    return naming.name_output_class(tool.names) if tool.output is not None else None
 
 
-def primitive_features(manifest: ir.Manifest) -> frozenset[str]:
+def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
     """Return the features that the server has beside its tools."""
     parts = set()
     if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
         parts.add("resources")
     if manifest.prompts or _has_capability(manifest, "prompts"):
         parts.add("prompts")
-    if any(primitive.completed for primitive in every(manifest)) or _has_capability(manifest, "completions"):
+    if any(primitive.completed for primitive in list_all(manifest)) or _has_capability(manifest, "completions"):
         parts.add("completion")
     return frozenset(parts)
 
 
-def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
+def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
     """Return the names that the package exports of its own, by the modules that define them.
 
     Args:
@@ -54,11 +54,11 @@ def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Se
         homes[".registry"] += OWN["registry"]
     if "server" in manifest.emit:
         homes[".server"] += OWN["server"]
-        homes[".handlers"].append(naming.handlers_class(manifest.stem))
-        homes[".contexts"] += (each.name for each in own_contexts(manifest))
+        homes[".handlers"].append(naming.name_handlers_class(manifest.stem))
+        homes[".contexts"] += (each.name for each in list_own_contexts(manifest))
     if "client" in manifest.emit:
-        homes[".client"].append(naming.client_class(manifest.stem))
-        homes[".client"] += (naming.toolset_client(manifest.stem, name) for name in manifest.toolsets)
+        homes[".client"].append(naming.name_client_class(manifest.stem))
+        homes[".client"] += (naming.name_toolset_client(manifest.stem, name) for name in manifest.toolsets)
     homes[".models"] += (*models, *(handle.id for handle in manifest.handles))
     return homes
 
@@ -68,12 +68,12 @@ def has_examples(manifest: ir.Manifest) -> bool:
     return any(tool.examples for tool in manifest.tools)
 
 
-def modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
+def list_modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
     """Return the prompts and resource templates whose handlers get a model."""
-    return tuple(primitive for primitive in every(manifest) if primitive.has_model)
+    return tuple(primitive for primitive in list_all(manifest) if primitive.has_model)
 
 
-def every(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
+def list_all(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
     """Return all resources, resource templates and prompts."""
     return (*manifest.resources, *manifest.templates, *manifest.prompts)
 
@@ -84,7 +84,7 @@ def _has_capability(manifest: ir.Manifest, name: str) -> bool:
 
 def needs_handlers(manifest: ir.Manifest) -> bool:
     """Tell whether the server needs handlers."""
-    needing = any(primitive.handled or primitive.completes for primitive in every(manifest))
+    needing = any(primitive.handled or primitive.completes for primitive in list_all(manifest))
     return needing or any(tool.call is None for tool in manifest.tools)
 
 
@@ -100,7 +100,7 @@ class AskMethod:
 
 @dataclass(frozen=True, slots=True)
 class OwnContext:
-    """The class of what the handler of something that asks, has handles, or gives pages, gets as `ctx`."""
+    """The class of `ctx` for a handler that asks, has handles, or gives pages."""
 
     names: naming.Names
     what: str
@@ -111,7 +111,7 @@ class OwnContext:
     @property
     def name(self) -> Name:
         """The name of the class."""
-        return naming.context_class(self.names)
+        return naming.name_context_class(self.names)
 
     @property
     def ask(self) -> Name:
@@ -122,20 +122,20 @@ class OwnContext:
     def handles(self) -> Code:
         """The class of its handles: one of its own if its arguments have any."""
         is_own = self.held is not None and self.held.are_given
-        return code("{}", naming.own_handles_class(self.names)) if is_own else code("_Handles")
+        return fill("{}", naming.name_own_handles_class(self.names)) if is_own else fill("_Handles")
 
     @property
     def members(self) -> frozenset[str]:
-        """What it has beside the members of `Context`."""
+        """Its attributes beside those of `Context`."""
         there = {"ask": self.questions, "handles": self.held is not None, "page": self.has_page}
         return frozenset(name for name, is_there in there.items() if is_there)
 
 
-def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
+def list_own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
     """Return the contexts of all tools that have handles or give pages, and of all primitives that ask something."""
-    known = kinds(manifest)
+    known = list_kinds(manifest)
     owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
-        (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in modelled(manifest)
+        (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in list_modelled(manifest)
     ]
     return tuple(
         OwnContext(
@@ -145,7 +145,7 @@ def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
                 AskMethod(Name(question.name), question.schema is None, question.answer, question.message)
                 for question in primitive.questions
             ),
-            held(primitive, known) if isinstance(primitive, ir.Tool) and primitive.has_handles else None,
+            find_held(primitive, known) if isinstance(primitive, ir.Tool) and primitive.has_handles else None,
             isinstance(primitive, ir.Tool) and bool(primitive.paginate),
         )
         for primitive, what in owning

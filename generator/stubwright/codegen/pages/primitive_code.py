@@ -1,4 +1,4 @@
-"""What each primitive adds to its package, as values: its module of models, and its methods of the client."""
+"""The code that each primitive adds to its package, as values: its module of models, and its methods of the client."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveCode:
-    """What one primitive adds: the text of its module with its classes, and its methods of the client, formatted.
+    """The code of one primitive: the text of its module with its classes, and its methods of the client, formatted.
 
     `response` is the method of a deprecated tool in the class of responses, which has the others by their names, and
-    `task` the same in the class of tasks, where it may be one.
-    `names` are those that the methods' signatures need, but for builtins. `home` is where the module of a prompt or
-    resource stands below `models`; one without models has no text there.
+    `task` the same in the class of tasks, if the tool may run as one.
+    `names` are those that the methods' signatures need, except builtins. `home` is the module of a prompt or resource
+    below `models`; one without models has no text there.
     """
 
     module: Code
@@ -43,7 +43,7 @@ class PackageCode:
     shared: Mapping[str, ModelModule]
     circles: Mapping[Name, ModelModule]
 
-    def defined(self) -> Iterator[Name]:
+    def find_defined(self) -> Iterator[Name]:
         """Yield the names that its modules define, once for each of these."""
         for unit in (*self.units.values(), *self.primitives):
             yield from unit.classes

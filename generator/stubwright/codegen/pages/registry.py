@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright import naming
 from stubwright.codegen.source.imports import RUNTIME, as_homes
-from stubwright.codegen.source.literals import literal
-from stubwright.pycode import Code, Name, code
-from stubwright_runtime.package import Tool, stem_of
+from stubwright.codegen.source.literals import format_literal
+from stubwright.pycode import Code, Name, fill
+from stubwright_runtime.package import Tool, make_stem
 from stubwright_runtime.primitives import Prompt, Resource, Template
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Row:
     arguments: tuple[Code, ...]
 
 
-def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    """Return what the template of `registry.py` is given."""
+def make_registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+    """Return the variables for the template of `registry.py`."""
     served = "server" in manifest.emit
     sections = {
         Name("tools"): [_tool(tool) for tool in manifest.tools],
@@ -43,7 +43,7 @@ def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     filled = {name: rows for name, rows in sections.items() if rows}
     kinds: set[str] = {row.kind for rows in filled.values() for row in rows}
     return {
-        "doc": f"What {title} consists of.",
+        "doc": f"Registry of {title}: its tools, resources and prompts.",
         "homes": as_homes(
             {
                 RUNTIME: {"Package"} | kinds,
@@ -81,13 +81,15 @@ def _prompt(primitive: ir.Primitive) -> Row:
 
 def _of_model(primitive: ir.Primitive) -> dict[str, str | None]:
     names = primitive.names
-    is_plain = not primitive.handled or stem_of(names.method) == names.stem
+    is_plain = not primitive.handled or make_stem(names.method) == names.stem
     return {
         "stem": None if is_plain else names.stem,
-        "completes": naming.completion(names) if primitive.completes else None,
+        "completes": naming.name_completion(names) if primitive.completes else None,
     }
 
 
 def _row(kind: type, key: str, fields: Mapping[str, str | None]) -> Row:
-    arguments = [code("{}={}", Name(name), literal(value)) for name, value in fields.items() if value is not None]
-    return Row(Name(kind.__name__), (literal(key), *arguments))
+    arguments = [
+        fill("{}={}", Name(name), format_literal(value)) for name, value in fields.items() if value is not None
+    ]
+    return Row(Name(kind.__name__), (format_literal(key), *arguments))

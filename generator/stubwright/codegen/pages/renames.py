@@ -1,7 +1,6 @@
-"""What is called otherwise than before: tools, and the handlers' methods.
+"""Renamed tools, and renamed methods of the handlers.
 
-Takes what was listed before and what is listed now; gives the old names with the new ones, where that is certain enough
-to be told.
+Takes the old and the new list; returns the old names with the new ones, if that is certain enough to be reported.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
-from stubwright.codegen.asked import method_name
+from stubwright.codegen.asked import name_method
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
 _OURS: Final = "stubwright"
 
 
-def renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
-    """Map old names to new ones: of what is gone, if exactly one new thing differs only in its name and title.
+def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
+    """Map old names to new ones: of each lost entry, if exactly one new entry differs only in its name and title.
 
     Args:
-        old: What was listed, by name: definitions as they go on the wire.
-        new: What is listed now.
+        old: The old list, by name: definitions as they go on the wire.
+        new: The new list.
     """
     gone = {name: _described(entry) for name, entry in old.items() if name not in new}
     fresh = {name: _described(entry) for name, entry in new.items() if name not in old}
@@ -38,7 +37,7 @@ def renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str
     return renames
 
 
-def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
+def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
     """Map old names of the handlers' methods to new ones.
 
     Args:
@@ -50,16 +49,16 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
         before, after = (
             {entry[section.key]: entry for entry in document.get(section.name) or ()} for document in (old, new)
         )
-        pairs = {key: key for key in before if key in after} | renamed(before, after) | _succeeded(before, after)
+        pairs = {key: key for key in before if key in after} | match_renamed(before, after) | _succeeded(before, after)
         for was, now in pairs.items():
-            names = [method_name(section, entry) for entry in (before[was], after[now])]
+            names = [name_method(section, entry) for entry in (before[was], after[now])]
             if names[0] != names[1]:
                 renames[names[0]] = names[1]
     return renames
 
 
 def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Map old names to new ones: of what is gone, but whose name is an alias now."""
+    """Map old names to new ones: of entries that are gone, but whose names are aliases now."""
     return {
         alias["name"]: name
         for name, entry in new.items()
@@ -68,15 +67,15 @@ def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, st
     }
 
 
-def current_names(name: str, renamed: Mapping[str, str], known: Collection[str]) -> list[str]:
-    """Return what a class may be called now, of the names that are known.
+def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[str]) -> list[str]:
+    """Return the names that a renamed class may have now, among the known ones.
 
     Args:
-        name: What it was called.
+        name: The old name of the class.
         renamed: Old names of methods to new ones, from which names of classes are made.
         known: The names that classes have now.
     """
-    starts = {naming.pascal(old): naming.pascal(new) for old, new in renamed.items()}
+    starts = {naming.to_pascal(old): naming.to_pascal(new) for old, new in renamed.items()}
     return [
         now
         for old, new in starts.items()
@@ -85,7 +84,7 @@ def current_names(name: str, renamed: Mapping[str, str], known: Collection[str])
 
 
 def _described(entry: Mapping[str, Json]) -> str | None:
-    """Return how a tool, resource or prompt is described, without its name; None if it cannot be told by that."""
+    """Return the description of a tool, resource or prompt without its name; None if it says too little to match."""
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None

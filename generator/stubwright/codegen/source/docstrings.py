@@ -1,6 +1,6 @@
-"""What docstrings of generated methods say: the manifest's own words, and what a caller must know beside.
+"""The docstrings of generated methods: the manifest's own words, and all else that a caller must know.
 
-Takes tools and other primitives of the IR; gives plain text, which a filter of the templates makes a docstring.
+Takes tools and other primitives of the IR; returns plain text, which a filter of the templates makes a docstring.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from stubwright.pycode import Code
 
 
-def tool_doc(tool: ir.Tool) -> str:
-    """Return the manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
+def describe_tool(tool: ir.Tool) -> str:
+    """Return the manifest's own words, then the wire name and the hints, so that they are seen with the method."""
     hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
-    facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated), old_names(tool))))
+    facts = " ".join(
+        filter(None, (facts, *_limits(tool), describe_deprecation(tool.deprecated), describe_old_names(tool)))
+    )
     title = tool.definition.get("title")
     words = tool.description or (f"{title}." if isinstance(title, str) and title else "")
     return f"{words.strip()}\n\n{facts}" if words.strip() else facts
 
 
 def _limits(tool: ir.Tool) -> Iterator[str]:
-    """Yield what the tool's policy means for its author and its callers."""
+    """Yield sentences about the tool's policy for its author and its callers."""
     if tool.policy.get("confirm"):
         yield "The server asks the user for leave first."
     if scopes := tool.policy.get("scopes"):
@@ -43,23 +45,23 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
 
 
 def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
-    """Yield what the hints mean; one that says no, as it is by default, goes without saying."""
+    """Yield sentences about the hints; a hint that is false by default goes without saying."""
     for hint in vocabulary.HINTS:
         value = annotations.get(hint.name)
         if isinstance(value, bool) and (value or hint.default):
-            yield hint.means(value)
+            yield hint.describe(value)
 
 
-def primitive_doc(primitive: ir.Primitive) -> str:
+def describe_primitive(primitive: ir.Primitive) -> str:
     """Return the manifest's own words, then what it is on the wire."""
     definition = primitive.definition
-    facts = f"{sentence(primitive.kind)} ``{primitive.key}``."
+    facts = f"{capitalize(primitive.kind)} ``{primitive.key}``."
     text = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
-    facts = " ".join(filter(None, (facts, deprecation(primitive.deprecated))))
+    facts = " ".join(filter(None, (facts, describe_deprecation(primitive.deprecated))))
     return f"{text.strip()}\n\n{facts}" if isinstance(text, str) and text.strip() else facts
 
 
-def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
+def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
     """Say since when something is deprecated, what to use, and why; None if it is not."""
     if deprecated is None:
         return None
@@ -69,23 +71,23 @@ def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
     return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
 
 
-def old_names(tool: ir.Tool) -> str | None:
+def describe_old_names(tool: ir.Tool) -> str | None:
     """Return the names that a tool answers to beside its own, and how long; None if there are none."""
     until = [f" up to version {alias['removeAfter']}" if "removeAfter" in alias else "" for alias in tool.aliases]
     names = [f"``{alias['name']}``{end}" for alias, end in zip(tool.aliases, until, strict=True)]
     return f"It also answers to {' and to '.join(names)}." if names else None
 
 
-def parameter_doc(text: str, default: Code | None) -> str:
-    """Return what the client's method says of a parameter: its own words, and the default that the server applies."""
+def describe_parameter(text: str, default: Code | None) -> str:
+    """Return the description of a client method's parameter: its own words, and the default that the server applies."""
     if default is None:
         return text
     sentences = text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
     return f"{sentences} Default: {default}.".strip()
 
 
-def arguments_doc(doc: str, described: Iterable[tuple[str, str]]) -> str:
-    """Return a docstring with a section for those arguments of which something is said."""
+def describe_arguments(doc: str, described: Iterable[tuple[str, str]]) -> str:
+    """Return a docstring with a section for the arguments that have a description."""
     lines = [f"    {name}: {text.replace(_LINE, _INDENTED)}" for name, text in described if text]
     return "\n".join([doc, "", "Args:", *lines]) if lines else doc
 
@@ -94,12 +96,12 @@ _LINE = "\n"
 _INDENTED = "\n        "
 
 
-def about(manifest: ir.Manifest) -> str:
+def quote_instructions(manifest: ir.Manifest) -> str:
     """Return the server's instructions as a paragraph of their own, if there are any."""
     instructions = manifest.server.get("instructions")
     return f"\n\n{instructions.strip()}" if isinstance(instructions, str) and instructions.strip() else ""
 
 
-def sentence(text: str) -> str:
+def capitalize(text: str) -> str:
     """Capitalize `text` as a sentence."""
     return text[:1].upper() + text[1:]

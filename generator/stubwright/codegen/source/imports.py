@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from stubwright.codegen.source.literals import literal
-from stubwright.pycode import Code, Name, code, join
+from stubwright.codegen.source.literals import format_literal
+from stubwright.pycode import Code, Name, fill, join
 
 DATES = {Name("dt_date"): Name("date"), Name("dt_datetime"): Name("datetime"), Name("dt_time"): Name("time")}
-"""What generated modules call the classes of Python's `datetime`, whose own names many fields have."""
+"""The names of Python's `datetime` classes in generated modules; many fields are named `date` or `time`."""
 
 RUNTIME: Final = "stubwright_runtime.generated"
 """The module of the runtime that generated code imports."""
@@ -31,36 +31,36 @@ class Home:
     module: Name
     names: tuple[Name, ...]
 
-    def imported(self, indent: int = 0) -> Code:
+    def format_imported(self, indent: int = 0) -> Code:
         """Return the lines that import the names; those of `DATES` under another name, each on a line of its own."""
-        renamed = [code("{} as {}", DATES[name], name) for name in self.names if name in DATES]
+        renamed = [fill("{} as {}", DATES[name], name) for name in self.names if name in DATES]
         plain = [name for name in self.names if name not in DATES]
         return self._lines([*([plain] if plain else []), *([each] for each in renamed)], indent)
 
-    def exported(self, indent: int = 0) -> Code:
+    def format_exported(self, indent: int = 0) -> Code:
         """Return the lines that import the names into a package that means to export them."""
-        return self._lines([[code("{} as {}", name, name)] for name in self.names], indent)
+        return self._lines([[fill("{} as {}", name, name)] for name in self.names], indent)
 
     @property
     def literals(self) -> list[Code]:
         """The names as Python source."""
-        return [literal(name) for name in self.names]
+        return [format_literal(name) for name in self.names]
 
     def _lines(self, groups: Iterable[Sequence[Code]], indent: int) -> Code:
-        margin = join("", [code(" ")] * indent)
-        return join("", [*_parted(code("\n{}", margin), [self._line(names, indent) for names in groups])])
+        margin = join("", [fill(" ")] * indent)
+        return join("", [*_parted(fill("\n{}", margin), [self._line(names, indent) for names in groups])])
 
     def _line(self, names: Sequence[Code], indent: int) -> Code:
-        line = code("from {} import {}", self.module, join(", ", names))
+        line = fill("from {} import {}", self.module, join(", ", names))
         if indent + len(line) <= _LINE_LENGTH:
             return line
-        return code("from {} import {}", self.module, exploded(names, indent))
+        return fill("from {} import {}", self.module, explode(names, indent))
 
 
-def exploded(items: Sequence[Code], indent: int) -> Code:
+def explode(items: Sequence[Code], indent: int) -> Code:
     """Format items in parentheses, each on a line of its own."""
-    margin = join("", [code(" ")] * indent)
-    return code("(\n{}{})", join("", [code("{}    {},\n", margin, item) for item in items]), margin)
+    margin = join("", [fill(" ")] * indent)
+    return fill("(\n{}{})", join("", [fill("{}    {},\n", margin, item) for item in items]), margin)
 
 
 def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
@@ -73,7 +73,7 @@ def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
 def as_homes(table: Mapping[str, Iterable[str]]) -> tuple[Home, ...]:
     """Return the homes of names by their modules, both in their order; a module without names is left out."""
     return tuple(
-        Home(Name(module), tuple(map(Name, sorted({*table[module]}, key=import_order))))
+        Home(Name(module), tuple(map(Name, sorted({*table[module]}, key=make_sort_key))))
         for module in sorted(table, key=_module_order)
         if table[module]
     )
@@ -82,7 +82,7 @@ def as_homes(table: Mapping[str, Iterable[str]]) -> tuple[Home, ...]:
 _Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
 
 
-def import_order(name: str) -> tuple[int, _Natural, _Natural]:
+def make_sort_key(name: str) -> tuple[int, _Natural, _Natural]:
     """Return a key that sorts constants, then classes, then the rest, each with numbers by value and case last."""
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
     name = DATES.get(Name(name), Name(name))

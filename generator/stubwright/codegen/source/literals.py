@@ -24,7 +24,7 @@ _WRITTEN = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
 _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def literal(value: Json | tuple[Json, ...]) -> Code:
+def format_literal(value: Json | tuple[Json, ...]) -> Code:
     """Return the expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
 
     Raises:
@@ -51,7 +51,7 @@ def _literal(value: Json | tuple[Json, ...]) -> str:
             raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-def requoted(source: str) -> str:
+def requote(source: str) -> str:
     """Return source with the quotes of its strings as Black has them: double ones if they need no escapes."""
     return _WRITTEN.sub(_as_literal, source) if "'" in source else source
 
@@ -61,7 +61,7 @@ def _as_literal(string: re.Match[str]) -> str:
     return text if text[0] == '"' and "\\" not in text else _string(ast.literal_eval(text))
 
 
-def docstring(text: str, indent: int = 0) -> Code:
+def format_docstring(text: str, indent: int = 0) -> Code:
     """Return the docstring with this text, for a line that is indented by `indent` spaces. Lines stay as they are."""
     lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
@@ -71,7 +71,7 @@ def docstring(text: str, indent: int = 0) -> Code:
     return Code(f'"""{_before(body)}{body}{" " if body.endswith(_QUOTE) else ""}"""')
 
 
-def comment(text: str) -> Code:
+def format_comment(text: str) -> Code:
     """Return the comment with this text, on one line, which says nothing to Python about how to read the file."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return Code(f"# {_CODING.sub('coding?', shown)}")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.asking import destinations
-from stubwright.commands.shared.console import Printer, UsageError, err, out, reason
-from stubwright.commands.shared.servers import CommandParser, seconds
+from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.servers import CommandParser, parse_seconds
 
 if TYPE_CHECKING:
     import argparse
@@ -52,11 +52,11 @@ def add(verbs: Any) -> None:
         "words", metavar="WORD", nargs="*", help="the server, unless a command follows; the tool; arguments"
     )
     call.late = "words"
-    destinations.options(call)
+    destinations.add_options(call)
     call.add_argument("--json", action="store_true", help="print the whole result as JSON")
     call.add_argument("--save", metavar="DIR", help="write pictures, sounds and files of the answer into this folder")
     call.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, help="how long the answer may take (default: no limit)"
+        "--timeout", metavar="SECONDS", type=parse_seconds, help="how long the answer may take (default: no limit)"
     )
     call.add_argument(
         "--answer",
@@ -75,7 +75,7 @@ def _call(arguments: argparse.Namespace) -> int:
     if not words:
         raise UsageError("name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
     printer = Printer("text", strict=False)
-    destination = destinations.of(named, arguments, printer)
+    destination = destinations.find_destination(named, arguments, printer)
     if destination is None:
         return printer.close()
     tool, *given = words
@@ -88,7 +88,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
 
     from stubwright.calling import calls, terminal
     from stubwright.calling.arguments import ArgumentError, parse
-    from stubwright.importers.live import signals_as_interrupts, silent
+    from stubwright.importers.live import interrupt_on_signals, silence_libraries
 
     progress = terminal.Progress(sys.stderr)
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
@@ -116,7 +116,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         )
 
     try:
-        with silent(), signals_as_interrupts():
+        with silence_libraries(), interrupt_on_signals():
             outcome = anyio.run(run)
     except calls.UnknownToolError as error:
         raise UsageError(destinations.describe_hidden(destination, tool) or str(error)) from None
@@ -124,16 +124,16 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         raise UsageError(str(error)) from None
     except mcp.MCPError as error:
         progress.clear()
-        err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
+        write_err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
         return _NO_ANSWER
     except FileNotFoundError as error:
-        raise UsageError(f"{reason(error)}") from None
+        raise UsageError(f"{explain(error)}") from None
     except OSError as error:
-        err(f"stubwright: `{destination.label}` cannot be asked: {reason(error)}")
+        write_err(f"stubwright: `{destination.label}` cannot be asked: {explain(error)}")
         return _NO_ANSWER
     progress.clear()
     if answers is not None and answers.unused:
-        err(f"note: nothing was asked for --answer {', '.join(answers.unused)}")
+        write_err(f"note: nothing was asked for --answer {', '.join(answers.unused)}")
     return _show(outcome, tool, arguments)
 
 
@@ -141,30 +141,30 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
     from stubwright.calling import results
 
     if arguments.json:
-        out(results.to_json(outcome.result) + "\n")
+        write_out(results.to_json(outcome.result) + "\n")
     elif outcome.failed:
-        err(results.show(outcome.result).rstrip("\n") or "the tool failed and did not say why")
+        write_err(results.show(outcome.result).rstrip("\n") or "the tool failed and did not say why")
     else:
-        out(results.show(outcome.result))
+        write_out(results.show(outcome.result))
     if arguments.save is not None:
         try:
             for path in results.save(outcome.result, tool, Path(arguments.save)):
-                err(f"wrote {path}")
+                write_err(f"wrote {path}")
         except OSError as error:
-            err(f"stubwright: the files of the answer cannot be written: {reason(error)}")
+            write_err(f"stubwright: the files of the answer cannot be written: {explain(error)}")
             return _FAILED
     if outcome.wrong is not None:
-        err(f"stubwright: {outcome.wrong}")
+        write_err(f"stubwright: {outcome.wrong}")
     return _FAILED if outcome.failed or outcome.wrong is not None else 0
 
 
 def _compare(destination: Destination, definition: Mapping[str, Any]) -> None:
-    """Say where the tool that is served is not the manifest's."""
+    """Print a note if the served tool is not the manifest's."""
     if destination.manifest is None:
         return
     known = next((tool for tool in destination.manifest.tools if tool.name == definition["name"]), None)
     if known is not None and known.definition.get("inputSchema") != definition.get("inputSchema"):
-        err(f"note: `{known.name}` was generated from an older manifest; run `stubwright generate`")
+        write_err(f"note: `{known.name}` was generated from an older manifest; run `stubwright generate`")
 
 
 def _hint(destination: Destination, error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The one server that a verb talks to: from a manifest, a URL, or a command after `--`, to where it is.
+"""The one server that a verb talks to: from a manifest, a URL, or a command after `--`, to its location.
 
 A manifest's server is the generated one, started as `dev` and `install` start it, with the variables of this shell; or
 with `--mock` one that answers with examples.
@@ -31,13 +31,13 @@ class Destination:
     """A server that can be asked.
 
     Attributes:
-        label: What people call it.
+        label: Its name for people.
         url: Its URL; `None` if it is a command.
-        command: What starts it.
+        command: The command that starts it.
         headers: HTTP headers for each request.
         environment: The variables of the process, beside the few that it gets anyhow.
-        manifest: What it was generated from, where that is here.
-        has_no_handlers: Whether it is a manifest's server whose handlers are not specified.
+        manifest: The manifest that it was generated from, if that is here.
+        has_no_handlers: True if it is a manifest's server whose handlers are not specified.
     """
 
     label: str
@@ -58,9 +58,9 @@ class Destination:
         return Command(self.command, self.environment or {})
 
 
-def options(parser: servers.CommandParser) -> None:
+def add_options(parser: servers.CommandParser) -> None:
     """Let a verb be told which server."""
-    servers.reaching(parser)
+    servers.add_reaching(parser)
     parser.add_argument("--mock", action="store_true", help="ask a mock of the manifest, which needs no handlers")
     parser.add_argument(
         "--scope",
@@ -90,7 +90,7 @@ def is_named(word: str) -> bool:
     return is_url(word) or word.lower().endswith(_ENDINGS)
 
 
-def of(
+def find_destination(
     word: str | None, arguments: argparse.Namespace, printer: Printer, *, generated: bool = True
 ) -> Destination | None:
     """Return the server that the command line names; None if its manifest is wrong, which the printer reports.
@@ -98,17 +98,17 @@ def of(
     Args:
         word: A URL or a manifest; `None` for the command after `--`, otherwise the project's only manifest.
         arguments: The command line.
-        printer: Is told what is wrong.
-        generated: Whether a manifest's server is started, so that its package must be there.
+        printer: Reports the faults.
+        generated: True if a manifest's server is started, so that its package must be there.
 
     Raises:
         UsageError: It names none or several, or an option does not fit.
     """
     if arguments.command is not None or (word is not None and is_url(word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
-        return _of_source(servers.of(word, arguments.command, arguments))
+        return _of_source(servers.parse_source(word, arguments.command, arguments))
     _refuse(arguments, ("header",), "is for a URL")
-    environment = dict(servers.variable(text) for text in arguments.env)
+    environment = dict(servers.parse_variable(text) for text in arguments.env)
     return _of_manifest(word, arguments, environment, printer, generated)
 
 
@@ -130,11 +130,11 @@ def _of_manifest(
     from stubwright.project import launch
 
     arguments.manifests = () if word is None else (word,)
-    run = works.of(arguments, printer, arguments.output)
-    manifest = launching.server(run, printer) if run is not None else None
+    run = works.find_run(arguments, printer, arguments.output)
+    manifest = launching.find_server(run, printer) if run is not None else None
     if run is None or manifest is None:
         return None
-    path = launching.manifest(run)
+    path = launching.find_manifest(run)
     variables = {**os.environ, **environment}
     if arguments.mock:
         command: tuple[str, ...] = (sys.executable, "-P", "-m", "stubwright", "mock", path)
@@ -142,12 +142,14 @@ def _of_manifest(
     if generated and not launch.is_generated(manifest, run.target):
         where = run.target.folder / manifest.package
         raise UsageError(f"`{where}` is not there; run `stubwright generate` first, or ask a mock with --mock")
-    start = launch.of(manifest, run.target, handlers=arguments.handlers, python=launching.interpreter(arguments))
+    start = launch.prepare(
+        manifest, run.target, handlers=arguments.handlers, python=launching.find_interpreter(arguments)
+    )
     granted = [item for scope in arguments.scope for item in ("--scope", scope)]
     return Destination(
         path,
         command=(start.python, *start.arguments, *granted),
-        environment=start.environment(variables),
+        environment=start.make_environment(variables),
         manifest=manifest,
         has_no_handlers=start.handlers is None,
     )
@@ -161,7 +163,7 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
 
 
 def describe_hidden(destination: Destination, *names: str) -> str | None:
-    """Return why this caller is not listed all tools of a manifest, and the remedy; None if no scope is missing."""
+    """Return the tools of a manifest that are hidden from this caller, and the remedy; None if no scope is missing."""
     tools = () if destination.manifest is None else destination.manifest.tools
     hidden = [tool for tool in tools if tool.name in names and tool.policy.get("scopes")]
     if not hidden:

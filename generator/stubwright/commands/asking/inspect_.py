@@ -1,11 +1,11 @@
-"""`stubwright inspect`: what a client sees of a server, in each revision of the protocol."""
+"""`stubwright inspect`: a client's view of a server, in each revision of the protocol."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.asking import destinations
-from stubwright.commands.shared.console import Printer, UsageError, err, out
+from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 from stubwright_runtime.mcp.revisions import REVISIONS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def add(verbs: Any) -> None:
         "words", metavar="WORD", nargs="*", help="the server, unless a command follows; one entry of it"
     )
     inspect.late = "words"
-    destinations.options(inspect)
+    destinations.add_options(inspect)
     inspect.add_argument("--revision", choices=REVISIONS, action="append", help="only this revision; may come again")
     inspect.add_argument("--json", action="store_true", help="print all that each revision lists as JSON")
     inspect.set_defaults(verb=_inspect)
@@ -44,14 +44,14 @@ def _inspect(arguments: argparse.Namespace) -> int:
     arguments.mock = arguments.mock or not (arguments.scope or arguments.handlers or arguments.command is not None)
     arguments.mock = arguments.mock and (named is None or not destinations.is_url(named))
     printer = Printer("text", strict=False)
-    destination = destinations.of(named, arguments, printer)
+    destination = destinations.find_destination(named, arguments, printer)
     if destination is None:
         return printer.close()
     asked = sorted(arguments.revision or REVISIONS, reverse=True)
     listings = {revision: _read(destination, revision) for revision in asked}
     known = {revision: listing for revision, listing in listings.items() if not isinstance(listing, str)}
     if not known:
-        err(f"stubwright: {listings[asked[0]]}")
+        write_err(f"stubwright: {listings[asked[0]]}")
         return 1
     return _show(listings, known, words[0] if words else None, arguments)
 
@@ -67,36 +67,38 @@ def _show(
 
     newest = next(iter(known.values()))
     if key is not None and all(listings.find(listing, key) is None for listing in known.values()):
-        raise UsageError(f"there is no `{key}`; {did_you_mean(key, listings.keys(newest), 'entries')}")
+        raise UsageError(f"there is no `{key}`; {did_you_mean(key, listings.list_keys(newest), 'entries')}")
     if arguments.json:
         shown = {
             date: listings.to_json(each) if key is None else listings.find(each, key) for date, each in known.items()
         }
-        out(results.to_json(shown) + "\n")
+        write_out(results.to_json(shown) + "\n")
         return 0
     entry = None if key is None else listings.find(newest, key)
     if entry is not None:
-        out(results.to_json(entry) + "\n\n")
+        write_out(results.to_json(entry) + "\n\n")
     shown_newest = False
     for date, listing in asked.items():
         if isinstance(listing, str):
-            out(f"{date}: {listing}\n")
+            write_out(f"{date}: {listing}\n")
             continue
         if listing.revision != date:
-            out(f"{date}: not spoken; the server answers in {listing.revision}\n")
+            write_out(f"{date}: not spoken; the server answers in {listing.revision}\n")
         elif not shown_newest:
-            out(f"{date}: {'' if key is None else 'as above' + chr(10)}{listings.show(listing) if key is None else ''}")
+            write_out(
+                f"{date}: {'' if key is None else 'as above' + chr(10)}{listings.show(listing) if key is None else ''}"
+            )
             shown_newest = True
         else:
-            lines = listings.differences(newest, listing, key)
-            out(f"{date}: {'the same' if not lines else f'as {newest.revision}, but'}\n")
-            ignored = listings.unknown(listing, date) if key is None else ""
-            out("".join(f"  {line}\n" for line in (*lines, *([ignored] if ignored else []))))
+            lines = listings.describe_differences(newest, listing, key)
+            write_out(f"{date}: {'the same' if not lines else f'as {newest.revision}, but'}\n")
+            ignored = listings.describe_unknown(listing, date) if key is None else ""
+            write_out("".join(f"  {line}\n" for line in (*lines, *([ignored] if ignored else []))))
     return 0
 
 
 def _read(destination: Destination, revision: str) -> ServerListing | str:
-    """Return what the server lists in a revision; why it lists nothing, if it does not."""
+    """Return the lists of the server in a revision, or the reason that there are none."""
     from stubwright.importers import live
 
     try:

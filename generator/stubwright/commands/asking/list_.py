@@ -1,11 +1,11 @@
-"""`stubwright list`: what a server has, and what its lists cost."""
+"""`stubwright list`: the lists of a server, and their cost."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.asking import destinations
-from stubwright.commands.shared.console import Printer, err, out
+from stubwright.commands.shared.console import Printer, write_err, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ def add(verbs: Any) -> None:
         "asked. Tokens are estimates: a model counts in its own way.",
     )
     list_.add_argument("server", metavar="SOURCE", nargs="?", help="the server: a manifest or a URL")
-    destinations.options(list_)
+    destinations.add_options(list_)
     list_.add_argument("--json", action="store_true", help="print all that is listed as JSON")
     list_.set_defaults(verb=_list)
 
@@ -34,18 +34,18 @@ def _list(arguments: argparse.Namespace) -> int:
     from stubwright.calling import listings, results
 
     printer = Printer("text", strict=False)
-    destination = destinations.of(arguments.server, arguments, printer, generated=_is_asked(arguments))
+    destination = destinations.find_destination(arguments.server, arguments, printer, generated=_is_asked(arguments))
     listing = None if destination is None else _read(destination, arguments)
     if destination is None or listing is None:
         return printer.close() or 1
     if arguments.json:
-        out(results.to_json(listings.to_json(listing)) + "\n")
+        write_out(results.to_json(listings.to_json(listing)) + "\n")
         return 0
     tools = () if destination.manifest is None else destination.manifest.tools
-    out(listings.show(listing, needs={tool.name: tool.policy.get("scopes", ()) for tool in tools}))
+    write_out(listings.show(listing, needs={tool.name: tool.policy.get("scopes", ()) for tool in tools}))
     hidden = [tool.name for tool in tools if listings.find(listing, tool.name) is None]
     if note := destinations.describe_hidden(destination, *hidden):
-        err(f"note: {note}")
+        write_err(f"note: {note}")
     return 0
 
 
@@ -59,9 +59,9 @@ def _read(destination: Destination, arguments: argparse.Namespace) -> ServerList
     from stubwright_runtime.mcp.revisions import REVISIONS
 
     if destination.manifest is not None and not _is_asked(arguments):
-        return listings.of_manifest(destination.manifest, REVISIONS[-1])
+        return listings.list_manifest(destination.manifest, REVISIONS[-1])
     try:
         return live.read(destination.source)
     except live.UnreachableError as error:
-        err(f"stubwright: {error}")
+        write_err(f"stubwright: {error}")
         return None

@@ -1,1 +1,1 @@
-"""Verbs about contracts: what a server lists, as a file that people review."""
+"""Verbs about contracts: the lists of a server, as a file that people review."""

@@ -30,7 +30,7 @@ class CallLine:
         return " ".join(word for word in words if word)
 
 
-def of_location(location: Location) -> CallLine:
+def make_for_location(location: Location) -> CallLine:
     """Return the line for a server by its URL or its command; secrets in it are variables of the shell, or `…`."""
     if location.url:
         headers = " ".join(f'--header "{name}: ${_to_variable(name)}"' for name in location.headers)
@@ -39,7 +39,7 @@ def of_location(location: Location) -> CallLine:
     return CallLine("", " ".join([*options, "--", *(_quote(word, location) for word in location.command)]))
 
 
-def of_manifest(path: str, scopes: tuple[str, ...], *, is_mock: bool) -> CallLine:
+def make_for_manifest(path: str, scopes: tuple[str, ...], *, is_mock: bool) -> CallLine:
     """Return the line for the server of a manifest."""
     options = [*(["--mock"] if is_mock else []), *(f"--scope {shlex.quote(scope)}" for scope in scopes)]
     return CallLine(shlex.quote(path), " ".join(options))

@@ -29,16 +29,16 @@ def read(path: str) -> Mapping[str, Any]:
         text = disk.Disk().read(path).decode("utf-8-sig")
         return entries.find_entries(text, path)
     except OSError as error:
-        diagnostic = source.unreadable(path, error)
+        diagnostic = source.report_unreadable(path, error)
     except UnicodeDecodeError as error:
         raise SourceError("it is not in UTF-8") from error
     except UnfitError as error:
-        diagnostic = Lines(text).diagnostic(path, error.problem)
+        diagnostic = Lines(text).report(path, error.problem)
     raise DocumentError(diagnostic.message, [diagnostic])
 
 
 def find_source(server: Server, arguments: argparse.Namespace) -> Source:
-    """Return where a server of a configuration is. Raises UsageError, which shows no value."""
+    """Return the source of a server in a configuration. Raises UsageError, which shows no value."""
     if server.command:
         started = servers.start(server.command, arguments)
         return sources.Command(started.words, {**started.environment, **server.variables})

@@ -1,4 +1,4 @@
-"""Files of contracts: their names, and what is never replaced unasked."""
+"""Files of contracts: their names, and the contents that are never replaced unasked."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def refuse_twice(path: str, first: str, second: str) -> Diagnostic:
 
 
 def write(path: str, text: str, location: Location | None, *, force: bool) -> tuple[Diagnostic | None, str]:
-    """Write a contract, unless that would lose something; what is wrong, if anything, and what was done.
+    """Write a contract, unless that would lose something; return the fault, if any, and what was done.
 
     Args:
         path: The file.
         text: Its text.
         location: The server whose contract may be replaced; None for any.
-        force: Whether a contract is replaced although it was edited, or is that of another server.
+        force: True if a contract is replaced although it was edited, or is that of another server.
 
     Raises:
         DocumentError: The contract that is there does not say where its server is.
     """
     try:
-        existing = disk.text(Path(path)) or ""
+        existing = disk.read_text(Path(path)) or ""
         if existing == text:
             return None, "up to date"
         if existing.strip() and (problem := _find_obstacle(path, existing, location, force=force)):
@@ -60,7 +60,7 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 
 
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
-    """Return why the text of a file may not be replaced; None if it may be."""
+    """Return the obstacle to replacing the text of a file; None if there is none."""
     if not yamlwriter.is_locked(existing):
         return Diagnostic("SW403", "this file is not a contract, and is left as it is", Place(path), _OTHER_FILE)
     if force:

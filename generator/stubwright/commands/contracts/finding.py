@@ -1,7 +1,7 @@
-"""From contracts back to their servers: by what each says, and by what the command line adds.
+"""From contracts back to their servers: by the location in each, and the options of the command line.
 
-Takes contracts; gives the target of each, or why it cannot be asked. A header goes to the one contract that names it,
-and a variable to those that name it, so that no server gets what is meant for another.
+Takes contracts; gives the target of each, or the reason that it has none. A header goes to the one contract that
+names it, and a variable to those that name it, so that no server gets a value meant for another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class UnaskedError(SourceError):
-    """A server cannot be asked, because something is missing here; the message says what to pass."""
+    """A server cannot be asked, because an option is missing; the message says which to pass."""
 
 
 def find_targets(
@@ -44,8 +44,8 @@ def find_targets(
     if url is not None or arguments.command is not None:
         if len(contracts) != 1 or arguments.config is not None:
             raise UsageError("a URL, or a command after `--`, is where the server of one contract is: name that one")
-        source = servers.of(url, arguments.command, arguments)
-        return [_make_target(contracts[0], source, dict(map(servers.variable, arguments.env)))]
+        source = servers.parse_source(url, arguments.command, arguments)
+        return [_make_target(contracts[0], source, dict(map(servers.parse_variable, arguments.env)))]
     configured = {} if arguments.config is None else _read_configuration(arguments.config, contracts)
     others = [contract for contract in contracts if contract.path not in configured]
     headers, variables = _share_headers(others, arguments.header), _share_variables(others, arguments.env)
@@ -102,7 +102,7 @@ def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mappi
     """Return the headers of each contract by its path. Raises UsageError if one fits none, or several."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     remote = [contract for contract in contracts if contract.location.url]
-    for name, value in map(servers.header, texts):
+    for name, value in map(servers.parse_header, texts):
         named = [
             contract
             for contract in remote
@@ -123,7 +123,7 @@ def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Map
     """Return the variables of `--env` for each contract, by its path. Raises UsageError if one fits none."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     commands = [contract for contract in contracts if contract.location.command]
-    for name, value in map(servers.variable, texts):
+    for name, value in map(servers.parse_variable, texts):
         named = [contract for contract in contracts if name in contract.location.env]
         if not named and len(commands) == 1:
             named = commands

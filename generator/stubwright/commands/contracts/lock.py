@@ -1,4 +1,4 @@
-"""`stubwright lock`: what a server lists, as a file that people review."""
+"""`stubwright lock`: the lists of a server, as a file that people review."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stubwright.commands.asking import destinations
 from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import UsageError, err, out, print_import
+from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -58,20 +58,20 @@ def add(verbs: Any) -> None:
     lock.add_argument(
         "--config",
         metavar="FILE",
-        type=paths.slashed,
+        type=paths.use_slashes,
         help="lock each server that this configuration of a client names, such as .mcp.json: its commands are run",
     )
     lock.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        type=paths.slashed,
+        type=paths.use_slashes,
         help=f"where to write; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)",
     )
     lock.add_argument(
         "--force", action="store_true", help="replace a contract that was edited by hand, or is that of another server"
     )
-    servers.options(lock)
+    servers.add_options(lock)
     lock.set_defaults(verb=_lock)
 
 
@@ -92,7 +92,7 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 
 def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
-    """Return what the command line names. Raises UsageError if that is nothing, or an option does not fit."""
+    """Return the targets that the command line names. Raises UsageError if it names none, or an option does not fit."""
     targets: Sequence[str] = tuple(dict.fromkeys(arguments.sources))
     urls = [target for target in targets if destinations.is_url(target)]
     if arguments.command is not None:
@@ -126,24 +126,24 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
     for name, entry in configurations.read(arguments.config).items():
         label = f"`{name}` of {arguments.config}"
         if entries.is_disabled(entry):
-            err(to_one_line(f"note: {label} is disabled, and was left out"))
+            write_err(to_one_line(f"note: {label} is disabled, and was left out"))
             continue
         try:
             server = entries.parse(entry, os.environ)
             source = configurations.find_source(server, arguments)
         except (entries.EntryError, UsageError) as error:
-            err(to_one_line(f"stubwright: {label} cannot be locked: {error}"))
+            write_err(to_one_line(f"stubwright: {label} cannot be locked: {error}"))
             status = _WRONG
         else:
             targets.append(from_source(source, server.variables, name))
     if not targets and status == 0:
-        err(to_one_line(f"note: {arguments.config} names no server to lock"))
+        write_err(to_one_line(f"note: {arguments.config} names no server to lock"))
     return targets, status
 
 
 def _find_server(url: str | None, arguments: argparse.Namespace) -> Target:
-    source = servers.of(url, arguments.command, arguments)
-    return from_source(source, dict(map(servers.variable, arguments.env)))
+    source = servers.parse_source(url, arguments.command, arguments)
+    return from_source(source, dict(map(servers.parse_variable, arguments.env)))
 
 
 def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
@@ -160,7 +160,7 @@ def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, 
         return _lock_or_raise(target, arguments, written)
     except SourceError as error:
         if target.name:
-            err(to_one_line(f"stubwright: `{target.name}` of {arguments.config} cannot be locked:"))
+            write_err(to_one_line(f"stubwright: `{target.name}` of {arguments.config} cannot be locked:"))
         import_.report_failure(target.label, error, "locked")
         return _NO_ANSWER if isinstance(error, UnreachableError) else _WRONG
 
@@ -170,9 +170,9 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
     from stubwright.compile.syntax import yamlwriter
 
     result = target.read(arguments)
-    text = yamlwriter.locked(target.arrange(result))
+    text = yamlwriter.format_locked(target.arrange(result))
     if arguments.output == _STANDARD_OUTPUT:
-        out(text)
+        write_out(text)
     else:
         name = files.make_name(target.name or str(result.manifest["server"]["name"]))
         path = arguments.output or f"{_FOLDER}/{name}"
@@ -186,7 +186,7 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
             import_.report([problem])
             return _WRONG
         written[path] = target.label
-        out(f"{path}: {state}\n")
+        write_out(f"{path}: {state}\n")
     print_import(result.summary, [*result.all_notes, *_note(target, result)])
     return 0
 

@@ -1,4 +1,4 @@
-"""What `verify` prints: for each contract what changed, or why that is unknown."""
+"""The output of `verify`: for each contract the changes, or the reason that they are unknown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stubwright.commands.shared.console import err, out, print_painted
+from stubwright.commands.shared.console import print_painted, write_err, write_out
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one contract.
+    """The outcome for one contract.
 
     Attributes:
         path: Its file.
-        server: What people call its server.
+        server: The name of its server for people.
         manifest: The manifest of the new contract; None if it is the same, or unknown.
-        difference: What changed; None if nothing did, or that is unknown.
-        error: Why it is unknown; None if it is known.
+        difference: The changes; None if there are none, or they are unknown.
+        error: The reason that they are unknown; None if they are known.
         status: The exit status.
     """
 
@@ -69,7 +69,7 @@ def _report(path: str, error: SourceError) -> None:
 
     if isinstance(error, DocumentError) and error.diagnostics:
         import_.report(error.diagnostics, error.documents)
-    err(f"stubwright: {to_one_line(path)} is not verified: {error}")
+    write_err(f"stubwright: {to_one_line(path)} is not verified: {error}")
 
 
 def _show_text(outcome: Outcome) -> None:
@@ -78,20 +78,20 @@ def _show_text(outcome: Outcome) -> None:
     difference = outcome.difference
     if difference is not None and difference.changes:
         changes, comparison = difference.changes, difference.comparison
-        print_painted(lambda color: printers.text(changes, comparison, color=color), sys.stdout)
+        print_painted(lambda color: printers.format_text(changes, comparison, color=color), sys.stdout)
     elif outcome.error is None:
-        out(f"{to_one_line(outcome.path)}: unchanged\n")
+        write_out(f"{to_one_line(outcome.path)}: unchanged\n")
 
 
 def _show_markdown(outcome: Outcome, *, is_first: bool) -> None:
     from stubwright.diff import printers
 
     if outcome.difference is not None and outcome.difference.changes:
-        text = printers.markdown(outcome.difference.changes, outcome.difference.comparison)
+        text = printers.format_markdown(outcome.difference.changes, outcome.difference.comparison)
     else:
         why = "" if outcome.error is None else f": {printers.escape(str(outcome.error))}"
         text = f"**{printers.escape(outcome.path)}: {outcome.state}**{why}\n"
-    out(text if is_first else f"\n{text}")
+    write_out(text if is_first else f"\n{text}")
 
 
 def _show_github(outcome: Outcome) -> None:
@@ -100,10 +100,12 @@ def _show_github(outcome: Outcome) -> None:
     from stubwright.diff import printers
 
     if outcome.error is not None:
-        out(github.format_command("error", "not verified", str(outcome.error), Span(outcome.path, 1, 1, 1, 2)) + "\n")
+        write_out(
+            github.format_command("error", "not verified", str(outcome.error), Span(outcome.path, 1, 1, 1, 2)) + "\n"
+        )
     elif outcome.difference is not None:
         difference = outcome.difference
-        out(printers.github(difference.changes, difference.comparison, failing=difference.failing))
+        write_out(printers.format_github(difference.changes, difference.comparison, failing=difference.failing))
 
 
 def _show_sarif(outcomes: Sequence[Outcome]) -> None:
@@ -115,15 +117,15 @@ def _show_sarif(outcomes: Sequence[Outcome]) -> None:
         if outcome.difference is not None
     ]
     problems = [(outcome.path, str(outcome.error)) for outcome in outcomes if outcome.error is not None]
-    out(sarif.render(runs, problems))
+    write_out(sarif.render(runs, problems))
 
 
 def _show_json(outcomes: Sequence[Outcome]) -> None:
-    from stubwright.diagnostics.printers.json import in_ascii
+    from stubwright.diagnostics.printers.json import format_ascii
     from stubwright.diff import printers
 
-    out(
-        in_ascii(
+    write_out(
+        format_ascii(
             {
                 "contracts": [
                     {

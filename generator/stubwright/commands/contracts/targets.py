@@ -1,7 +1,7 @@
-"""What is locked and verified: a server or a file, from where it is to the manifest of its contract.
+"""The servers and files that are locked and verified: from the source to the manifest of its contract.
 
-Takes a source that `importers.live` reads, or a path; gives what is listed there, arranged as contracts have it. What
-lists a secret is refused, so that no contract and no report holds one.
+Takes a source that `importers.live` reads, or a path; gives its lists, arranged as contracts have them. Lists with a
+secret are refused, so that no contract and no report holds one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LeakError(SourceError):
-    """What a server lists holds a secret; the message says which."""
+    """The lists of a server hold a secret; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Target:
     """A server or a file whose contract is made.
 
     Attributes:
-        label: What people call it.
-        location: Where it is to be found, for the contract.
+        label: Its name for people.
+        location: Its location, for the contract.
         source: The server; None for the file of the location.
         default_name: The name that the server gets if it has none.
-        secrets: What it gets that no contract may hold, each after its name for people.
-        name: What the user's configuration calls it; empty if that does not name it.
+        secrets: The values that it gets and no contract may hold, each after its name for people.
+        name: Its name in the user's configuration; empty if that does not name it.
     """
 
     label: str
@@ -49,14 +49,14 @@ class Target:
     name: str = ""
 
     def read(self, arguments: argparse.Namespace) -> ImportResult:
-        """Return the manifest of what is listed now, within the bounds of the command line. Raises SourceError."""
+        """Return the manifest of the current lists, within the bounds of the command line. Raises SourceError."""
         if self.source is None:
             return _read_file(self.location.file)
-        deadline = servers.deadline(arguments)  # each server has its own time
-        return servers.manifest(self.source, arguments, self.make_manifest, deadline)()
+        deadline = servers.start_deadline(arguments)  # each server has its own time
+        return servers.prepare_manifest(self.source, arguments, self.make_manifest, deadline)()
 
     def make_manifest(self, listed: ServerListing) -> ImportResult:
-        """Return the manifest of what the server listed. Raises UnfixableError."""
+        """Return the manifest of the server's lists. Raises UnfixableError."""
         return _make_manifest(listed, self.default_name)
 
     def arrange(self, result: ImportResult) -> dict[str, Any]:
@@ -74,16 +74,16 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
 
     Args:
         source: The server.
-        variables: What its user named: the variables of its command, and others that its command or URL was made of.
-        name: What the user's configuration calls it.
+        variables: The user's values: the variables of its command, and others that its command or URL was made of.
+        name: Its name in the user's configuration.
     """
     from stubwright.importers import sources
     from stubwright.importers.contracts.locations import Location
 
     if isinstance(source, sources.Command):
-        location = Location.of_command(source.words, variables)
+        location = Location.from_command(source.words, variables)
     else:
-        location = Location.of_url(source.url, source.headers, variables)
+        location = Location.from_url(source.url, source.headers, variables)
     values = list_secrets(source, variables)
     return Target(source.label, location, source, name or servers.name(source), values, name)
 
@@ -102,7 +102,7 @@ def from_file(path: str) -> Target:
     """Return a manifest or a saved list as a target."""
     from stubwright.importers.contracts.locations import Location
 
-    return Target(path, Location(file=paths.normal(path)))
+    return Target(path, Location(file=paths.normalize(path)))
 
 
 def _read_file(path: str) -> ImportResult:
@@ -118,7 +118,7 @@ def _read_file(path: str) -> ImportResult:
     entry = version.documents.get(version.entry)
     if entry is not None and yamlwriter.is_locked(entry.text):
         raise SourceError("it is a contract already")
-    listed = listings.of_manifest(version.manifest, REVISIONS[-1])
+    listed = listings.list_manifest(version.manifest, REVISIONS[-1])
     listed = replace(listed, capabilities={name: {} for name in list_capabilities(version.manifest)})
     return _make_manifest(listed, Path(path).stem, version.notes)
 

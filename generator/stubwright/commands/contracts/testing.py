@@ -1,4 +1,4 @@
-"""`stubwright test`: calls made from the schemas of a server, and what is wrong with its answers."""
+"""`stubwright test`: calls made from the schemas of a server, and the faults of its answers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.asking import destinations
-from stubwright.commands.contracts.call_lines import CallLine, of_location, of_manifest
+from stubwright.commands.contracts.call_lines import CallLine, make_for_location, make_for_manifest
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.console import Printer, UsageError, err, out, reason
+from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
@@ -62,7 +62,7 @@ def add(verbs: Any) -> None:
     test.add_argument(
         "--config",
         metavar="FILE",
-        type=paths.slashed,
+        type=paths.use_slashes,
         help="test each server that this configuration of a client names: its commands are run",
     )
     test.add_argument(
@@ -104,8 +104,8 @@ def add(verbs: Any) -> None:
     )
     test.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
     test.add_argument("--format", choices=("text", "json"), default="text", help="how to print what was found")
-    test.add_argument("--junit", metavar="FILE", type=paths.slashed, help="also write a report in JUnit XML")
-    destinations.options(test)
+    test.add_argument("--junit", metavar="FILE", type=paths.use_slashes, help="also write a report in JUnit XML")
+    destinations.add_options(test)
     test.set_defaults(verb=_test)
 
 
@@ -115,7 +115,7 @@ def _duration(text: str) -> float:
 
     if re.fullmatch(r"[1-9][0-9]{0,6}(ms|s|m|h)", text):
         return parse_duration(text)
-    return servers.seconds(text)
+    return servers.parse_seconds(text)
 
 
 def _probe(text: str) -> Call:
@@ -138,7 +138,7 @@ def _whole_number(text: str) -> int:
     """Parse a number above 0. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.server import main
 
-    return main.positive_number(text)
+    return main.parse_positive_number(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _test(arguments: argparse.Namespace) -> int:
         if arguments.format == "text":
             _show(tested[-1])
     if arguments.format == "json":
-        out(json.dumps({"servers": [_to_value(each) for each in tested]}, indent=2, ensure_ascii=False) + "\n")
+        write_out(json.dumps({"servers": [_to_value(each) for each in tested]}, indent=2, ensure_ascii=False) + "\n")
         for each in tested:
             _explain(each)
     statuses = {_judge(each, arguments) for each in tested}
@@ -200,7 +200,7 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject]:
-    """Yield the servers that the command line names; what is wrong with a manifest is noted.
+    """Yield the servers that the command line names; note the faults of manifests.
 
     Raises:
         UsageError: It names none, or an option does not fit.
@@ -219,19 +219,19 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
     if word is not None and not destinations.is_url(word) and _is_contract(word):
         target = _find_target(word, arguments)
         if target.source is not None:
-            yield _Subject(target.label, target.source, of_location(target.location))
+            yield _Subject(target.label, target.source, make_for_location(target.location))
             return
         word = target.location.file
-    destination = destinations.of(word, arguments, printer)
+    destination = destinations.find_destination(word, arguments, printer)
     if destination is None:
         return
     if destination.manifest is None:
         from stubwright.commands.contracts.targets import from_source
 
-        target = from_source(destination.source, dict(map(servers.variable, arguments.env)))
-        yield _Subject(destination.label, destination.source, of_location(target.location))
+        target = from_source(destination.source, dict(map(servers.parse_variable, arguments.env)))
+        yield _Subject(destination.label, destination.source, make_for_location(target.location))
         return
-    line = of_manifest(destination.label, tuple(arguments.scope), is_mock=arguments.mock)
+    line = make_for_manifest(destination.label, tuple(arguments.scope), is_mock=arguments.mock)
     yield _Subject(destination.label, destination.source, line, destination)
 
 
@@ -240,7 +240,7 @@ def _is_contract(path: str) -> bool:
     from stubwright.project.files import disk
 
     try:
-        return yamlwriter.is_locked(disk.text(Path(path)) or "")
+        return yamlwriter.is_locked(disk.read_text(Path(path)) or "")
     except OSError:
         return False  # the compiler reports it
 
@@ -264,7 +264,7 @@ def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject]:
 
     for name, entry in configurations.read(arguments.config).items():
         if entries.is_disabled(entry):
-            err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was left out"))
+            write_err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was left out"))
             continue
         try:
             server = entries.parse(entry, os.environ)
@@ -272,7 +272,7 @@ def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject]:
         except (entries.EntryError, UsageError) as error:
             raise SourceError(f"`{name}`: {error}") from None
         if target.source is not None:
-            yield _Subject(name, target.source, of_location(target.location))
+            yield _Subject(name, target.source, make_for_location(target.location))
 
 
 def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _Tested:
@@ -291,7 +291,7 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
         arguments.probe,
     )
     try:
-        with printer.at_work(f"testing {subject.label}"):
+        with printer.show_work(f"testing {subject.label}"):
             report = run(plan)
     except ProbeError as error:
         raise UsageError(f"--probe: {error}") from None
@@ -309,7 +309,7 @@ def _show(tested: _Tested) -> None:
     from stubwright.contract_tests import reports
 
     if not isinstance(tested.outcome, SourceError):
-        out(reports.show(tested.outcome, tested.line.write))
+        write_out(reports.show(tested.outcome, tested.line.write))
     _explain(tested)
 
 
@@ -319,13 +319,13 @@ def _explain(tested: _Tested) -> None:
         import_.report_failure(tested.label, tested.outcome, "tested")
         return
     if tested.outcome.away:
-        err(f"stubwright: the rest is not tested: {tested.outcome.away}")
+        write_err(f"stubwright: the rest is not tested: {tested.outcome.away}")
     if tested.hidden:
-        err(f"note: {tested.hidden}")
+        write_err(f"note: {tested.hidden}")
     if not tested.outcome.tools:
-        err(f"note: {to_one_line(tested.label)} lists no tools to this caller")
+        write_err(f"note: {to_one_line(tested.label)} lists no tools to this caller")
     elif all(tool.skipped for tool in tested.outcome.tools):
-        err(f"note: no tool of {to_one_line(tested.label)} was called")
+        write_err(f"note: no tool of {to_one_line(tested.label)} was called")
 
 
 def _judge(tested: _Tested, arguments: argparse.Namespace) -> int:
@@ -354,6 +354,6 @@ def _write_junit(tested: Sequence[_Tested], arguments: argparse.Namespace) -> bo
     try:
         disk.create(Path(arguments.junit), junit.make_document(reports, away, strict=arguments.strict))
     except OSError as error:
-        err(f"stubwright: {arguments.junit} cannot be written: {reason(error)}")
+        write_err(f"stubwright: {arguments.junit} cannot be written: {explain(error)}")
         return False
     return True

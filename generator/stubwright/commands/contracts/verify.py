@@ -1,4 +1,4 @@
-"""`stubwright verify`: whether servers still list what their contracts say, and whom it breaks if they do not."""
+"""`stubwright verify`: compare the lists of servers with their contracts, and name whom a difference breaks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stubwright.commands.asking import destinations
 from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers, targeting
-from stubwright.commands.shared.console import Printer, UsageError, err, out, print_import
+from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -66,30 +66,30 @@ def add(verbs: Any) -> None:
     verify.add_argument(
         "--config",
         metavar="FILE",
-        type=paths.slashed,
+        type=paths.use_slashes,
         help="reach the servers that this configuration of a client names as it says, with its variables",
     )
     verify.add_argument(
         "--against",
         metavar="FILE",
-        type=paths.slashed,
+        type=paths.use_slashes,
         help="compare one contract with a saved tools/list result, and ask no server",
     )
     verify.add_argument("--update", action="store_true", help="lock again what changed, after it was shown")
-    diff.options(verify)
-    servers.options(verify)
+    diff.add_options(verify)
+    servers.add_options(verify)
     verify.set_defaults(verb=_verify)
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     from stubwright.commands.contracts import reports
 
-    targeting.of(arguments)
+    targeting.choose_targets(arguments)
     words: Sequence[str] = tuple(dict.fromkeys(arguments.contracts))
     urls = [word for word in words if destinations.is_url(word)]
     if len(urls) > 1:
         raise UsageError("name one URL: where the server of the one contract is")
-    files = _find_files([paths.slashed(word) for word in words if word not in urls])
+    files = _find_files([paths.use_slashes(word) for word in words if word not in urls])
     if arguments.against is not None:
         _check_offline(files, urls, arguments)
     printer = Printer("text" if arguments.format in ("md", "sarif") else arguments.format, strict=False)
@@ -109,7 +109,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _find_worst(outcomes: Sequence[Outcome]) -> int:
-    """Return the exit status of all: what breaks is known, and counts more than what could not be asked."""
+    """Return the exit status of all: a known break counts more than a server that could not be asked."""
     statuses = {outcome.status for outcome in outcomes}
     return next((status for status in (_WRONG, _NO_ANSWER) if status in statuses), 0)
 
@@ -133,7 +133,7 @@ def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argpars
 
 
 def _read_contracts(files: Sequence[str], printer: Printer) -> list[Contract]:
-    """Return contracts; what is wrong with them is noted."""
+    """Return contracts; note their faults."""
     from stubwright.importers.contracts import contract
     from stubwright.importers.reading import DocumentError
     from stubwright.project.files import disk
@@ -153,7 +153,7 @@ def _read_contracts(files: Sequence[str], printer: Printer) -> list[Contract]:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What is listed now, as the manifest of a contract, and what was noted on the way."""
+    """The lists of a server now, as the manifest of a contract, with the notes of reading them."""
 
     label: str
     manifest: Mapping[str, Any]
@@ -163,7 +163,7 @@ class _Listing:
 def _list_now(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace, printer: Printer
 ) -> Iterator[_Listing | SourceError]:
-    """Yield what is listed now for each contract, or why that is unknown. Raises UsageError and SourceError."""
+    """Yield the lists for each contract now, or the reason that they are unknown. Raises UsageError and SourceError."""
     from stubwright.commands.contracts import finding, targets
     from stubwright.importers import live
 
@@ -175,7 +175,7 @@ def _list_now(
         return
     found = finding.find_targets(contracts, url, arguments)
     sources = [target.source for target in found if isinstance(target, Target) and target.source is not None]
-    with printer.at_work(f"asking {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
+    with printer.show_work(f"asking {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
         answers = iter(
             live.read_several(
                 sources,
@@ -194,7 +194,7 @@ def _list_now(
 
 def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.Namespace) -> _Listing | SourceError:
     try:
-        with servers.deadline(arguments).enforce():
+        with servers.start_deadline(arguments).enforce():
             result = target.read(arguments) if answer is None else target.make_manifest(answer)
             return _Listing(target.location.label, target.arrange(result), result)
     except SourceError as error:
@@ -202,7 +202,7 @@ def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.N
 
 
 def _judge(contract: Contract, listing: _Listing | SourceError, arguments: argparse.Namespace) -> Outcome:
-    """Return what a listing means for those who rely on the contract."""
+    """Return the outcome of a listing for those who rely on the contract."""
     from stubwright.commands.contracts.finding import UnaskedError
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.commands.shared import comparison
@@ -228,19 +228,19 @@ def _judge(contract: Contract, listing: _Listing | SourceError, arguments: argpa
 
 
 def _update(outcome: Outcome, arguments: argparse.Namespace) -> Outcome:
-    """Write the contract of what is listed now, if it is another; the outcome, which is worse if that fails."""
+    """Write the contract of the current lists, if it is another; return the outcome, which is worse if that fails."""
     from stubwright.commands.contracts import files
     from stubwright.compile.syntax import yamlwriter
 
     if outcome.manifest is None:
         return outcome
-    problem, state = files.write(outcome.path, yamlwriter.locked(outcome.manifest), None, force=True)
+    problem, state = files.write(outcome.path, yamlwriter.format_locked(outcome.manifest), None, force=True)
     if problem is not None:
         import_.report([problem])
         return replace(outcome, status=_WRONG)
     line = f"{outcome.path}: {state}"
     if arguments.format == "text":
-        out(f"{line}\n")
+        write_out(f"{line}\n")
     else:
-        err(line)
+        write_err(line)
     return outcome

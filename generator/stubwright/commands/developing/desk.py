@@ -1,6 +1,6 @@
-"""What `dev` shows of a run: in the terminal in lines, and on the page beside the server.
+"""The display of a run of `dev`: in the terminal in lines, and on the page beside the server.
 
-Takes what happens: lines of the server, saves that are served and that are not. Gives the page its text, anew after
+Takes events: lines of the server, saves that are served and that are not. Gives the page its text, anew after
 each save that is served.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import tokens
-from stubwright.commands.shared.console import OutputError, err, out
+from stubwright.commands.shared.console import OutputError, write_err, write_out
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ SERVER_OPTIONS: Final = ("--audit", "-")
 
 
 class Reporter:
-    """Reports a run to the terminal, and to the page where there is one."""
+    """A reporter of a run to the terminal, and to the page if there is one."""
 
     def __init__(self, desk: Desk | None, identity: Identity | None) -> None:
         """Take the page, or None, and who may ask."""
@@ -51,7 +51,7 @@ class Reporter:
         if self._desk is not None:
             self._desk.journal.add(line.kind, **line.details)
         try:
-            err(line.printed)
+            write_err(line.printed)
         except OutputError:
             return  # nobody sees the terminal any more; the server goes on, and must not wait for its reader
 
@@ -60,24 +60,24 @@ class Reporter:
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         if self._desk is not None:
             self._desk.journal.add("ended", status=status)
-        err(f"stubwright: the server {how}; it is started again at the next save")
+        write_err(f"stubwright: the server {how}; it is started again at the next save")
 
     def report_broken(self, *, is_running: bool) -> None:
         """Report that a save is not served."""
         if self._desk is not None:
             self._desk.journal.add("broken")
         goes_on = "the server of the last good save goes on" if is_running else "no server runs"
-        err(f"stubwright: {goes_on}; the next good save is served")
+        write_err(f"stubwright: {goes_on}; the next good save is served")
 
     def report_served(self, saved: Version, manifest: ir.Manifest, url: str) -> None:
-        """Report a save that is served, and what it costs; make the page of it. What has changed is told later."""
+        """Report a save that is served, and its cost; make the page of it. The changes are reported later."""
         from stubwright.compile.audience import costs
 
         cost, count = sum(costs.measure(manifest).tools.values()), len(manifest.tools)
-        told = f"the list of {count} tool{'' if count == 1 else 's'} costs a model {cost:,} {tokens.unit()}"
+        told = f"the list of {count} tool{'' if count == 1 else 's'} costs a model {cost:,} {tokens.name_unit()}"
         if told != self._cost:
             self._cost = told
-            out(f"  {told}\n")
+            write_out(f"  {told}\n")
         if self._desk is not None:
             self._update(self._desk, manifest, saved.values, url)
         self._save += 1
@@ -95,7 +95,7 @@ class Reporter:
         desk.journal.add("saved", digest=made.digest)
 
     def _compare(self, save: int, saved: Version) -> None:
-        """Report what a save has changed, unless there is a later one."""
+        """Report the changes of a save, unless there is a later one."""
         difference = _find_difference(saved)
         if save != self._save:
             return
@@ -105,16 +105,16 @@ class Reporter:
         if difference.summary not in (self._summary, _UNKNOWN):
             self._summary = difference.summary
             with suppress(OutputError):  # nobody sees the terminal any more
-                out(f"  since the last commit: {difference.summary}\n")
+                write_out(f"  since the last commit: {difference.summary}\n")
 
 
 def _make_issue(identity: Identity, auth: Mapping[str, Any]) -> Callable[[str, Sequence[str], Mapping[str, Any]], str]:
-    """Return what makes tokens for the page."""
+    """Return the function that makes tokens for the page."""
     from stubwright.workbench.server import RefusedError
 
     def issue(subject: str, scopes: Sequence[str], claims: Mapping[str, Any]) -> str:
         try:
-            return identity.issuer.token(auth, subject, scopes, claims)
+            return identity.issuer.make_token(auth, subject, scopes, claims)
         except ValueError as error:
             raise RefusedError(str(error)) from error
 
@@ -122,10 +122,10 @@ def _make_issue(identity: Identity, auth: Mapping[str, Any]) -> Callable[[str, S
 
 
 def _describe_identity(identity: Identity | None, manifest: ir.Manifest, auth: Mapping[str, Any]) -> page.Identity:
-    from stubwright.serving.issuer import scopes_of
+    from stubwright.serving.issuer import list_scopes
     from stubwright.workbench import page
 
-    issuer, known = str(auth["issuer"]), scopes_of(manifest.document)
+    issuer, known = str(auth["issuer"]), list_scopes(manifest.document)
     if identity is None:
         return page.Identity(issuer, issues=False, subject="", scopes=known, chosen=(), claims={})
     chosen = tuple(identity.scopes)
@@ -135,7 +135,7 @@ def _describe_identity(identity: Identity | None, manifest: ir.Manifest, auth: M
 
 
 def _find_difference(saved: Version) -> Difference:
-    """Return what has changed since the last commit, or why that cannot be said."""
+    """Return the changes since the last commit, or the reason that they are unknown."""
     from stubwright.commands import diff
     from stubwright.commands.shared import comparison
     from stubwright.commands.shared.console import UsageError
@@ -151,6 +151,6 @@ def _find_difference(saved: Version) -> Difference:
     found = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
     if found is None:
         return Difference(_UNKNOWN, f"{saved.name} is wrong.\n")
-    text = printers.text(found.changes, found.comparison, color=False)
+    text = printers.format_text(found.changes, found.comparison, color=False)
     between = f" from {found.comparison.old} to {found.comparison.new}"
     return Difference(to_one_line(text.rstrip().rpartition("\n")[2]).replace(between, ""), text)

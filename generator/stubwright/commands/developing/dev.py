@@ -12,7 +12,7 @@ from stubwright.commands.developing import identity as identities
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
 from stubwright.commands.shared.addresses import parse_address
-from stubwright.commands.shared.console import Printer, UsageError, err, out
+from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -32,13 +32,13 @@ _ENDING: Final = ("SIGTERM", "SIGHUP")
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     dev = verbs.add_parser("dev", help="generate and serve a manifest; start again on each save, until interrupted")
-    launching.options(dev)
+    launching.add_options(dev)
     dev.add_argument("--http", metavar="HOST:PORT", default=_ADDRESS, help=f"where to serve (default: {_ADDRESS})")
     dev.add_argument(
         "--page", metavar="HOST:PORT", help="where to serve the page that shows and tries it (default: the next port)"
     )
     dev.add_argument("--no-page", action="store_true", help="serve no page")
-    identities.options(dev)
+    identities.add_options(dev)
     dev.add_argument("--inspector", action="store_true", help="open MCP's Inspector on the server; needs npx")
     dev.add_argument(
         "--debug-port",
@@ -62,8 +62,8 @@ def _dev(arguments: argparse.Namespace) -> int:
     work = _find_run(arguments)
     if work is None:
         return 1
-    arguments.manifests = (launching.manifest(work),)  # alone: the project's other packages are left as they are
-    launching.interpreter(arguments)
+    arguments.manifests = (launching.find_manifest(work),)  # alone: the project's other packages are left as they are
+    launching.find_interpreter(arguments)
     host, port = parse_address("--http", arguments.http)
     debugging = _list_debug_options(arguments)
     identity = identities.read(arguments)
@@ -85,23 +85,23 @@ def _dev(arguments: argparse.Namespace) -> int:
                 )
             )
         except processes.AddressError as error:
-            err(f"stubwright: {error}; `--http 127.0.0.1:0` takes any port that is free")
+            write_err(f"stubwright: {error}; `--http 127.0.0.1:0` takes any port that is free")
             return 1
 
         def read() -> Inputs | None:
             with suppress(UsageError):
                 next_run = _find_run(arguments, quiet=True)
-                return watching.inputs(next_run, imported=True) if next_run is not None else None
+                return watching.find_inputs(next_run, imported=True) if next_run is not None else None
             return None
 
         is_announced = False
-        for _ in watching.runs(read):
+        for _ in watching.wait_for_runs(read):
             try:
                 served = _serve_once(arguments, serving, reporter)
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
                 if arguments.scope and not is_announced:
                     raise
-                err(f"stubwright: {error}")
+                write_err(f"stubwright: {error}")
                 served = None
             if served is not None and not is_announced:
                 is_announced = True
@@ -140,7 +140,7 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Repor
     from stubwright.project import launch
     from stubwright.serving import processes
 
-    if generate.once(arguments) != 0:
+    if generate.generate_once(arguments) != 0:
         return None
     run = _find_run(arguments, quiet=True)
     saved = launching.compile_server(run, Printer("text", strict=False)) if run is not None else None
@@ -149,26 +149,26 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Repor
     manifest = saved.manifest
     if arguments.scope:
         identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
-    start = launch.of(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
+    start = launch.prepare(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
     # Proved before the old server ends, and in a process of its own, because only there modules are imported anew.
     if (problem := processes.prove(start, {})) is not None:
-        err(f"stubwright: the server cannot be made:\n{problem}")
+        write_err(f"stubwright: the server cannot be made:\n{problem}")
         return None
     sys.stdout.flush()  # before the server writes
     try:
         serving.replace(start, {})
     except OSError as error:
-        err(f"stubwright: the server cannot be started: {error.strerror or error}")
+        write_err(f"stubwright: the server cannot be started: {error.strerror or error}")
         return None
-    out(f"{manifest.package}: serving {serving.url}\n")
+    write_out(f"{manifest.package}: serving {serving.url}\n")
     reporter.report_served(saved, manifest, serving.url)
     return manifest
 
 
 def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
-    """Return what to work on; None if the project's table is wrong, reported unless `quiet`. Raises UsageError."""
+    """Return the run to work on; None if the project's table is wrong, reported unless `quiet`. Raises UsageError."""
     printer = Printer("text", strict=False)
-    work = works.of(arguments, printer, arguments.output)
+    work = works.find_run(arguments, printer, arguments.output)
     if not quiet:
         printer.close()
     return work
@@ -182,9 +182,9 @@ def _announce(
 
     path = arguments.manifests[0]
     if workbench is not None:
-        out(f"\nTo try it, open {workbench.url}\n")
-    out(
-        f"\nFor a client's configuration:\n{configuration.snippet(configuration.name_of(manifest), serving.url)}"
+        write_out(f"\nTo try it, open {workbench.url}\n")
+    write_out(
+        f"\nFor a client's configuration:\n{configuration.format_snippet(configuration.name_of(manifest), serving.url)}"
         f"`stubwright install CLIENT {path}` writes an entry that works without this command.\n"
         f"watching {path} and all that is read for it; interrupt to stop\n"
     )
@@ -201,7 +201,7 @@ def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
             raise UsageError("--debug-wait needs --debug-port, such as --debug-port 5678")
         return ()
     try:
-        port = main.port_number(arguments.debug_port)
+        port = main.parse_port(arguments.debug_port)
     except ArgumentTypeError as error:
         raise UsageError(f"--debug-port is {error}") from error
     return ("--debug-port", str(port), *(["--debug-wait"] if arguments.debug_wait else []))
@@ -222,13 +222,13 @@ def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
     from stubwright.serving import processes
 
     command = [npx, "-y", _INSPECTOR, "--transport", "http", "--server-url", url]
-    out(f"opening MCP's Inspector: npx {' '.join(command[1:])}\n")
+    write_out(f"opening MCP's Inspector: npx {' '.join(command[1:])}\n")
     try:
         import subprocess
 
         inspector = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - as asked
     except OSError as error:
-        err(f"stubwright: the Inspector cannot be started: {error.strerror or error}")
+        write_err(f"stubwright: the Inspector cannot be started: {error.strerror or error}")
         return
     stack.callback(processes.end_group, inspector)
 
@@ -238,12 +238,12 @@ def _handle_interrupts() -> ExitStack:
     stack = ExitStack()
     stack.enter_context(suppress(KeyboardInterrupt))
 
-    def arrived(_number: int, _frame: object) -> None:
+    def on_signal(_number: int, _frame: object) -> None:
         for number in numbers:  # what ends takes its time, and is not ended in the middle
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in ("SIGINT", *_ENDING) if hasattr(signal, name)]
     for number in numbers:
-        stack.callback(signal.signal, number, signal.signal(number, arrived))
+        stack.callback(signal.signal, number, signal.signal(number, on_signal))
     return stack

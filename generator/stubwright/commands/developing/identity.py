@@ -1,4 +1,4 @@
-"""Who may ask a server of `dev`: with `--scope`, whoever has a token of this run, and nobody else."""
+"""The identity of callers of a server of `dev`: with `--scope`, only those with a token of this run may ask it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.commands.shared.console import UsageError, out
+from stubwright.commands.shared.console import UsageError, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SUBJECT: Final = "dev"
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told who asks."""
     parser.add_argument(
         "--scope",
@@ -39,7 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The token that a run begins with: who signs it, whom it is for, and what that one may do."""
+    """The token that a run begins with: its issuer, its subject, and the scopes and claims of that."""
 
     issuer: Issuer
     subject: str
@@ -48,7 +48,7 @@ class Identity:
 
 
 def read(arguments: argparse.Namespace) -> Identity | None:
-    """Return whom the run's token is for; None where it has no tokens of its own. Raises UsageError."""
+    """Return the identity that the run's token is for; None if the run has no tokens of its own. Raises UsageError."""
     if not arguments.scope:
         for option, given in (("--as", arguments.subject), ("--claim", arguments.claim or None)):
             if given is not None:
@@ -75,13 +75,13 @@ def _read_claim(text: str) -> tuple[str, Any]:
 
 
 def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> None:
-    """Raise UsageError where the manifest wants no tokens, or knows no such scope."""
+    """Raise UsageError if the manifest wants no tokens, or knows no such scope."""
     from stubwright.diagnostics.suggestions import did_you_mean
-    from stubwright.serving.issuer import scopes_of
+    from stubwright.serving.issuer import list_scopes
 
     if scopes and not manifest.document.get("auth"):
         raise UsageError(f"--scope is for servers that want tokens; `{path}` has no `auth`")
-    known = scopes_of(manifest.document)
+    known = list_scopes(manifest.document)
     for scope in scopes:
         if scope not in known:
             hint = did_you_mean(scope, known, "scopes")
@@ -89,20 +89,20 @@ def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> Non
 
 
 def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None:
-    """Print a token of this run, or how to get one; nothing where the manifest wants none."""
+    """Print a token of this run, or how to get one; nothing if the manifest wants none."""
     auth: Any = manifest.document.get("auth")
     if not auth:
         return
     if identity is None:
-        from stubwright.serving.issuer import scopes_of
+        from stubwright.serving.issuer import list_scopes
 
-        scopes = " ".join(f"--scope {scope}" for scope in scopes_of(manifest.document)[:2] or ("SCOPE",))
-        out(f"callers need a token of {auth['issuer']}; to try without it, use: stubwright dev {scopes}\n")
+        scopes = " ".join(f"--scope {scope}" for scope in list_scopes(manifest.document)[:2] or ("SCOPE",))
+        write_out(f"callers need a token of {auth['issuer']}; to try without it, use: stubwright dev {scopes}\n")
         return
     from stubwright.serving.issuer import HOURS
 
-    token = identity.issuer.token(auth, identity.subject, identity.scopes, identity.claims)
-    out(
+    token = identity.issuer.make_token(auth, identity.subject, identity.scopes, identity.claims)
+    write_out(
         f"\nThe server takes tokens of this run alone. One for `{identity.subject}` with {' '.join(identity.scopes)} "
         f"({HOURS} hours):\n"
         f"TOKEN={token}\n"

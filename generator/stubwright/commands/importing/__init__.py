@@ -1,1 +1,1 @@
-"""Manifests from what others describe: the first import, and the next ones."""
+"""Manifests from descriptions of others: the first import, and the next ones."""

@@ -1,7 +1,7 @@
 """`stubwright new NAME --from python FILE:NAME`: a server object that moves over.
 
-Takes what the parser gives; gives what reads the origin. It says which file it runs, and with which Python, and asks
-first, since the file is somebody's code.
+Takes the parser's arguments; gives the reader of the origin. It says which file it runs, and with which Python, and
+asks first, since the file is foreign code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import servers as sources
-from stubwright.commands.shared.console import UsageError, ask, err
+from stubwright.commands.shared.console import UsageError, ask, write_err
 
 if TYPE_CHECKING:
     import argparse
@@ -72,23 +72,23 @@ def find_python(folder: Path, variables: Mapping[str, str]) -> str:
 
 
 def agree(source: Source, *, yes: bool) -> bool:
-    """Say what will run, and return whether it may.
+    """Print the command that will run, and return True if it may.
 
     Raises:
-        UsageError: Nobody can be asked.
+        UsageError: There is no terminal to ask on.
     """
     what = f"`{source.file}` with `{shlex.join(source.python)}`"
     if yes:
-        err(f"running {what}, to ask its server what it offers")
+        write_err(f"running {what}, to ask its server what it offers")
         return True
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"this runs {what}: add --yes if that is what you want")
-    err(f"This runs {what}, to ask its server what it offers.")
+    write_err(f"This runs {what}, to ask its server what it offers.")
     return ask("Run it? [y/n]:").casefold() in ("y", "yes")
 
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
-    """Run the file, and return its manifest and what its successor needs to know. Raises SourceError."""
+    """Run the file, and return its manifest and the facts for its successor. Raises SourceError."""
     from stubwright.importers import live, servers
     from stubwright.importers.python import moving
 

@@ -1,4 +1,4 @@
-"""`stubwright import`: a manifest from what others describe."""
+"""`stubwright import`: a manifest from a description of others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from stubwright import paths
 from stubwright.commands.shared import servers as sources
-from stubwright.commands.shared.console import Printer, UsageError, err, out, print_import
+from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,15 +39,15 @@ def add(verbs: Any) -> None:
     _add_options(live, "as the server says")
     live.add_argument("--client", action="store_true", help="write `emit: [client]`: bindings without a server half")
     live.add_argument("--fragment", action="store_true", help=_FRAGMENT)
-    sources.options(live)
+    sources.add_options(live)
     live.set_defaults(verb=_import_mcp)
     tools = kinds.add_parser("tools", help="a saved tools/list result")
-    tools.add_argument("file", metavar="FILE", type=paths.slashed, help="its JSON, bare or in a wrapper")
+    tools.add_argument("file", metavar="FILE", type=paths.use_slashes, help="its JSON, bare or in a wrapper")
     _add_options(tools, "as the file says, otherwise the file's name")
     tools.set_defaults(verb=_import_tools)
     openapi = kinds.add_parser("openapi", help="an OpenAPI or Swagger document: a server that calls the API")
     openapi.add_argument(
-        "file", metavar="SOURCE", type=paths.slashed, help="the document, in YAML or JSON: a file, a URL, or `-`"
+        "file", metavar="SOURCE", type=paths.use_slashes, help="the document, in YAML or JSON: a file, a URL, or `-`"
     )
     _add_options(openapi, "the document's title")
     add_selection(openapi)
@@ -62,7 +62,7 @@ _FRAGMENT: Final = "leave out `server`: a file for another one's `include`"
 
 
 def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
-    """Let a verb be told which operations of an OpenAPI document become tools, and what these are called."""
+    """Add the options that select the operations of an OpenAPI document as tools, and name these."""
     for option, what in (("--include", "take only"), ("--exclude", "leave out")):
         parser.add_argument(
             option,
@@ -116,7 +116,7 @@ def _parse_length(text: str) -> int:
     return int(text)
 
 
-def selects(arguments: argparse.Namespace) -> bool:
+def has_selection(arguments: argparse.Namespace) -> bool:
     """Tell whether the command line has one of the options of `add_selection`."""
     return bool(_list_selected(arguments))
 
@@ -153,7 +153,7 @@ def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--name", help=f"the server's name (default: {default})")
     parser.add_argument("--prefix", default="", help="put in front of each tool's name")
     parser.add_argument(
-        "-o", "--output", metavar="MANIFEST", type=paths.slashed, help="where to write (default: standard output)"
+        "-o", "--output", metavar="MANIFEST", type=paths.use_slashes, help="where to write (default: standard output)"
     )
     parser.add_argument("--force", action="store_true", help="replace an imported file that was edited by hand")
 
@@ -163,7 +163,7 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
         raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
     if arguments.client and arguments.fragment:
         raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
-    source = sources.of(arguments.url, arguments.command, arguments)
+    source = sources.parse_source(arguments.url, arguments.command, arguments)
 
     def make(listed: ServerListing) -> ImportResult:
         from stubwright.importers import servers
@@ -176,8 +176,8 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
             client=arguments.client,
         )
 
-    deadline = sources.deadline(arguments)
-    asked = sources.manifest(source, arguments, make, deadline)
+    deadline = sources.start_deadline(arguments)
+    asked = sources.prepare_manifest(source, arguments, make, deadline)
     return _import(source.label, asked, arguments, "the server", deadline.enforce)
 
 
@@ -185,10 +185,10 @@ def _import_tools(arguments: argparse.Namespace) -> int:
     words = ["tools", arguments.file, *(["--name", arguments.name] if arguments.name is not None else [])]
     words += [*(["--prefix", arguments.prefix] if arguments.prefix else []), *_list_output(arguments)]
     command = f"stubwright import {shlex.join(words)}"
-    return _import(arguments.file, saved_list(arguments), arguments, "the file", command=command)
+    return _import(arguments.file, prepare_saved_list(arguments), arguments, "the file", command=command)
 
 
-def saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
+def prepare_saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
     """Return a function that makes a manifest of a saved list of tools."""
 
     def make() -> ImportResult:
@@ -213,13 +213,13 @@ def _list_output(arguments: argparse.Namespace) -> list[str]:
 def _import_openapi(arguments: argparse.Namespace) -> int:
     from stubwright.importers.openapi import sources as documents
 
-    make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
+    make = prepare_openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
     words = [*(["--fragment"] if arguments.fragment else []), *_list_output(arguments)]
     command = " ".join(["stubwright import", describe_import(arguments.file, arguments), *map(shlex.quote, words)])
     return _import(documents.hide_credentials(arguments.file), make, arguments, "the document", command=command)
 
 
-def openapi(
+def prepare_openapi(
     file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = ""
 ) -> Callable[[], ImportResult]:
     """Return a function that makes a manifest of an OpenAPI document.
@@ -269,7 +269,7 @@ def report_failure(label: str, error: SourceError, verb: str = "imported") -> No
         report(error.diagnostics, error.documents)
     else:
         about = "" if error.names_source else f"`{label}` cannot be {verb}: "
-        err(f"stubwright: {about}{error}")
+        write_err(f"stubwright: {about}{error}")
 
 
 def _import(
@@ -286,9 +286,9 @@ def _import(
         label: Its name for people.
         make: Reads it.
         arguments: Of the command line.
-        who: What describes its contents, such as "the file".
+        who: The origin of its contents, such as "the file".
         bounded: Stops the computation when the time is over.
-        command: What imports it describe_import, for the head of the file.
+        command: The command that imports it, for the head of the file.
     """
     from stubwright.compile.syntax import yamlwriter
 
@@ -300,14 +300,14 @@ def _import(
         result = make()
         manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
         with bounded():
-            return result, yamlwriter.imported(manifest, arguments.output or "", command)
+            return result, yamlwriter.format_imported(manifest, arguments.output or "", command)
 
     outcome = attempt(label, read_and_write)
     if outcome is None:
         return 1
     result, text = outcome
     if not arguments.output:
-        out(text)
+        write_out(text)
     elif problem := write(Path(arguments.output), text, force=arguments.force):
         report([problem])
         return 1
@@ -320,20 +320,20 @@ def _import(
 
 
 def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
-    """Write what was imported, unless that would replace what a person wrote; return what is wrong, if anything.
+    """Write an imported file, unless that would replace a person's work; return the fault, if any.
 
     Args:
         path: The file.
-        text: What was imported.
-        force: Whether an imported file is replaced although it was edited.
+        text: The imported text.
+        force: True if an imported file is replaced although it was edited.
     """
     from stubwright.compile.syntax import yamlwriter
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
 
     try:
-        existing = disk.text(path)
-        known = yamlwriter.origin(existing or "")
+        existing = disk.read_text(path)
+        known = yamlwriter.parse_origin(existing or "")
         if existing and existing.strip() and known is None:
             help_ = "move or delete it, or choose another file with `-o`"
             return Diagnostic("SW403", "this file was not imported, and is left as it is", Place(str(path)), help_)

@@ -1,7 +1,7 @@
-"""`stubwright refresh`: import again what was imported, as its first lines say, and show what changed.
+"""`stubwright refresh`: import files again, as their first lines say, and show the changes.
 
-The first lines of a file in a checkout are somebody else's text: they only say which document is read, and how. What is
-written is the file itself, and no command is run.
+The first lines of a file in a checkout are foreign text: they only say which document is read, and how. Only
+the file itself is written, and no command is run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from stubwright import paths
 from stubwright.commands import diff
 from stubwright.commands.importing import import_
-from stubwright.commands.shared.console import Printer, UsageError, err, out
+from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def add(verbs: Any) -> None:
         "manifests",
         metavar="MANIFEST",
         nargs="*",
-        type=paths.normal,
+        type=paths.normalize,
         help="manifests, whose imported files are refreshed (default: those of [tool.stubwright] in pyproject.toml)",
     )
     refresh.add_argument("--check", action="store_true", help="write nothing; exit 1 if something would change")
@@ -72,7 +72,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
         if text is None:
             status = 1
         elif text == imported.text:
-            out(f"{imported.path}: up to date\n")
+            write_out(f"{imported.path}: up to date\n")
         else:
             fresh[imported.path] = text
     for entry in entries:
@@ -80,13 +80,13 @@ def _refresh(arguments: argparse.Namespace) -> int:
             status = max(status, _show(entry, fresh))
     if arguments.check:
         for path in fresh:
-            out(f"{path}: would change\n")
+            write_out(f"{path}: would change\n")
         return 1 if fresh else status
     for path, text in fresh.items():
         if problem := import_.write(Path(path), text, force=arguments.force):
             printer.add([problem])
         else:
-            out(f"{path}: refreshed\n")
+            write_out(f"{path}: refreshed\n")
     return max(status, printer.close())
 
 
@@ -116,24 +116,24 @@ def _read(entry: str, printer: Printer) -> Mapping[str, Document]:
 def _find_origin(path: str, document: Document) -> _Imported | None:
     from stubwright.compile.syntax import yamlwriter
 
-    origin = yamlwriter.origin(document.text)
+    origin = yamlwriter.parse_origin(document.text)
     return None if origin is None or origin.command is None else _Imported(path, document.text, origin.command)
 
 
 def _import_again(imported: _Imported) -> str | None:
-    """Return what a file would be if it were imported now; None if that fails, which is reported."""
+    """Return the text of a file as an import would write it now; None if that fails, which is reported."""
     from stubwright.compile.syntax import yamlwriter
 
     try:
         arguments = _parse(imported.command)
         folder = _find_folder(imported.path, arguments.output)
         make = (
-            import_.openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
+            import_.prepare_openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
             if arguments.kind == "openapi"
-            else import_.saved_list(arguments)
+            else import_.prepare_saved_list(arguments)
         )
     except (_UnrepeatableError, UsageError) as error:
-        err(f"stubwright: `{imported.path}` cannot be imported again: {error}")
+        write_err(f"stubwright: `{imported.path}` cannot be imported again: {error}")
         return None
     with contextlib.chdir(folder):
         result = import_.attempt(imported.path, make)
@@ -141,7 +141,7 @@ def _import_again(imported: _Imported) -> str | None:
         return None
     is_fragment = getattr(arguments, "fragment", False)
     manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
-    return yamlwriter.imported(manifest, imported.path, imported.command)
+    return yamlwriter.format_imported(manifest, imported.path, imported.command)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -178,7 +178,7 @@ def _find_folder(path: str, output: str | None) -> Path:
 
 
 def _show(entry: str, fresh: Mapping[str, str]) -> int:
-    """Print what changes for the callers of a manifest; 1 if it has errors then."""
+    """Print the changes for the callers of a manifest; return 1 if it has errors then."""
     from stubwright.commands.shared import comparison
 
     old, new = comparison.read(entry, ""), comparison.with_texts(entry, fresh)

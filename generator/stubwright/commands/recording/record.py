@@ -1,4 +1,4 @@
-"""`stubwright record`: what passes between a client and a server, written down without secrets."""
+"""`stubwright record`: the messages between a client and a server, written down without secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import paths
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.addresses import parse_address
-from stubwright.commands.shared.console import UsageError, err, reason
+from stubwright.commands.shared.console import UsageError, explain, write_err
 from stubwright.commands.shared.manifests import read_manifest
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -54,7 +54,7 @@ def add(verbs: Any) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        type=paths.slashed,
+        type=paths.use_slashes,
         default=_DEFAULT,
         help=f"the recording; one that is there is continued (default: {_DEFAULT})",
     )
@@ -68,22 +68,22 @@ def add(verbs: Any) -> None:
     record.add_argument(
         "--manifest",
         metavar="FILE",
-        type=paths.normal,
+        type=paths.normalize,
         help="also redact the arguments that this manifest redacts (`policy: {redact: …}`)",
     )
-    servers.reaching(record)
+    servers.add_reaching(record)
     record.set_defaults(verb=_record)
 
 
 def _record(arguments: argparse.Namespace) -> int:
     from stubwright.importers.sources import Command
 
-    source = servers.of(arguments.url, arguments.command, arguments)
+    source = servers.parse_source(arguments.url, arguments.command, arguments)
     if (arguments.http is None) != isinstance(source, Command):
         raise UsageError("--http and a URL belong together: clients of a command use standard input and output")
     if arguments.http is not None:
         arguments.http = parse_address("--http", arguments.http)
-    variables = dict(map(servers.variable, arguments.env))
+    variables = dict(map(servers.parse_variable, arguments.env))
     tools: Mapping[str, Sequence[str]] = {}
     if arguments.manifest is not None:
         redacted = _read_redacted(arguments.manifest)
@@ -111,10 +111,10 @@ def _write(
             lines.check_appendable(path, Disk().read(path))
         file = AppendedFile(Path(path))
     except lines.RecordingError as error:
-        err(to_one_line(f"stubwright: {error}"))
+        write_err(to_one_line(f"stubwright: {error}"))
         return _WRONG
     except OSError as error:
-        err(to_one_line(f"stubwright: {path} cannot be written: {reason(error)}"))
+        write_err(to_one_line(f"stubwright: {path} cannot be written: {explain(error)}"))
         return _WRONG
     recorder = Recorder(file.append, _make_redactor(source, variables, tools, arguments), _locate(source, variables))
     if isinstance(source, Command):
@@ -122,7 +122,7 @@ def _write(
     else:
         status = _record_endpoint(source, arguments.http, recorder)
     if recorder.failure is not None:
-        err(to_one_line(f"stubwright: {path} is not complete: {reason(recorder.failure)}"))
+        write_err(to_one_line(f"stubwright: {path} is not complete: {explain(recorder.failure)}"))
         return status or _WRONG
     return status
 
@@ -135,13 +135,13 @@ def _record_command(command: Command, recorder: Recorder) -> int:
     try:
         status = stdio.run(command.words, environment, recorder)
     except (OSError, ValueError) as error:
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        err(to_one_line(f"stubwright: `{command.label}` cannot be started: {why}"))
+        why = explain(error) if isinstance(error, OSError) else str(error)
+        write_err(to_one_line(f"stubwright: `{command.label}` cannot be started: {why}"))
         return _NO_ANSWER
     if status and not recorder.has_answers:
         withheld = find_withheld(os.environ, environment.keys(), (), at_start=True)
         if withheld:
-            err(f"stubwright: {describe_withheld(withheld, '--env NAME')}")
+            write_err(f"stubwright: {describe_withheld(withheld, '--env NAME')}")
     return status
 
 
@@ -155,16 +155,16 @@ def _record_endpoint(endpoint: Endpoint, address: tuple[str, int], recorder: Rec
             endpoint.headers,
             address,
             recorder,
-            lambda words: err(to_one_line(f"stubwright: {words}")),
+            lambda words: write_err(to_one_line(f"stubwright: {words}")),
         )
     except StartError as error:
-        err(to_one_line(f"stubwright: {error}"))
+        write_err(to_one_line(f"stubwright: {error}"))
         return _WRONG
     return 0
 
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
-    """Return what a manifest redacts, by its tools; None if it is wrong, which is reported."""
+    """Return the fields that a manifest redacts, by its tools; None if it is wrong, which is reported."""
     manifest = read_manifest(path)
     if manifest is None:
         return None
@@ -193,10 +193,10 @@ def _make_redactor(
 
 
 def _locate(source: Command | Endpoint, variables: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return where the server is, without secrets."""
+    """Return the location of the server, without secrets."""
     from stubwright.importers.contracts.locations import Location
     from stubwright.importers.sources import Command
 
     if isinstance(source, Command):
-        return Location.of_command(source.words, variables).to_value()
-    return Location.of_url(source.url, source.headers, variables).to_value()
+        return Location.from_command(source.words, variables).to_value()
+    return Location.from_url(source.url, source.headers, variables).to_value()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared.addresses import parse_address
-from stubwright.commands.shared.console import err, reason
+from stubwright.commands.shared.console import explain, write_err
 from stubwright.commands.shared.manifests import read_manifest
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -23,12 +23,12 @@ _WRONG: Final = 1
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     replay = verbs.add_parser("replay", help="serve the answers of a recording")
-    replay.add_argument("file", metavar="FILE", type=paths.normal, help="what `stubwright record` wrote")
+    replay.add_argument("file", metavar="FILE", type=paths.normalize, help="what `stubwright record` wrote")
     replay.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
     replay.add_argument(
         "--mock",
         metavar="MANIFEST",
-        type=paths.normal,
+        type=paths.normalize,
         help="serve what this manifest lists, and answer what was not recorded as `stubwright mock` does",
     )
     replay.set_defaults(verb=_replay)
@@ -52,11 +52,11 @@ def _replay(arguments: argparse.Namespace) -> int:
     except SourceError as error:
         return _fail(f"{path} cannot be replayed: {error}")
     except OSError as error:
-        return _fail(f"{path} cannot be read: {reason(error)}")
+        return _fail(f"{path} cannot be read: {explain(error)}")
     if manifest is None:
         return _WRONG
     if conversation.left_out:
-        err(f"note: {conversation.left_out} answers that began a task are not replayed")
+        write_err(f"note: {conversation.left_out} answers that began a task are not replayed")
     return _serve(path, data, manifest, options, mocks=arguments.mock is not None)
 
 
@@ -66,16 +66,16 @@ def _serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str]
     try:
         return replay.serve(path, data, manifest, options, mocks=mocks)
     except OSError as error:
-        return _fail(f"the replay cannot be written: {reason(error)}")
+        return _fail(f"the replay cannot be written: {explain(error)}")
 
 
 def _fail(problem: str) -> int:
-    err(to_one_line(f"stubwright: {problem}"))
+    write_err(to_one_line(f"stubwright: {problem}"))
     return _WRONG
 
 
 def _make_manifest(conversation: Conversation) -> ir.Manifest:
-    """Return what the recorded server lists. Raises SourceError, also if nothing is recorded at all."""
+    """Return the manifest of the recorded server. Raises SourceError, also if nothing is recorded at all."""
     from stubwright.importers.reading import SourceError
     from stubwright.recording import replay
 
@@ -84,5 +84,5 @@ def _make_manifest(conversation: Conversation) -> ir.Manifest:
         raise SourceError("it has no answer of a server")
     manifest, notes = replay.make_manifest(conversation)
     for note in notes:
-        err(to_one_line(f"note: {note}"))
+        write_err(to_one_line(f"note: {note}"))
     return manifest

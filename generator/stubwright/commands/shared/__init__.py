@@ -1,1 +1,1 @@
-"""What several commands share: inputs, options, and the console."""
+"""Code that several commands share: inputs, options, and the console."""

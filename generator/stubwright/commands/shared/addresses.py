@@ -1,4 +1,4 @@
-"""Where servers of commands listen, as the command line has it."""
+"""The addresses that commands' servers listen on, from the command line."""
 
 from __future__ import annotations
 

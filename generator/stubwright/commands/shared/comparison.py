@@ -1,5 +1,4 @@
-"""What `diff` compares: the old and the new, each a file, a file at a git revision, a saved list of tools, or a live
-server."""
+"""The versions that `diff` compares: each a file, a file at a git revision, a saved list of tools, or a live server."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The old or the new: its name, and the manifest with what shows its places; no manifest where it is wrong.
+    """The old or the new: its name, and the manifest with its documents; no manifest if it is wrong.
 
-    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire, as
+    `is_listed` says that the manifest was made of a server's lists, so that it knows only what goes on the wire, as
     a contract does; `is_sorted` that the order of its entries is not the server's; `notes` are on how a saved list was
     read.
     """
@@ -43,12 +42,12 @@ class Version:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """What the entry file holds."""
+        """The value of the entry file."""
         document = self.documents.get(self.entry)
         return document.value if document is not None and isinstance(document.value, dict) else {}
 
     def is_foreign(self, place: Place | None) -> bool:
-        """Tell whether somebody else wrote the text at a place: a server, a saved list, or an imported file."""
+        """Tell whether the text at a place is foreign: of a server, a saved list, or an imported file."""
         from stubwright.compile.syntax import yamlwriter
 
         document = None if place is None else self.documents.get(place.file)
@@ -117,14 +116,14 @@ def read(given: str, other: str) -> Version:
     if given.startswith(("http://", "https://")):
         from stubwright.importers.sources import Endpoint
 
-        return live(Endpoint(given))
+        return list_live(Endpoint(given))
     from stubwright.project.files import disk
 
-    return _read_file(given, paths.normal(given), disk.Disk())
+    return _read_file(given, paths.normalize(given), disk.Disk())
 
 
-def live(source: Source) -> Version:
-    """Return what a live server lists now.
+def list_live(source: Source) -> Version:
+    """Return the current lists of a live server.
 
     Raises:
         VersionError: It cannot be asked.
@@ -157,13 +156,13 @@ def _read_revision(given: str, other: str) -> Version:
     name, _, path = given.removeprefix(_GIT).partition(":")
     if not path and other.startswith(_GIT):
         path = other.removeprefix(_GIT).partition(":")[2]
-    path = paths.slashed(path)
-    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else paths.slashed(other)
+    path = paths.use_slashes(path)
+    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else paths.use_slashes(other)
     if not path and not beside:
         raise UsageError(f"`{given}` names no file, and neither does the other; write git:REV:PATH")
     try:
-        reader = git.at(name)
-        version = _read_file(given, beside or reader.meant(path), reader)
+        reader = git.read_revision(name)
+        version = _read_file(given, beside or reader.resolve_path(path), reader)
     except (git.RevisionError, OSError) as error:
         raise VersionError(str(error)) from error
     fix = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
@@ -176,7 +175,7 @@ def _read_revision(given: str, other: str) -> Version:
 
 
 def _read_file(name: str, path: str, reader: Reader) -> Version:
-    """Return a manifest, or what knows only what is listed: a contract, or the manifest of a saved list of tools."""
+    """Return a manifest, or one that knows only lists: a contract, or the manifest of a saved list of tools."""
     from stubwright.compile.syntax import yamlwriter
 
     if path.lower().endswith(".json"):
@@ -193,13 +192,13 @@ def _read_file(name: str, path: str, reader: Reader) -> Version:
 
 def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
     """Return the manifest of a saved list of tools, with `notes` on how it was read; None if the file is none."""
-    from stubwright.compile.structure import manifest_keys
+    from stubwright.compile.structure import list_manifest_keys
     from stubwright.importers import tools
 
     try:
         text = reader.read(path).decode("utf-8-sig")
         value = json.loads(text)
-        if isinstance(value, dict) and manifest_keys() & value.keys() - {"tools"}:
+        if isinstance(value, dict) and list_manifest_keys() & value.keys() - {"tools"}:
             return None
         entries, info = tools.read(text, path, notes)
     except (OSError, ValueError, RecursionError):
@@ -222,8 +221,8 @@ class _Replacing:
     def glob(self, folder: str, pattern: str) -> list[str]:
         return self.beneath.glob(folder, pattern)
 
-    def within(self, path: str, folder: str) -> bool:
-        return self.beneath.within(path, folder)
+    def is_within(self, path: str, folder: str) -> bool:
+        return self.beneath.is_within(path, folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +240,7 @@ class _InMemoryFile:
     def glob(self, folder: str, pattern: str) -> list[str]:  # noqa: ARG002 - a Reader's parameters
         return []
 
-    def within(self, path: str, folder: str) -> bool:  # noqa: ARG002 - a Reader's parameters
+    def is_within(self, path: str, folder: str) -> bool:  # noqa: ARG002 - a Reader's parameters
         return True
 
 
@@ -252,6 +251,6 @@ def _compile(name: str, path: str, reader: Reader) -> Version:
 
     checked = pipeline.compile_manifest(path, reader, forgiven=_FORGIVEN)
     errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
-    # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
+    # A manifest made of another source has places that do not exist; they only serve to show its faults.
     is_made = isinstance(reader, _InMemoryFile) and checked.manifest is not None
     return Version(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

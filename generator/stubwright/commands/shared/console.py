@@ -1,4 +1,4 @@
-"""What commands print: diagnostics, and what was done.
+"""The output of commands: diagnostics, and reports of what was done.
 
 All that any command writes to standard output or error is written here. Names and texts in it come from elsewhere, so
 nothing in them reaches a terminal as a command.
@@ -34,13 +34,13 @@ Format: TypeAlias = Literal["text", "json", "github"]
 
 
 _FEW = 10
-"""How many missing files of a package are listed one by one."""
+"""The number of missing files of a package up to which they are listed one by one."""
 
 _GENERATE = "run `stubwright generate`"
 
 _CLEARED = "\r\x1b[K"
 _COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
-"""What is written of escape sequences, to a terminal alone: plain, bold, dim, italic, underlined, and foregrounds."""
+"""The escape sequences that a terminal gets: plain, bold, dim, italic, underlined, and foregrounds."""
 
 
 class UsageError(Exception):
@@ -48,22 +48,22 @@ class UsageError(Exception):
 
 
 class OutputError(Exception):
-    """What is printed cannot be written; `why` is the system's error."""
+    """The output cannot be written; `why` is the system's error."""
 
     def __init__(self, why: OSError) -> None:
-        super().__init__(reason(why))
+        super().__init__(explain(why))
         self.why = why
 
 
 class Output(io.TextIOWrapper):
     """Standard output or error, whose failures are no failures of a command's files.
 
-    It is in UTF-8, as manifests are. What is printed by others, such as the parser of the command line, goes through
+    It is in UTF-8, as manifests are. Output of others, such as the parser of the command line, goes through
     it, too; so nothing is written that should not be shown.
     """
 
     @classmethod
-    def of(cls, stream: TextIO | None) -> Output:
+    def wrap(cls, stream: TextIO | None) -> Output:
         """Return the stream in place of Python's own, which is None if the shell closed it."""
         if stream is None:
             return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
@@ -89,18 +89,18 @@ class Output(io.TextIOWrapper):
             raise OutputError(error) from error
 
 
-def reason(error: OSError) -> str:
-    """Return why a file cannot be read or written, for people."""
+def explain(error: OSError) -> str:
+    """Return the reason that a file cannot be read or written, for people."""
     why = error.strerror or str(error)
     return f"{why} (`{error.filename}`)" if error.filename else why
 
 
-def out(text: str) -> None:
-    """Write to standard output what a command is asked for: whole lines."""
+def write_out(text: str) -> None:
+    """Write the result of a command to standard output: whole lines."""
     print(replace_controls(text), end="")
 
 
-def err(text: str) -> None:
+def write_err(text: str) -> None:
     """Write a message to standard error."""
     print(replace_controls(text), file=sys.stderr)
 
@@ -112,18 +112,18 @@ def ask(question: str) -> str:
 
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
-    """Write what `make` gives for people, who see colours on a terminal; it has made safe what it quotes."""
+    """Write the text of `make` for people, who see colours on a terminal; it has made safe what it quotes."""
     print(make(stream.isatty() and "NO_COLOR" not in os.environ), end="", file=stream)
 
 
 def print_import(summary: str, notes: Iterable[str]) -> None:
-    """Report on standard error what was imported; much of the text is somebody else's."""
+    """Report an import on standard error; much of the text is foreign."""
     for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
-        err(to_one_line(text))
+        write_err(to_one_line(text))
 
 
 class Printer:
-    """Collects diagnostics and prints them once, at the end; what a person reads of progress comes as it happens."""
+    """Collects diagnostics and prints them once, at the end; progress for people is printed as it happens."""
 
     def __init__(self, style: Format, *, strict: bool, quiet: bool = False) -> None:
         self._style = style
@@ -136,7 +136,7 @@ class Printer:
 
     @property
     def failed(self) -> bool:
-        """Whether an error was found so far."""
+        """True if an error was found so far."""
         return any(diagnostic.severity == "error" for diagnostic in self._diagnostics)
 
     def add(self, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
@@ -147,10 +147,10 @@ class Printer:
     def add_compiled(
         self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document], *, every: bool = False
     ) -> None:
-        """Note what compiling a manifest found.
+        """Note the findings of compiling a manifest.
 
-        Of a manifest that only makes a client, what is doubtful in the server is one line, since nobody can change it
-        there, unless `every` line is asked for, or `--strict` makes each count.
+        Of a manifest that only makes a client, the warnings about the server are one line, since its user cannot mend
+        them, unless `every` line is asked for, or `--strict` makes each count.
         """
         from stubwright.diagnostics import Diagnostic, Place
 
@@ -175,9 +175,9 @@ class Printer:
         self.add([*(diagnostic for diagnostic in diagnostics if diagnostic not in of_server), summary], documents)
 
     def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document]) -> None:
-        """Note what compiling a manifest found for its package: of warnings that `check` lists, how many there are.
+        """Note the findings of compiling a manifest for its package: of warnings that `check` lists, only their number.
 
-        All are noted where one is an error, where each counts as one, and where a program reads them.
+        All are noted if one is an error, if each counts as one, or if a program reads them.
         """
         diagnostics = list(diagnostics)
         reported = [
@@ -192,13 +192,13 @@ class Printer:
             self.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
 
     def say(self, text: str) -> None:
-        """Print what was done, unless a program asked for another format."""
+        """Print a report, unless a program asked for another format."""
         if self._style == "text" and not self._quiet:
-            out(f"{text}\n")
+            write_out(f"{text}\n")
 
     @contextmanager
-    def at_work(self, what: str) -> Iterator[None]:
-        """Show on a terminal what takes longer than a second, and remove it at the end."""
+    def show_work(self, what: str) -> Iterator[None]:
+        """Show work on a terminal that takes longer than a second, and remove it at the end."""
         if self._quiet or self._style != "text" or not sys.stderr.isatty():
             yield
             return
@@ -219,7 +219,7 @@ class Printer:
                 print(_CLEARED, end="", file=sys.stderr, flush=True)
 
     def report_fit(self, fit: Fit | None) -> None:
-        """Report what does not fit in a handwritten class."""
+        """Report the faults of a handwritten class."""
         if fit is not None and (fit.findings.diagnostics or fit.others):
             from stubwright.compile.source import Document
 
@@ -228,7 +228,7 @@ class Printer:
             self.add(chain(*all_diagnostics), {path: Document(path, text, None) for path, text in texts.items()})
 
     def report_built(self, built: Built) -> None:
-        """Print what was written of a package, and its requirements if they changed."""
+        """Print the files written of a package, and its requirements if they changed."""
         changes = built.changes
         if changes is None or changes.refused or self._stale:
             return
@@ -240,15 +240,17 @@ class Printer:
             self.say(f"  it needs {', '.join(built.requirements)}")
 
     def report_pruned(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Print what was removed because its manifest is gone; `previous` is the lock as it was."""
+        """Print the files removed because their manifest is gone; `previous` is the lock as it was."""
         from stubwright.project import vendoring
         from stubwright.project.files import layout
 
         if not self._stale:
-            owned = Counter((previous.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
+            owned = Counter(
+                (previous.find_owner(change.path), change.path.partition("/")[0]) for change in changes.changes
+            )
             for (manifest, package), count in owned.items():
                 why = "the runtime is not vendored" if manifest == vendoring.ENTRY else f"`{manifest}` is gone"
-                self.say(f"{layout.shown(output, package)}: {_count_files(count)} removed, because {why}")
+                self.say(f"{layout.show_path(output, package)}: {_count_files(count)} removed, because {why}")
 
     def report_strays(self, output: Path, changes: Changes, *, removed: bool) -> None:
         """Report generated files that do not belong to any package."""
@@ -262,17 +264,18 @@ class Printer:
             if removed:
                 if not self._stale:
                     self.say(
-                        f"{layout.shown(output, package)}: {_count_files(len(paths))} removed, which no manifest makes"
+                        f"{layout.show_path(output, package)}: {_count_files(len(paths))} removed, "
+                        "which no manifest makes"
                     )
                 continue
             more = f", nor do {len(paths) - _FEW} more of its package" if len(paths) > _FEW else ""
             for path in paths[:_FEW]:
                 message = f"this generated file does not belong to any manifest{more if path == paths[0] else ''}"
-                at = Place(layout.shown(output, path))
+                at = Place(layout.show_path(output, path))
                 self.add([Diagnostic("SW412", message, at, "delete it, or run `stubwright generate --force`")])
 
     def report_stale(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Show what a run would change; `previous` is the lock as it was."""
+        """Show the changes that a run would make; `previous` is the lock as it was."""
         from stubwright.diagnostics import Diagnostic, Place, printers
         from stubwright.project import vendoring
         from stubwright.project.files import layout, lock
@@ -280,7 +283,7 @@ class Printer:
         missing: dict[str, list[str]] = defaultdict(list)
         for change in changes.changes:
             self._stale = True
-            path = layout.shown(output, change.path)
+            path = layout.show_path(output, change.path)
             if not change.path.startswith(vendoring.ENTRY):  # which nobody reviews here
                 self.say(printers.unified.render(path, change.old, change.new))
             if change.old is None:
@@ -291,7 +294,7 @@ class Printer:
         is_listed = self._interrupted or _list_files(previous) == _list_files(changes.lock)
         if not changes.changes and not changes.diagnostics and not is_listed:
             self._stale = True
-            at = Place(layout.shown(output, lock.NAME))
+            at = Place(layout.show_path(output, lock.NAME))
             if (output / lock.NAME).exists():
                 self.add([Diagnostic("SW407", "this file does not list what is made", at, _GENERATE)])
             else:
@@ -300,7 +303,7 @@ class Printer:
             if len(paths) <= _FEW:
                 self.add([Diagnostic("SW407", "this file is missing", Place(path), _GENERATE) for path in paths])
             else:
-                message = f"this file is missing, and more of `{layout.shown(output, package)}`"
+                message = f"this file is missing, and more of `{layout.show_path(output, package)}`"
                 self.add([Diagnostic("SW407", message, Place(paths[0]), _GENERATE)])
 
     def report_interrupted(self, output: Path) -> None:
@@ -309,7 +312,7 @@ class Printer:
         from stubwright.project.files import layout, lock
 
         self._stale = self._interrupted = True
-        at = Place(layout.shown(output, lock.NAME))
+        at = Place(layout.show_path(output, lock.NAME))
         self.add([Diagnostic("SW407", "a run that wrote here was killed before it was done", at, _GENERATE)])
 
     def close(self) -> int:
@@ -329,7 +332,7 @@ class Printer:
                 )
             else:
                 printer = printers.json if self._style == "json" else printers.github
-                out(printer.render(self._diagnostics, self._documents))
+                write_out(printer.render(self._diagnostics, self._documents))
         return 1 if self.failed or (self._strict and self._diagnostics) else 0
 
 

@@ -1,4 +1,4 @@
-"""What a command works on: the manifests that it is given, or those of the project."""
+"""The input of a command: the manifests that it is given, or those of the project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a verb works on: the manifests, where their packages go, and whether that is the whole project."""
+    """The input of a command: the manifests, the target of their packages, and whether that is the whole project."""
 
     manifests: tuple[str, ...]
     target: Target
@@ -27,7 +27,7 @@ class Run:
     project: Project | None
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be given manifests, and be told how to print diagnostics."""
     parser.add_argument(
         "manifests",
@@ -39,14 +39,14 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="how to print diagnostics")
 
 
-def of(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
-    """Return what to work on, from the arguments and the project; None if the project's table is wrong."""
+def find_run(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
+    """Return the run, from the arguments and the project; None if the project's table is wrong."""
     from stubwright.project import config as project
 
     if output is not None and not output.strip():
         raise UsageError("-o is empty; name a folder, such as `-o generated`")
     found_project, problems = project.find()
-    manifests = tuple(dict.fromkeys(map(paths.normal, arguments.manifests)))
+    manifests = tuple(dict.fromkeys(map(paths.normalize, arguments.manifests)))
     if problems and not manifests:
         printer.add(problems)
         return None
@@ -61,7 +61,7 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
 
 
 def find_target(found_project: Project | None, output: str | None = None) -> Target:
-    """Return where packages go: to `output`, if that is given, otherwise to where the project says."""
+    """Return the target of packages: `output`, if that is given, otherwise the folder that the project names."""
     from stubwright.project import build
     from stubwright.project import config as project
 
@@ -69,7 +69,7 @@ def find_target(found_project: Project | None, output: str | None = None) -> Tar
     usual = found_project.folder / build.OUTPUT if found_project is not None else Path(build.OUTPUT)
     return build.Target(
         Path(output or configured_output or usual),
-        told=configured_output is not None and paths.normal(output or configured_output) == configured_output,
+        told=configured_output is not None and paths.normalize(output or configured_output) == configured_output,
         handlers=project.HANDLERS if found_project is None else found_project.handlers,
         is_vendored=found_project is not None and found_project.is_vendored,
     )

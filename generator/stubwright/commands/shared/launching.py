@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.commands.shared.inputs import Run
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told which server, and how it is started."""
     parser.add_argument(
         "manifests",
@@ -41,7 +41,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def server(work: Run, printer: Printer) -> ir.Manifest | None:
+def find_server(work: Run, printer: Printer) -> ir.Manifest | None:
     """Return the manifest of the server of a run; None if it is wrong, which the printer reports.
 
     Raises:
@@ -57,25 +57,25 @@ def compile_server(work: Run, printer: Printer) -> Version | None:
     from stubwright.compile import pipeline
     from stubwright.project.files import disk
 
-    path = manifest(work)
+    path = find_manifest(work)
     checked = pipeline.compile_manifest(path, disk.Disk())
     if checked.manifest is None:
         printer.add(checked.diagnostics, checked.documents)
         return None
     if "server" not in checked.manifest.emit:
         raise UsageError(f"`{path}` makes only a client, because of its `emit`")
-    return Version(path, checked.manifest, checked.documents, entry=paths.normal(path))
+    return Version(path, checked.manifest, checked.documents, entry=paths.normalize(path))
 
 
-def manifest(work: Run) -> str:
+def find_manifest(work: Run) -> str:
     """Return the path of the only manifest of a run. Raises UsageError if there are several."""
     if len(work.manifests) > 1:
         raise UsageError(f"the project has {len(work.manifests)} manifests; name one: {', '.join(work.manifests)}")
     return work.manifests[0]
 
 
-def interpreter(arguments: argparse.Namespace) -> str | None:
-    """Return what `--python` names. Raises UsageError if there is no such file."""
+def find_interpreter(arguments: argparse.Namespace) -> str | None:
+    """Return the interpreter that `--python` names. Raises UsageError if there is no such file."""
     python: str | None = arguments.python
     if python is not None and not Path(python).is_file():
         raise UsageError(f"--python {python}: there is no such file")

@@ -1,4 +1,4 @@
-"""The manifests of verbs whose standard output is the protocol's: what is wrong with one is on standard error."""
+"""The manifests of verbs whose standard output is the protocol's: the faults of one are printed on standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_manifest(path: str) -> ir.Manifest | None:
-    """Return a manifest; None if it is wrong. What is wrong, or doubtful, is reported."""
+    """Return a manifest; None if it is wrong. Errors and warnings are reported."""
     from stubwright.compile import pipeline
     from stubwright.project.files.disk import Disk
 

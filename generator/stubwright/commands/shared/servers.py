@@ -1,6 +1,6 @@
 """Servers and their options on the command line: a URL, or a command after `--`.
 
-Takes what the parser gives; gives the source that `importing.live` reads. A word never becomes a process unless it
+Takes the parser's arguments; gives the source that `importers.live` reads. A word never becomes a process unless it
 stands after `--`.
 """
 
@@ -29,7 +29,7 @@ _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that, where `takes_command` is set, keeps what stands after `--` as `command`; None without a `--`.
+    """A parser that, if `takes_command` is set, keeps the words after `--` as `command`; None without a `--`.
 
     With `only_after`, it does so only if this option stands before the `--`, which otherwise has its usual meaning.
     """
@@ -39,11 +39,11 @@ class CommandParser(argparse.ArgumentParser):
     late: str | None = None
     """An argument that may also stand behind options that stand behind another; argparse knows no such.
 
-    It is of one word, or of any number where its value is a list.
+    It is of one word, or of any number if its value is a list.
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse what stands before `--`."""
+        """Parse the words before `--`."""
         words = list(args)
         command = None
         at = words.index("--") if self.takes_command and "--" in words else -1
@@ -72,12 +72,12 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Exit as any parser, but let no word of the command line colour what a terminal shows."""
+        """Exit as any parser, but let no word of the command line colour a terminal's output."""
         super().error(replace_controls(message))
 
 
-def reaching(parser: CommandParser, only_after: str | None = None) -> None:
-    """Let a verb take a command, and what a URL or a command needs to be reached."""
+def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:
+    """Let a verb take a command, and the options that reach a URL or a command."""
     parser.takes_command, parser.only_after = True, only_after
     parser.add_argument(
         "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
@@ -89,10 +89,10 @@ def reaching(parser: CommandParser, only_after: str | None = None) -> None:
         type="Authorization: Bearer {}".format,
         help='an access token for a URL: --header "Authorization: Bearer TOKEN"',
     )
-    passing(parser)
+    add_passing(parser)
 
 
-def passing(parser: argparse.ArgumentParser) -> None:
+def add_passing(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told which variables the command gets that it starts."""
     parser.add_argument(
         "--env",
@@ -104,13 +104,13 @@ def passing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def options(parser: CommandParser, only_after: str | None = None) -> None:
+def add_options(parser: CommandParser, only_after: str | None = None) -> None:
     """Let a verb be told how to reach a server, and how long and how much it may send."""
-    reaching(parser, only_after)
+    add_reaching(parser, only_after)
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=seconds,
+        type=parse_seconds,
         help="how long the import may take in all (default: 60; a command has 600 more until its first answer)",
     )
     parser.add_argument(
@@ -121,7 +121,7 @@ def options(parser: CommandParser, only_after: str | None = None) -> None:
     )
 
 
-def deadline(arguments: argparse.Namespace) -> Deadline:
+def start_deadline(arguments: argparse.Namespace) -> Deadline:
     """Return the time that `--timeout` gives, from now on."""
     from stubwright.importers import live
     from stubwright.importers.deadline import Deadline
@@ -129,7 +129,7 @@ def deadline(arguments: argparse.Namespace) -> Deadline:
     return Deadline(arguments.timeout or live.TIMEOUT)
 
 
-def manifest(
+def prepare_manifest(
     source: Source, arguments: argparse.Namespace, make: Callable[[ServerListing], ImportResult], deadline: Deadline
 ) -> Callable[[], ImportResult]:
     """Return a function that makes a manifest of a server's lists, within the bounds of the command line."""
@@ -151,7 +151,7 @@ def manifest(
     return run_import
 
 
-def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
+def parse_source(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
     """Return the server that the command line names.
 
     Raises:
@@ -159,7 +159,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
     """
     if (url is None) == (command is None):
         raise UsageError("name one server: a URL, or a command after `--`")
-    headers = dict(header(text) for text in arguments.header)
+    headers = dict(parse_header(text) for text in arguments.header)
     if command is not None:
         if not command:
             raise UsageError("the command after `--` is empty")
@@ -178,7 +178,7 @@ def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
     from stubwright.importers.runners import select_variables
     from stubwright.importers.sources import Command
 
-    return Command(command, {**select_variables(os.environ), **dict(map(variable, arguments.env))})
+    return Command(command, {**select_variables(os.environ), **dict(map(parse_variable, arguments.env))})
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
@@ -205,7 +205,7 @@ def check_url(text: str) -> str:
     return text
 
 
-def header(text: str) -> tuple[str, str]:
+def parse_header(text: str) -> tuple[str, str]:
     """Parse the name and the value of a `--header`. Raises UsageError, which shows no value."""
     key, colon, value = text.partition(":")
     # The value may be a secret, so it is never shown.
@@ -222,7 +222,7 @@ def check_header(item: tuple[str, str]) -> tuple[str, str]:
     return item
 
 
-def variable(text: str) -> tuple[str, str]:
+def parse_variable(text: str) -> tuple[str, str]:
     """Parse the name and the value of an `--env`. Raises UsageError, which shows no value."""
     key, equals, value = text.partition("=")
     if not key:
@@ -235,7 +235,7 @@ def variable(text: str) -> tuple[str, str]:
     return key, environment[key]
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Parse a positive number of seconds. Raises argparse.ArgumentTypeError."""
     try:
         seconds = float(text)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def option(parser: argparse.ArgumentParser) -> None:
+def add_option(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told by which targets."""
     parser.add_argument(
         "--target",
@@ -22,16 +22,16 @@ def option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def of(arguments: argparse.Namespace) -> Sequence[str]:
+def choose_targets(arguments: argparse.Namespace) -> Sequence[str]:
     """Return the targets that are chosen, each once.
 
     Raises:
         UsageError: There is no such target.
     """
-    return tuple(dict.fromkeys(known(name) for name in arguments.target))
+    return tuple(dict.fromkeys(parse_target(name) for name in arguments.target))
 
 
-def known(name: str) -> str:
+def parse_target(name: str) -> str:
     """Return the name of a target. Raises UsageError if no target has it."""
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.targets import TARGETS

@@ -1,7 +1,7 @@
-"""What runs read, and when that changes: files, and those that a pattern would find.
+"""The files that runs read, and their changes: also files that a pattern would find.
 
-Takes what a command works on; gives a turn for each run that is due. Folders are watched one by one, and a file by its
-name in its folder: editors replace files, and what is missing may come.
+Takes the input of a command; gives a turn for each run that is due. Folders are watched one by one, and a file by its
+name in its folder: editors replace files, and missing ones may appear.
 """
 
 from __future__ import annotations
@@ -38,55 +38,57 @@ class Pattern:
     parts: tuple[str, ...]
 
     @classmethod
-    def of(cls, folder: str | Path, pattern: str) -> Pattern:
+    def make_relative(cls, folder: str | Path, pattern: str) -> Pattern:
         """Return a pattern that is relative to a folder."""
         *above, name = pattern.split("/")
         fixed = next((index for index, part in enumerate(above) if _MAGIC.search(part)), len(above))
         return cls(Path(os.path.realpath(Path(folder, *above[:fixed]))), (*above[fixed:], name))
 
-    def folders(self) -> Iterator[Path]:
+    def find_folders(self) -> Iterator[Path]:
         """Yield the folders in which a new file or folder may match."""
         yield self.base
         for count in range(1, len(self.parts)):
             yield from (path for path in self.base.glob("/".join(self.parts[:count])) if path.is_dir())
 
-    def files(self) -> Iterator[Path]:
+    def find_files(self) -> Iterator[Path]:
         """Return the files that match now."""
         return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
 
     def may_find(self, path: Path) -> bool:
-        """Tell whether a change of a path, whose folder is one of these, may change what matches."""
+        """Tell whether a change of a path, whose folder is one of these, may change the matches."""
         return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """All that runs read. The files need not be there; `is_whole` says that none was too broken to tell of others."""
+    """The files that runs read. They need not be there; `is_whole` says that none was too broken to tell of others."""
 
     files: frozenset[Path]
     patterns: frozenset[Pattern]
     is_whole: bool = True
 
-    def after(self, previous: Inputs) -> Inputs:
+    def add_previous(self, previous: Inputs) -> Inputs:
         """Add the previous inputs if these are incomplete."""
         if self.is_whole:
             return self
         return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
 
-    def folders(self) -> frozenset[Path]:
+    def find_folders(self) -> frozenset[Path]:
         """Return the folders to watch, which need not be there either."""
-        return frozenset(path.parent for path in self.files).union(*(pattern.folders() for pattern in self.patterns))
+        return frozenset(path.parent for path in self.files).union(
+            *(pattern.find_folders() for pattern in self.patterns)
+        )
 
-    def matches(self) -> frozenset[Path]:
+    def find_matches(self) -> frozenset[Path]:
         """Return the files that the patterns find now."""
-        return frozenset[Path]().union(*(pattern.files() for pattern in self.patterns))
+        return frozenset[Path]().union(*(pattern.find_files() for pattern in self.patterns))
 
 
-def inputs(work: Run, *, imported: bool = False) -> Inputs:
-    """Return what a run reads. The run itself reports errors in it.
+def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
+    """Return the files that a run reads. The run itself reports errors in them.
 
     Args:
-        work: What the run works on.
+        work: The run.
         imported: Name what handwritten modules import of the project, too.
     """
     from stubwright import diagnostics
@@ -94,7 +96,11 @@ def inputs(work: Run, *, imported: bool = False) -> Inputs:
     from stubwright.project.files import disk
 
     files: set[str | Path] = {*_find_project_files(work)}
-    patterns = [Pattern.of(work.project.folder, pattern) for pattern in work.project.patterns] if work.project else []
+    patterns = (
+        [Pattern.make_relative(work.project.folder, pattern) for pattern in work.project.patterns]
+        if work.project
+        else []
+    )
     is_whole = True
     for path in work.manifests:
         bundle, problems = source.load(path, _Recorder(disk.Disk(), files, patterns))
@@ -108,8 +114,8 @@ def inputs(work: Run, *, imported: bool = False) -> Inputs:
     )
 
 
-def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
-    """Yield a turn for each run that is due: one at the start, and one after each change of what is read.
+def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
+    """Yield a turn for each run that is due: one at the start, and one after each change of the input.
 
     Args:
         read: Says what is read as things are; None if that is unknown.
@@ -117,9 +123,9 @@ def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
     import watchfiles
 
     current = read() or Inputs(frozenset(), frozenset())
-    folders = current.folders()
+    folders = current.find_folders()
 
-    def concerns(change: Change, changed: str) -> bool:
+    def is_concerned(change: Change, changed: str) -> bool:
         path = Path(changed)
         if path in folders:  # a folder that came or went, perhaps with all that was watched in it
             return change is not watchfiles.Change.modified
@@ -127,11 +133,11 @@ def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
 
     is_due = True
     while True:
-        folders, matches = current.folders(), current.matches()
+        folders, matches = current.find_folders(), current.find_matches()
         existing = _find_existing(folders)
         for changes in watchfiles.watch(
             *existing,
-            watch_filter=concerns,
+            watch_filter=is_concerned,
             step=_PAUSE,
             rust_timeout=_WAKE,
             yield_on_timeout=True,
@@ -140,15 +146,17 @@ def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
         ):
             changed = {Path(path) for _, path in changes}
             is_due = is_due or bool(changed & (current.files | folders) or _find_existing(folders - existing))
-            is_due = is_due or (bool(changed) and (current.folders(), current.matches()) != (folders, matches))
+            is_due = is_due or (
+                bool(changed) and (current.find_folders(), current.find_matches()) != (folders, matches)
+            )
             if not is_due:
                 continue
             # What is read is looked up, and the run made, while changes are seen already, so that none is missed.
-            current = (read() or current).after(current)
-            next_folders = current.folders()
+            current = (read() or current).add_previous(current)
+            next_folders = current.find_folders()
             if changed & folders or next_folders != folders or _find_existing(next_folders) != existing:
                 break
-            matches = current.matches()
+            matches = current.find_matches()
             yield
             is_due = False
 
@@ -158,7 +166,7 @@ def _find_existing(folders: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Recorder:
-    """Reads files as a disk does, and notes what it is asked for."""
+    """A reader of files like a disk, which notes the files that it is asked for."""
 
     def __init__(self, disk: Disk, files: set[str | Path], patterns: list[Pattern]) -> None:
         self._disk = disk
@@ -171,16 +179,16 @@ class _Recorder:
 
     def glob(self, folder: str, pattern: str) -> list[str]:
         paths = self._disk.glob(folder, pattern)
-        self._patterns.append(Pattern.of(folder, pattern))
+        self._patterns.append(Pattern.make_relative(folder, pattern))
         return paths
 
-    def within(self, path: str, folder: str) -> bool:
+    def is_within(self, path: str, folder: str) -> bool:
         self._files.add(path)  # a link that leads out of the folder is not read, but may be mended
-        return self._disk.within(path, folder)
+        return self._disk.is_within(path, folder)
 
 
 def _find_project_files(work: Run) -> Iterator[Path]:
-    """Yield where the project's own file is, and where a nearer one could appear."""
+    """Yield the paths of the project's own file, and of nearer ones that could appear."""
     from stubwright.project import config
 
     working_folder = Path.cwd()
@@ -192,16 +200,16 @@ def _find_project_files(work: Run) -> Iterator[Path]:
 
 
 def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
-    """Yield where the module of a manifest's handlers is, or could be, and perhaps what it imports."""
+    """Yield the possible files of a manifest's handlers module, and perhaps of the modules that it imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
     reference = python.get("handlers") if isinstance(python, dict) else None
     module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
     if all(module.split(".")):
         from stubwright.project.handwritten import modules
 
-        yield from modules.candidates(module, folders)
+        yield from modules.list_candidates(module, folders)
         if imported:
-            yield from modules.reached(module, folders)
+            yield from modules.find_reached(module, folders)
 
 
 def _resolve_links(path: str | Path) -> Iterator[Path]:

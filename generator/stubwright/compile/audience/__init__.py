@@ -1,1 +1,1 @@
-"""What models and their clients get of the tools: which of them, under which names, at what cost."""
+"""The view that models and their clients have of the tools: the selection, the names and the cost."""

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile.resolve import argument_names
+from stubwright.compile.resolve import find_argument_names
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import did_you_mean, shorten
 from stubwright_runtime.mcp import vocabulary
@@ -60,7 +60,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _prefix(tool: Declared) -> str:
-    """Return what stands before an old name: in an overlay, the tool's name as it is there lacks the same."""
+    """Return the prefix for old names of a tool; in an overlay, its listed name lacks that prefix as well."""
     match tool.place_of("aliases").pointer:
         case ("overlay", "tools", name, *_):
             return tool.name.removesuffix(str(name))
@@ -94,7 +94,7 @@ def _no_version(version: str, place: Place, which: str) -> Diagnostic:
 def _arguments(resolved: Resolved, tool: Declared, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:
     renamed: Mapping[str, str] = alias.get("arguments") or {}
     outline = resolved.outlines[tool.place / "inputSchema"]
-    names = argument_names(resolved.bundled(outline).wire, outline.dialect)
+    names = find_argument_names(resolved.bundle_schema(outline).wire, outline.dialect)
     known = None if names is None else [name for name in names if name not in (tool.extension.get("bind") or {})]
     counts = Counter(renamed.values())
     seen: dict[str, str] = {}
@@ -110,7 +110,7 @@ def _arguments(resolved: Resolved, tool: Declared, alias: Mapping[str, Json], at
 
 
 def _precedence(version: str) -> tuple[object, ...] | None:
-    """Return what orders semantic versions (semver.org 2.0.0, 11); None if it is not one."""
+    """Return a sort key for a semantic version (semver.org 2.0.0, 11); None if it is not one."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

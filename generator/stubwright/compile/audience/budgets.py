@@ -1,4 +1,4 @@
-"""`budget`: what tools, toolsets and the server may cost models, in tokens."""
+"""`budget`: the cost for models that tools, toolsets and the server may have, in tokens."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Di
     budget = manifest.budget
     if not budget:
         return
-    unit = tokens.unit()
+    unit = tokens.name_unit()
     cost = costs.measure(manifest)
     by_name = {tool.name: tool for tool in manifest.tools}
 
     def report(what: str, spent: int, key: str, place: Place, tools: Sequence[ir.Tool]) -> Diagnostic:
-        saving = costs.cuts([tool.listed for tool in tools])
+        saving = costs.suggest_cuts([tool.listed for tool in tools])
         message = f"{what} costs {spent:,} {unit}; the budget is {budget[key]:,}"
         return Diagnostic("SW287", message, place, "; or ".join(saving) or "raise the budget")
 

@@ -1,4 +1,4 @@
-"""What the lists of a manifest cost models in tokens, and which cuts would save most.
+"""The cost of a manifest's lists for models, in tokens, and the cuts that would save most.
 
 Takes a lowered manifest; gives the tokens of each tool, of each toolset and of the server.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 MOST_CUTS: Final = 3
-"""How many cuts are named."""
+"""The number of cuts that are named at most."""
 
 _WORDS: Final = frozenset({"description", "title", "examples", "default"})
 _LARGEST: Final = 5
@@ -37,22 +37,24 @@ class Costs:
 
 
 def measure(manifest: ir.Manifest) -> Costs:
-    """Return what the lists cost."""
-    tools = {tool.name: tokens.of(tool.listed) for tool in manifest.tools}
+    """Return the tokens that the lists cost."""
+    tools = {tool.name: tokens.count(tool.listed) for tool in manifest.tools}
     toolsets = {name: sum(tools[each] for each in toolset["tools"]) for name, toolset in manifest.toolsets.items()}
-    others = sum(tokens.of(entry.definition) for entries in manifest.primitives.values() for entry in entries)
+    others = sum(tokens.count(entry.definition) for entries in manifest.primitives.values() for entry in entries)
     return Costs(tools, toolsets, sum(tools.values()) + others)
 
 
-def cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the cuts that would save most, each with what it saves; at most `MOST_CUTS`."""
-    before = [tokens.of(definition) for definition in definitions]
+def suggest_cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the cuts that would save most, each with its savings; at most `MOST_CUTS`."""
+    before = [tokens.count(definition) for definition in definitions]
     savings = {
         "leave out every `outputSchema`": [_without(each, "outputSchema") for each in definitions],
         "shorten descriptions of tools to their first paragraph": [_shortened(each) for each in definitions],
         "leave out descriptions inside schemas": [_bare(each) for each in definitions],
     }
-    ranked = {what: sum(before) - sum(tokens.of(definition) for definition in after) for what, after in savings.items()}
+    ranked = {
+        what: sum(before) - sum(tokens.count(definition) for definition in after) for what, after in savings.items()
+    }
     if len(definitions) > 2 * _LARGEST:
         largest = sorted(zip(before, definitions, strict=True), key=lambda each: -each[0])[:_LARGEST]
         names = ", ".join(f"`{definition['name']}`" for _, definition in largest)

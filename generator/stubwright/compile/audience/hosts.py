@@ -1,6 +1,6 @@
-"""What hosts read of `_meta`, and the pages that they show beside results (MCP Apps, SEP-1865).
+"""Checks of the `_meta` that hosts read, and of the pages that they show beside results (MCP Apps, SEP-1865).
 
-Takes a resolved manifest. `_meta` goes out as it is written; here is only said what a host would not read.
+Takes a resolved manifest. `_meta` goes out as it is written; the diagnostics only say what a host would not read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean, misspelt
+from stubwright.diagnostics.suggestions import did_you_mean, find_misspelt
 from stubwright.targets import metadata
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.json import is_object
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _OPENAI_MIME: Final = "text/html+skybridge"
-"""What ChatGPT wants of the pages that `openai/outputTemplate` names (Apps SDK reference, "Component resource")."""
+"""The media type that ChatGPT wants for pages in `openai/outputTemplate` (Apps SDK reference, "Component resource")."""
 
 
 def check(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -54,17 +54,17 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _values(declared: Declared, kind: metadata.Kind) -> Iterator[Diagnostic]:
-    """Yield what hosts do not read of the `_meta` of one tool or resource."""
+    """Yield the keys and values in the `_meta` of one tool or resource that hosts do not read."""
     import jsonschema_rs
 
-    known = metadata.keys(kind)
+    known = metadata.load_keys(kind)
     for name, value in _metadata(declared).items():
         place = declared.place / "_meta" / name
         key = known.get(name)
         if key is None:
-            if (near := misspelt(name, known)) is not None:
+            if (near := find_misspelt(name, known)) is not None:
                 message = f"no host reads `{name}` of `{declared.name}`"
-                yield Diagnostic("SW347", message, place.key(), f"did you mean `{near}`?")
+                yield Diagnostic("SW347", message, place.point_at_key(), f"did you mean `{near}`?")
         elif error := next(jsonschema_rs.iter_errors(key.schema, value), None):
             message = f"{key.host} does not read this `{name}` of `{declared.name}`, which says {key.says}"
             at = Place(place.file, (*place.pointer, *error.instance_path))

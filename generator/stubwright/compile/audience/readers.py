@@ -1,7 +1,7 @@
 """Schemas that a validator of clients does not read, though that of servers does.
 
 Clients of the official SDKs compile each `outputSchema` and check results by it, some of them when they list tools, so
-that one schema that they do not read costs them every tool. Nobody compiles an `inputSchema` to call a tool.
+that one schema that they do not read costs them every tool. No client compiles an `inputSchema` to call a tool.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from stubwright.compile.syntax.yamlwriter import is_imported
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.jsonschema.dialects import DRAFT_4
-from stubwright.jsonschema.ecma262 import unread_part
-from stubwright.jsonschema.expressions import is_expression, patterns_in
+from stubwright.jsonschema.ecma262 import find_unread_part
+from stubwright.jsonschema.expressions import find_patterns, is_expression
 from stubwright_runtime.values.json import is_object
 
 if TYPE_CHECKING:
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 _MULTIPLES: Final = 1_000
-"""How many multiples of a step are tried; every step that has a refused one has it early."""
+"""The number of multiples of a step that are tried; every step that has a refused one has it early."""
 
 _PROPERTIES: Final = ("\\p{", "\\P{")
 
 
-def javascript(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_javascript(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
 
-    In an imported file that is a warning: whoever imports the schemas of another server cannot change them.
+    In an imported file that is a warning: a user who imports the schemas of another server cannot change them.
     """
     results = _reached(resolved, "outputSchema")
     for outline in (results | _reached(resolved, "inputSchema")).values():
         is_of_results = outline.place in results
         is_error = is_of_results and not is_imported(resolved.bundle.documents[outline.place.file].text)
-        for place, pattern in patterns_in(outline):
-            part = unread_part(pattern) if is_expression(pattern) else None
+        for place, pattern in find_patterns(outline):
+            part = find_unread_part(pattern) if is_expression(pattern) else None
             if part is not None:
                 consequence = "gets none of the server's tools" if is_of_results else "may not check arguments"
                 yield Diagnostic(
@@ -51,17 +51,17 @@ def javascript(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the clients of the official SDKs read each `outputSchema` as the server does."""
     for outline in _reached(resolved, "outputSchema").values():
         if outline.dialect is DRAFT_4:
             yield Diagnostic(
                 "SW326",
                 "the TypeScript SDK's client does not read schemas of draft-04, and gets none of the server's tools",
-                outline.place / "$schema" if outline.having("$schema") else outline.place.key(),
+                outline.place / "$schema" if outline.find_having("$schema") else outline.place.point_at_key(),
                 "write the schema in a newer dialect, best without `$schema`",
             )
-        for place, pattern in patterns_in(outline):
+        for place, pattern in find_patterns(outline):
             if any(escape in pattern.replace("\\\\", "") for escape in _PROPERTIES):
                 yield Diagnostic(
                     "SW326",
@@ -69,7 +69,7 @@ def official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
                     place,
                     "list the characters in a class, or say in the description which ones are meant",
                 )
-        for pointer, schema in outline.having("multipleOf"):
+        for pointer, schema in outline.find_having("multipleOf"):
             step = schema["multipleOf"]
             refused = _refused_multiple(step) if isinstance(step, float) else None
             if refused is not None:
@@ -81,7 +81,7 @@ def official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the properties of an object stand in one place.
 
     What stands elsewhere is lost by FastMCP's `.data`, and pydantic-ai closes each half for OpenAI's models, so that no
@@ -93,7 +93,7 @@ def divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
     places = [
         Place(outline.place.file, (*outline.place.pointer, *pointer)) / keyword
         for outline in outlines.values()
-        for pointer, schema in outline.having("properties")
+        for pointer, schema in outline.find_having("properties")
         if (keyword := _elsewhere(schema, outline.dialect)) is not None
         and not is_imported(resolved.bundle.documents[outline.place.file].text)
     ]
@@ -128,15 +128,15 @@ def _refused_multiple(step: float) -> float | None:
 
 
 def _reached(resolved: Resolved, field: str) -> dict[Place, Outline]:
-    """Return the schemas in this field of all tools, with shared ones; none if nobody here can change the server."""
+    """Return the schemas in this field of all tools, with shared ones; none if the manifest makes no server."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return {}
-    roots = [outline for tool in resolved.tools for name, outline in resolved.schemas(tool) if name == field]
-    return {each.place: each for root in roots for each in resolved.closure(root)}
+    roots = [outline for tool in resolved.tools for name, outline in resolved.list_schemas(tool) if name == field]
+    return {each.place: each for root in roots for each in resolved.find_closure(root)}
 
 
 def _fix(part: str) -> str:
-    """Return how a part of a pattern is written instead."""
+    """Return advice on writing a part of a pattern differently."""
     if part in ("{", "}", "]"):
         return f"write `\\{part}`"
     if len(part) == 2 and part[0] == "\\" and not part[1].isalnum():

@@ -1,4 +1,4 @@
-"""What the manifest's targets say of its tools, as diagnostics.
+"""Findings of the manifest's targets about its tools, as diagnostics.
 
 Takes a lowered manifest, since clients get what goes on the wire; gives errors for what a target is known to refuse,
 and warnings for what is only reported. A manifest that names no target is judged by the portable one, as a lint.
@@ -36,7 +36,7 @@ _OF_MCP: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequence[str] = ()) -> list[Diagnostic]:
-    """Return diagnostics for what the targets of a manifest do not take.
+    """Return diagnostics for definitions that the targets of a manifest do not take.
 
     Args:
         manifest: The manifest.
@@ -50,7 +50,7 @@ def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequen
     unknown = [name for name in names if name not in targets.TARGETS]
     if unknown:
         return [_report_unknown(name, manifest, file) for name in unknown]
-    tools = targets.listed((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
+    tools = targets.make_list((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
     looked_at = [tool for tool in tools if tool.name in part]
     by_name = {tool.name: tool for tool in manifest.tools}
     shared = {shared.name: shared.schema.place for shared in manifest.shared}
@@ -84,7 +84,7 @@ def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
 
 
 def describe(finding: Finding) -> str:
-    """Describe what is wrong in a sentence."""
+    """Describe the fault in a sentence."""
     subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
     others = f", and in {finding.others} more {'place' if finding.others == 1 else 'places'}" if finding.others else ""
     return f"{subject}{others}, which {_say_what_it_does(finding)}"
@@ -103,7 +103,7 @@ def advise(finding: Finding) -> str:
 
 
 def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Mapping[str, Place]) -> Place:
-    """Return where it stands in the source.
+    """Return the place of a finding in the source.
 
     Args:
         finding: The finding.
@@ -140,7 +140,7 @@ def _code(finding: Finding) -> str:
 
 
 def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Place:
-    """Return where a part of a tool's definition stands in the source; bundled schemas are among the shared ones."""
+    """Return the place in the source of a part of a tool's definition; bundled schemas are among the shared ones."""
     if pointer[:1] != ("inputSchema",):
         return tool.place / pointer[0]
     below = pointer[1:]
@@ -149,4 +149,4 @@ def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Pla
         name = tool.input.shared.get(f"#/{below[0]}/{below[1]}")
         if name is not None and name in shared:
             place = Place(shared[name].file, (*shared[name].pointer, *below[2:]))
-    return place.key() if below and isinstance(below[-1], str) else place
+    return place.point_at_key() if below and isinstance(below[-1], str) else place

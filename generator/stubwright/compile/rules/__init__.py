@@ -1,4 +1,4 @@
-"""What a manifest means: rules that its structure alone cannot hold, one small function each.
+"""The meaning of a manifest: rules that its structure alone cannot hold, one small function each.
 
 Takes a resolved manifest that is structurally valid, with every schema valid in its dialect; gives all findings at
 once. Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke
@@ -34,108 +34,108 @@ if TYPE_CHECKING:
     from stubwright.diagnostics import Diagnostic
 
 _RULES = (
-    names.unique_on_the_wire,
-    names.unique_in_python,
-    names.unique_classes,
-    names.python_names,
-    names.package,
-    names.writable,
-    names.handlers,
-    names.features,
-    names.wire_names,
-    references.resolved,
-    references.finite,
-    references.one_dialect,
-    references.bundled,
-    references.unique_anchors,
-    headers.names,
-    headers.unique,
-    headers.types,
-    headers.reachable,
-    headers.not_sensitive,
-    values.patterns,
-    readers.javascript,
-    readers.official_clients,
-    readers.divided_objects,
-    values.compilable,
-    values.defaults,
-    values.schema_examples,
-    values.examples,
-    values.exact_examples,
-    values.bound_values,
-    values.fillable,
-    contradictions.required,
-    contradictions.bounds,
-    tools.overlays_apply,
-    tools.deprecations,
-    tools.paginated,
+    names.check_unique_on_the_wire,
+    names.check_unique_in_python,
+    names.check_unique_classes,
+    names.check_python_names,
+    names.check_package,
+    names.check_writable,
+    names.check_handlers,
+    names.report_features,
+    names.check_wire_names,
+    references.check_resolved,
+    references.check_finite,
+    references.check_one_dialect,
+    references.check_bundled,
+    references.check_unique_anchors,
+    headers.check_names,
+    headers.check_unique,
+    headers.check_types,
+    headers.check_reachable,
+    headers.check_not_sensitive,
+    values.check_patterns,
+    readers.check_javascript,
+    readers.check_official_clients,
+    readers.check_divided_objects,
+    values.check_compilable,
+    values.check_defaults,
+    values.check_schema_examples,
+    values.check_examples,
+    values.check_exact_examples,
+    values.check_bound_values,
+    values.check_fillable,
+    contradictions.check_required,
+    contradictions.check_bounds,
+    tools.check_overlays,
+    tools.check_deprecations,
+    tools.check_paginated,
     aliases.check,
-    handles.known,
-    handles.placed,
-    handles.lasting,
-    handles.used,
-    tools.redactions,
-    tools.confirmations,
-    authorization.sourced,
-    authorization.bound,
-    authorization.bound_in_all,
-    authorization.reached,
-    authorization.unbound,
-    http.bound_by_apis,
-    authorization.issuers,
-    authorization.possible,
-    authorization.spelled,
-    authorization.limited,
-    tools.public_cache,
-    tools.described,
-    tools.inlined,
-    tools.consistent_hints,
-    tools.web_resources,
-    tools.safe_icons,
-    primitives.templates,
-    primitives.uris,
-    primitives.contents,
-    primitives.arguments,
-    primitives.completions,
-    primitives.offered,
-    primitives.messages,
-    elicitation.flat,
-    elicitation.named,
-    http.apis,
+    handles.check_kinds,
+    handles.check_places,
+    handles.check_lifetimes,
+    handles.check_uses,
+    tools.check_redactions,
+    tools.check_confirmations,
+    authorization.check_one_source,
+    authorization.check_bound,
+    authorization.check_bound_in_all,
+    authorization.check_reach,
+    authorization.check_unbound,
+    http.check_bound_by_apis,
+    authorization.check_issuers,
+    authorization.check_sources,
+    authorization.check_spelling,
+    authorization.check_limits,
+    tools.check_public_cache,
+    tools.check_described,
+    tools.check_inlined,
+    tools.check_hints,
+    tools.check_web_resources,
+    tools.check_icons,
+    primitives.check_templates,
+    primitives.check_uris,
+    primitives.check_contents,
+    primitives.check_arguments,
+    primitives.check_completions,
+    primitives.check_offered,
+    primitives.check_messages,
+    elicitation.check_flat,
+    elicitation.check_names,
+    http.check_apis,
     http.complete,
-    http.declared,
-    http.urls,
-    http.arguments,
-    http.securities,
-    http.parts,
-    http.headers,
-    http.nothing_lost,
-    responses.parts,
-    responses.headers,
-    responses.pages,
-    responses.large,
-    tasks.possible,
-    tasks.asked_before,
-    revisions.old_enough,
+    http.check_declared,
+    http.check_urls,
+    http.check_arguments,
+    http.check_securities,
+    http.check_parts,
+    http.check_headers,
+    http.check_nothing_lost,
+    responses.check_parts,
+    responses.check_headers,
+    responses.check_pages,
+    responses.check_large,
+    tasks.check_possible,
+    tasks.check_asked_before,
+    revisions.check_age,
     toolsets.check,
     hosts.check,
     skills.check,
-    lint.known_codes,
+    lint.check_codes,
 )
 
 
 _OF_ALL_TOOLS = frozenset(
-    {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {authorization.possible, authorization.spelled, authorization.bound_in_all}
-    | {handles.used, http.apis, http.bound_by_apis, readers.javascript}
+    {names.check_unique_on_the_wire, names.check_unique_in_python, names.check_unique_classes}
+    | {authorization.check_sources, authorization.check_spelling, authorization.check_bound_in_all}
+    | {handles.check_uses, http.check_apis, http.check_bound_by_apis, readers.check_javascript}
     | {
-        readers.official_clients,
-        readers.divided_objects,
+        readers.check_official_clients,
+        readers.check_divided_objects,
         hosts.check,
         aliases.check,
-        tools.deprecations,
-        tools.overlays_apply,
-        tools.public_cache,
+        tools.check_deprecations,
+        tools.check_overlays,
+        tools.check_public_cache,
         toolsets.check,
     }
 )
@@ -143,7 +143,7 @@ _OF_ALL_TOOLS = frozenset(
 
 
 def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
-    """Return all that is wrong or doubtful in a structurally valid manifest, without the warnings that it ignores.
+    """Return the errors and warnings in a structurally valid manifest, except the warnings that it ignores.
 
     Args:
         resolved: The manifest.
@@ -153,9 +153,9 @@ def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
     diagnostics = dict.fromkeys(
         diagnostic for rule in _RULES for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else single)
     )
-    return lint.suppressed(resolved, diagnostics)
+    return lint.suppress(resolved, diagnostics)
 
 
-def suppressed(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def suppress(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Return `diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
-    return lint.suppressed(resolved, diagnostics)
+    return lint.suppress(resolved, diagnostics)

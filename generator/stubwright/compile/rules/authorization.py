@@ -1,4 +1,4 @@
-"""Who may call: the issuer of tokens, and the scopes that callers need."""
+"""Rules about authorization: the issuer of tokens, and the scopes that callers need."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from stubwright import http
 from stubwright.compile import binds
-from stubwright.compile.rules.http import argument_names
+from stubwright.compile.rules.http import find_argument_names
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean, is_slip, quoted
+from stubwright.diagnostics.suggestions import did_you_mean, is_slip, quote
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _NAMED = 3
-"""How many tools a message names."""
+"""The number of tools that a message names at most."""
 
 _SPELLED = 300
-"""How many scopes are compared with each other, which takes as long as the square of that."""
+"""The number of scopes above which they are not compared with each other, which takes quadratic time."""
 
 _SOURCES = ("claim", "value", "env")
 
@@ -34,8 +34,8 @@ _OTHERS = (
 """Keywords that may say more of an argument beside `properties` and `required`."""
 
 
-def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that nobody can pose as an issuer, and tokens are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
+def check_issuers(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that issuers cannot be faked, and tokens are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
@@ -54,7 +54,7 @@ def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def possible(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_sources(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that `auth` says who gives scopes or claims if any are needed."""
     entry = resolved.entry
     if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
@@ -81,12 +81,12 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     "SW336",
                     f"`{name}` comes from a claim, but no `auth` says who issues claims",
-                    tool.place_of("bind", name).key(),
+                    tool.place_of("bind", name).point_at_key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
                 )
 
 
-def spelled(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_spelling(resolved: Resolved) -> Iterator[Diagnostic]:
     """Yield a warning for each scope that only one place names, and that looks like a misspelt other one."""
     granted = list(_granted(resolved))
     uses = [*granted, *_required(resolved)]
@@ -114,7 +114,7 @@ def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
     at = Place(resolved.bundle.entry, ("auth",))
     yield from _listed(auth.get("requiredScopes"), at / "requiredScopes")
     for scope, included in (auth.get("scopes") or {}).items():
-        yield scope, (at / "scopes" / scope).key()
+        yield scope, (at / "scopes" / scope).point_at_key()
         yield from _listed(included, at / "scopes" / scope)
 
 
@@ -131,8 +131,8 @@ def _listed(scopes: list[str] | None, at: Place) -> Iterator[tuple[str, Place]]:
     return ((scope, at / index) for index, scope in enumerate(scopes or ()))
 
 
-def limited(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that what is for callers over HTTP has limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
+def check_limits(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that tools for callers over HTTP have limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
     entry = resolved.entry
     of_all = (entry.get("policy") or {}).get("rateLimit")
     if not entry.get("auth") or of_all or "server" not in (entry.get("emit") or ("server",)):
@@ -144,14 +144,14 @@ def limited(resolved: Resolved) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "SW339",
             f"nothing limits how often a caller may call {names}{more}",
-            Place(resolved.bundle.entry, ("auth",)).key(),
+            Place(resolved.bundle.entry, ("auth",)).point_at_key(),
             "write `policy: {rateLimit: 60/minute}` for all tools or for each, or `lint: {ignore: [SW339]}` where "
             "something in front of the server limits calls",
         )
 
 
-def sourced(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that what the server sets comes from one place."""
+def check_one_source(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that each argument the server sets comes from one place."""
     at = _of_all_tools(resolved)
     for name, binding in _bound_in_all(resolved).items():
         yield from _sourced(name, f"`{name}`", binding, at / name)
@@ -165,58 +165,62 @@ def sourced(resolved: Resolved) -> Iterator[Diagnostic]:
 def _sourced(name: str, subject: str, binding: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
     sources = [key for key in _SOURCES if key in binding]
     if len(sources) != 1:
-        problem = f"comes from {' and '.join(map(quoted, zip(sources)))}" if sources else "comes from nowhere"
-        yield Diagnostic("SW269", f"{subject} {problem}", place.key(), "write one of `claim`, `value` and `env`")
+        problem = f"comes from {' and '.join(map(quote, zip(sources)))}" if sources else "comes from nowhere"
+        yield Diagnostic(
+            "SW269", f"{subject} {problem}", place.point_at_key(), "write one of `claim`, `value` and `env`"
+        )
     for key, source in (("local", "claim"), ("default", "env")):
         if key in binding and sources and source not in sources:
             message = f"`{key}` goes with `{source}`, which `{name}` does not come from"
-            yield Diagnostic("SW269", message, (place / key).key(), f"remove `{key}`")
+            yield Diagnostic("SW269", message, (place / key).point_at_key(), f"remove `{key}`")
 
 
-def bound(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that what the server sets is an argument of its own, which nothing else in the schema mentions."""
+def check_bound(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that each argument the server sets stands alone: no other part of the schema mentions it."""
     of_all = _of_all_tools(resolved)
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
-        known = binds.properties(schema)
+        known = binds.get_properties(schema)
         paging: Mapping[str, Json] = (tool.extension.get("http") or {}).get("page") or {}
         for name in tool.extension.get("bind") or ():
             at = tool.place_of("bind", name)
             if name not in known:
                 message = f"`{tool.name}` has no argument `{name}` in its own `properties`"
-                yield Diagnostic("SW258", message, at.key(), did_you_mean(name, known, "arguments"))
+                yield Diagnostic("SW258", message, at.point_at_key(), did_you_mean(name, known, "arguments"))
             elif name == paging.get("argument"):
                 message = f"`{name}` of `{tool.name}` cannot be bound: `page` sets it, for each page"
                 setters = "from what sets it: `bind`, or the API's `bind`, `query` or `headers`"
                 otherwise = _left_open(name) if at == of_all / name else setters
-                yield Diagnostic("SW269", message, at.key(), f"remove it from `page`, or {otherwise}")
+                yield Diagnostic("SW269", message, at.point_at_key(), f"remove it from `page`, or {otherwise}")
             elif keyword := next((key for key in _OTHERS if key in schema and _names(schema[key], name)), None):
                 message = f"`{name}` of `{tool.name}` cannot be bound: `{keyword}` also uses it"
                 otherwise = _left_open(name) if at == of_all / name else f"remove `{name}` from `bind`"
-                yield Diagnostic("SW269", message, at.key(), f"rewrite the schema without `{keyword}`, or {otherwise}")
+                yield Diagnostic(
+                    "SW269", message, at.point_at_key(), f"rewrite the schema without `{keyword}`, or {otherwise}"
+                )
 
 
-def bound_in_all(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that what `auth` binds is an argument of a tool."""
+def check_bound_in_all(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that each argument that `auth` binds is one of a tool."""
     bindings = _bound_in_all(resolved)
     if not bindings:
         return
-    known = {name: None for tool in resolved.tools for name in binds.properties(tool.wire.get("inputSchema"))}
+    known = {name: None for tool in resolved.tools for name in binds.get_properties(tool.wire.get("inputSchema"))}
     for name in bindings:
-        if name not in known and not any(name in argument_names(resolved, tool) for tool in resolved.tools):
+        if name not in known and not any(name in find_argument_names(resolved, tool) for tool in resolved.tools):
             message = f"no tool has an argument `{name}` in its own `properties`"
-            at = (_of_all_tools(resolved) / name).key()
+            at = (_of_all_tools(resolved) / name).point_at_key()
             yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
 
 
-def reached(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_reach(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no tool has an argument that `auth` binds where it cannot be bound, and so would be left open."""
     bindings = _bound_in_all(resolved)
     if not bindings:
         return
     for tool in resolved.tools:
         own = {*tool.unbound, *(tool.extension.get("bind") or ())}
-        arguments = argument_names(resolved, tool)
+        arguments = find_argument_names(resolved, tool)
         for name in [name for name in bindings if name in arguments and name not in own]:
             yield Diagnostic(
                 "SW269",
@@ -226,13 +230,13 @@ def reached(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def unbound(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unbound(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that an argument that a tool leaves to callers is one, and that something would bind it otherwise."""
     bindings = _bound_in_all(resolved)
     for tool in resolved.tools:
         for name in tool.unbound:
-            at = tool.place_of("bind", name).key()
-            if name not in (known := sorted(argument_names(resolved, tool))):
+            at = tool.place_of("bind", name).point_at_key()
+            if name not in (known := sorted(find_argument_names(resolved, tool))):
                 message = f"`{tool.name}` has no argument `{name}`"
                 yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
             elif name not in bindings and not any((layer.get("bind") or {}).get(name) for _, layer in tool.layers):
@@ -241,7 +245,7 @@ def unbound(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _bound_in_all(resolved: Resolved) -> Mapping[str, Json]:
-    """Return what `auth` binds in all tools."""
+    """Return the bindings of `auth` for all tools."""
     bindings: Mapping[str, Json] = (resolved.entry.get("auth") or {}).get("bind") or {}
     return bindings
 
@@ -266,7 +270,7 @@ def _scopes(extension: Json) -> bool:
 
 
 def _unfit(resource: str) -> str | None:
-    """Return what is wrong with the URL of this server (RFC 9728, 1.2); None if it is right."""
+    """Return the fault of a URL of this server (RFC 9728, 1.2); None if it has none."""
     parts = urlsplit(resource)
     if parts.username is not None or parts.password is not None:
         return "contains a user name or a password, which anyone could read"
@@ -274,7 +278,7 @@ def _unfit(resource: str) -> str | None:
 
 
 def _problem(text: str, *, is_issuer: bool) -> str | None:
-    """Return what is wrong with the URL of an issuer, or of its keys."""
+    """Return the fault of the URL of an issuer, or of its keys; None if it has none."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)

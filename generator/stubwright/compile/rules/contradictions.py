@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from stubwright.diagnostics import Diagnostic, Place, Pointer
-from stubwright.diagnostics.suggestions import misspelt, shown
+from stubwright.diagnostics.suggestions import find_misspelt, format_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,11 +31,11 @@ _BOUNDS = (
 _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 
-def required(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that what `required` names can be there (2020-12 Validation, 6.5.3), and is not misspelt."""
+def check_required(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that the names in `required` can be there (2020-12 Validation, 6.5.3), and are not misspelt."""
     serves = "server" in (resolved.entry.get("emit") or ("server",))
-    for outline in resolved.everything():
-        for pointer, schema in outline.having("required"):
+    for outline in resolved.list_outlines():
+        for pointer, schema in outline.find_having("required"):
             if isinstance(schema["required"], list):
                 properties = schema.get("properties") or {}
                 for index, name in enumerate(schema["required"]):
@@ -43,17 +43,17 @@ def required(resolved: Resolved) -> Iterator[Diagnostic]:
                         yield from _absent(outline, pointer, schema, index, serves=serves)
 
 
-def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bounds(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no lower bound is above its upper bound."""
-    for outline in resolved.everything():
+    for outline in resolved.list_outlines():
         for pointer, schema in outline.schemas.items():
             if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(outline, schema):
                 for lower, upper in _BOUNDS:
                     if lower in schema and upper in schema and _exclude(lower, upper, schema):
                         yield Diagnostic(
                             "SW323",
-                            f"`{lower}: {shown(schema[lower])}` and `{upper}: {shown(schema[upper])}` contradict each "
-                            "other: no value is valid",
+                            f"`{lower}: {format_scalar(schema[lower])}` and `{upper}: {format_scalar(schema[upper])}` "
+                            "contradict each other: no value is valid",
                             _below(outline, pointer) / lower,
                             "change one of them",
                         )
@@ -62,13 +62,13 @@ def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
 def _absent(
     outline: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
 ) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the name at `index` of `required`, which `properties` lacks."""
+    """Yield the fault of the name at `index` of `required`, which `properties` lacks."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
     if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
         return
     free = [key for key in properties if key not in schema["required"]]
-    near = misspelt(name, free)
+    near = find_misspelt(name, free)
     code = "SW322"
     if schema.get("additionalProperties") is False:
         # As one of several alternatives it is dead, but harms nobody; and nobody can mend another one's server.
@@ -92,7 +92,7 @@ def _matches(name: str, schema: dict[str, Json]) -> bool:
 
 def _is_above(outline: Outline, pointer: Pointer, name: str) -> bool:
     """Tell whether a schema that applies to the same value has the property."""
-    return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.folded(pointer))
+    return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.find_folded(pointer))
 
 
 def _exclude(lower: str, upper: str, schema: dict[str, Json]) -> bool:

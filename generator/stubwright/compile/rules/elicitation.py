@@ -1,4 +1,4 @@
-"""Questions: what a form can ask (MCP 2025-11-25, Elicitation, Requested Schema)."""
+"""Questions: the limits of forms (MCP 2025-11-25, Elicitation, Requested Schema)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import nearest, quoted, shown
+from stubwright.diagnostics.suggestions import find_nearest, format_scalar, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
 _ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties", "required"})
 
 
-def flat(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_flat(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a form has only strings, numbers, booleans and choices, side by side: clients show nothing else."""
     for place, outline in resolved.extension_schemas.items():
         schema = outline.schema
@@ -42,8 +42,8 @@ def flat(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         for key in schema.keys() - _ROOT:
             if not key.startswith("x-"):
-                fix = f"the root of a form can only have {quoted(sorted(_ROOT - {'$schema'}))}"
-                yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), fix)
+                fix = f"the root of a form can only have {quote(sorted(_ROOT - {'$schema'}))}"
+                yield _problem(f"a question's schema cannot have `{key}`", (place / key).point_at_key(), fix)
         properties = schema.get("properties") or {}
         for index, name in enumerate(schema.get("required") or ()):
             if name not in properties:
@@ -53,14 +53,14 @@ def flat(resolved: Resolved) -> Iterator[Diagnostic]:
             yield from _field(field, place / "properties" / name)
 
 
-def named(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_names(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that questions can be methods: their names are free in Python, and no two answers are one class."""
     for declared in resolved.declared:
         classes: dict[str, str] = {}
         for name in declared.extension.get("ask") or {}:
-            place = declared.place_of("ask", name).key()
+            place = declared.place_of("ask", name).point_at_key()
             if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
-                fix = f"use `{naming.question(name)}`"
+                fix = f"use `{naming.name_question(name)}`"
                 yield Diagnostic("SW213", f"`{name}` cannot be the name of a question's method", place, fix)
             other = classes.setdefault(naming.answer(declared.names, name), name)
             if other != name:
@@ -76,18 +76,18 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
     kind = field.get("type") if isinstance(field, dict) else None
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         at = place / "type" if isinstance(field, dict) and "type" in field else place
-        fix = f"write one `type`: {quoted(_KEYWORDS)}; ask for the parts of an object one by one"
+        fix = f"write one `type`: {quote(_KEYWORDS)}; ask for the parts of an object one by one"
         yield _problem("a form can only have flat fields", at, fix)
         return
     for key in field.keys() - _KEYWORDS[kind]:
         if not key.startswith("x-"):
             known = sorted(_KEYWORDS[kind] - _NOTES)
-            near = nearest(key, known)
-            others = f"in addition to its title it can have {quoted(known)}" if known else "remove it"
+            near = find_nearest(key, known)
+            others = f"in addition to its title it can have {quote(known)}" if known else "remove it"
             fix = f"did you mean `{near}`?" if near else others
-            yield _problem(f"a form field of type `{kind}` cannot have `{key}`", (place / key).key(), fix)
+            yield _problem(f"a form field of type `{kind}` cannot have `{key}`", (place / key).point_at_key(), fix)
     if kind == "string" and field.get("format", "email") not in _FORMATS:
-        fix = f"the formats of a form are {quoted(_FORMATS)}"
+        fix = f"the formats of a form are {quote(_FORMATS)}"
         yield _problem(f"clients do not know the format `{field['format']}`", place / "format", fix)
     if kind == "string":
         yield from _choice(field, place)
@@ -100,7 +100,9 @@ def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
     if "oneOf" in field:
         yield from _options(field["oneOf"], place / "oneOf")
         if "enum" in field:
-            yield _problem("the choices are given twice", (place / "enum").key(), "keep `oneOf`, which has titles")
+            yield _problem(
+                "the choices are given twice", (place / "enum").point_at_key(), "keep `oneOf`, which has titles"
+            )
     texts = field.get("enum")
     if isinstance(texts, list):
         yield from _texts(texts, place / "enum")
@@ -108,10 +110,12 @@ def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
         if not isinstance(names, list) or len(names) != len(texts):
             fix = "write one name for each choice, in the same order"
             yield _problem(
-                "the number of `enumNames` differs from that of the choices", (place / "enumNames").key(), fix
+                "the number of `enumNames` differs from that of the choices", (place / "enumNames").point_at_key(), fix
             )
     elif "enumNames" in field:
-        yield _problem("`enumNames` has no choices to name", (place / "enumNames").key(), "list the choices in `enum`")
+        yield _problem(
+            "`enumNames` has no choices to name", (place / "enumNames").point_at_key(), "list the choices in `enum`"
+        )
 
 
 def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
@@ -119,11 +123,11 @@ def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
         yield _problem("there is nothing to choose from", place, "list the choices")
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            yield _problem("a choice must be a string", place / index, f'write `"{shown(text)}"`, in quotes')
+            yield _problem("a choice must be a string", place / index, f'write `"{format_scalar(text)}"`, in quotes')
 
 
 def _fix(name: str, known: list[str]) -> str:
-    near = nearest(name, known)
+    near = find_nearest(name, known)
     return f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from stubwright import ir
 from stubwright.codegen.models.types import Const, Document, Free, Leaf
-from stubwright.compile.resolve import manifests
+from stubwright.compile.resolve import list_manifests
 from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import describe_found as found_value
 from stubwright.diagnostics.suggestions import did_you_mean
-from stubwright.diagnostics.suggestions import found as found_value
 from stubwright.jsonschema.references import HANDLE
 from stubwright_runtime.values.units import parse_duration
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 
-def known(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_kinds(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that `x-handle` names a kind of state that `handles` declares."""
-    declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
-    for outline in resolved.everything():
-        for pointer, schema in outline.having(HANDLE):
+    declared = [name for _, manifest in list_manifests(resolved.bundle) for name in manifest.get("handles") or ()]
+    for outline in resolved.list_outlines():
+        for pointer, schema in outline.find_having(HANDLE):
             if not isinstance(schema[HANDLE], str):
                 message = f"`x-handle` must be the name of a handle, not {found_value(schema[HANDLE])}"
                 fix = "write a name from `handles`; if this is your own keyword, rename it"
@@ -40,13 +40,15 @@ def known(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def placed(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_places(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that `x-handle` is on texts, in places where their meaning can be looked up."""
-    for outline in resolved.everything():
-        marked = [(pointer, schema) for pointer, schema in outline.having(HANDLE) if isinstance(schema[HANDLE], str)]
+    for outline in resolved.list_outlines():
+        marked = [
+            (pointer, schema) for pointer, schema in outline.find_having(HANDLE) if isinstance(schema[HANDLE], str)
+        ]
         if not marked:
             continue
-        bundled = resolved.bundled(outline)
+        bundled = resolved.bundle_schema(outline)
         document = Document("", ir.Schema(bundled.wire, outline.dialect.uri, outline.place, bundled.shared))
         for pointer, schema in marked:
             if not _is_text(document, pointer):
@@ -67,7 +69,7 @@ def placed(resolved: Resolved) -> Iterator[Diagnostic]:
 def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
     """Check the marks in the schemas of one tool."""
     bound = tool.extension.get("bind") or {}
-    for field, outline in resolved.schemas(tool):
+    for field, outline in resolved.list_schemas(tool):
         for each, pointer in _marked(outline, resolved):
             if "http" in tool.extension:
                 message = f"`{tool.name}` is an HTTP call, which cannot create or use handles"
@@ -77,10 +79,10 @@ def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW271", message, _at(each, pointer), "remove it")
 
 
-def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_lifetimes(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time is over.
 
-    The id of a handle without an owner gives access to its state, and what never ends fills the store (MCP
+    The id of a handle without an owner gives access to its state, and handles that never end fill the store (MCP
     2026-07-28, server/tools, on state handles).
     """
     auth = resolved.entry.get("auth")
@@ -88,39 +90,41 @@ def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
         if "ttl" not in settings:
             if not auth:
                 fix = "add how long it lives, such as `ttl: 7d`"
-                yield Diagnostic("SW270", f"`{name}` has no `ttl`, and without `auth` it has no owner", at.key(), fix)
+                yield Diagnostic(
+                    "SW270", f"`{name}` has no `ttl`, and without `auth` it has no owner", at.point_at_key(), fix
+                )
         elif "idle" in settings and parse_duration(settings["idle"]) > parse_duration(settings["ttl"]):
             message = f"`{name}` ends after {settings['ttl']} anyway, so `idle: {settings['idle']}` has no effect"
             yield Diagnostic("SW337", message, at / "idle", "write a shorter `idle`, or remove it")
 
 
-def used(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_uses(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that each kind of handle is given by a tool and taken by one; its ids are in two schemas at least."""
     declared = [*_declared(resolved)]
     if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
         return
     used_by_field: dict[str, set[Json]] = {"inputSchema": set(), "outputSchema": set()}
     for tool in resolved.tools:
-        for field, outline in resolved.schemas(tool):
+        for field, outline in resolved.list_schemas(tool):
             used_by_field[field] |= {_schema(each, pointer)[HANDLE] for each, pointer in _marked(outline, resolved)}
     for at, name, _ in declared:
         fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
         if name not in used_by_field["outputSchema"]:
-            yield Diagnostic("SW338", f"no tool returns ids of `{name}`", at.key(), fix)
+            yield Diagnostic("SW338", f"no tool returns ids of `{name}`", at.point_at_key(), fix)
         elif name not in used_by_field["inputSchema"]:
-            yield Diagnostic("SW338", f"no tool takes ids of `{name}`", at.key(), fix)
+            yield Diagnostic("SW338", f"no tool takes ids of `{name}`", at.point_at_key(), fix)
 
 
 def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
-    for path, manifest in manifests(resolved.bundle):
+    for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             yield Place(path, ("handles", name)), name, settings
 
 
 def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
-    """Yield the marks in a schema and in what it leads to."""
-    for each in resolved.closure(root):
-        yield from ((each, pointer) for pointer, schema in each.having(HANDLE) if isinstance(schema[HANDLE], str))
+    """Yield the marks in a schema and in the schemas that it leads to."""
+    for each in resolved.find_closure(root):
+        yield from ((each, pointer) for pointer, schema in each.find_having(HANDLE) if isinstance(schema[HANDLE], str))
 
 
 def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
@@ -129,7 +133,7 @@ def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
 
 
 def _is_text(document: Document, pointer: Pointer) -> bool:
-    """Tell whether what stands at a place is a text, or nothing."""
+    """Tell whether the value at a place is a text, or missing."""
     kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}
 

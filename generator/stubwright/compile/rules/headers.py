@@ -43,7 +43,7 @@ _PERSONAL_FORMATS = frozenset({"email", "iban", "idn-email", "phone", "phone-num
 _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
-def names(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_names(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
     for place, _, schema in _carriers(resolved):
         value = schema[HEADER]
@@ -63,11 +63,11 @@ def names(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def unique(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no two properties of one `inputSchema` share a header, whose name ignores case."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
-        for field, outline in resolved.schemas(tool):
+        for field, outline in resolved.list_schemas(tool):
             for place, pointer, schema in _in(outline):
                 value = schema[HEADER]
                 if field == "inputSchema" and pointer and isinstance(value, str):
@@ -82,7 +82,7 @@ def unique(resolved: Resolved) -> Iterator[Diagnostic]:
                         )
 
 
-def types(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_types(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the property is a string, an integer or a boolean."""
     for place, _, schema in _carriers(resolved):
         kind = schema.get("type")
@@ -94,10 +94,10 @@ def types(resolved: Resolved) -> Iterator[Diagnostic]:
         else:
             message = f"`{HEADER}` needs a property whose `type` is `string`, `integer` or `boolean`"
             fix = "write one of these types in the property's own schema, or remove the header"
-        yield Diagnostic("SW232", message, place / "type" if "type" in schema else (place / HEADER).key(), fix)
+        yield Diagnostic("SW232", message, place / "type" if "type" in schema else (place / HEADER).point_at_key(), fix)
 
 
-def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_reachable(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that it stands in an `inputSchema`, on a property that `properties` alone lead to."""
     for field, outline in _outlines(resolved):
         for place, pointer, _ in _in(outline):
@@ -112,17 +112,17 @@ def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
             else:
                 continue
             yield Diagnostic(
-                "SW233", message, (place / HEADER).key(), f"put `{HEADER}` on a property of the `inputSchema`"
+                "SW233", message, (place / HEADER).point_at_key(), f"put `{HEADER}` on a property of the `inputSchema`"
             )
 
 
-def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no secret or personal data is mirrored (SHOULD NOT): headers are read and logged on the way."""
     for place, pointer, schema in _carriers(resolved):
         if not _chained(pointer):
             continue
         name = str(pointer[-1])
-        words = [word.lower() for word in naming.words(name)]
+        words = [word.lower() for word in naming.split_words(name)]
         if _is_secret(words, schema):
             what = "a secret"
         elif _is_personal(words, schema):
@@ -132,7 +132,7 @@ def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "SW331",
             f"`{name}` looks like {what}, and would be sent in a header",
-            (place / HEADER).key(),
+            (place / HEADER).point_at_key(),
             f"remove `{HEADER}`: proxies and logs on the way see headers",
         )
 
@@ -158,13 +158,13 @@ def _carriers(resolved: Resolved) -> Iterator[tuple[Place, Pointer, dict[str, An
 
 def _outlines(resolved: Resolved) -> Iterator[tuple[str, Outline]]:
     for tool in resolved.tools:
-        yield from resolved.schemas(tool)
+        yield from resolved.list_schemas(tool)
     for outline in resolved.shared.values():
         yield "schemas", outline
 
 
 def _in(outline: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    for pointer, schema in outline.having(HEADER):
+    for pointer, schema in outline.find_having(HEADER):
         yield Place(outline.place.file, (*outline.place.pointer, *pointer)), pointer, schema
 
 

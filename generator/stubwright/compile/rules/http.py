@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import nearest, quoted
+from stubwright.diagnostics.suggestions import find_nearest, quote
 from stubwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
 from stubwright.jsonschema.references import Local, Shared
-from stubwright_runtime.http.requests import BODIED, HOLE, holes, texts, used
+from stubwright_runtime.http.requests import BODIED, HOLE, find_holes, list_texts, list_used
 from stubwright_runtime.http.servers import is_part
 
 if TYPE_CHECKING:
@@ -45,16 +45,16 @@ _BLANK = re.compile(r"[\s\x00-\x20\x7f]")
 _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
-def apis(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_apis(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that an API is declared once, says where it is, and has credentials that can be sent."""
     first: dict[str, Place] = {}
     for place, name, api in _listed(resolved):
         if name in first:
-            other = resolved.bundle.documents[first[name].file].span(first[name].key())
+            other = resolved.bundle.documents[first[name].file].find_span(first[name].point_at_key())
             yield Diagnostic(
                 "SW261",
                 f"the API `{name}` is already declared at {other.file}:{other.line}:{other.column}",
-                place.key(),
+                place.point_at_key(),
                 "rename one of them: names under `apis` are shared by all files of the manifest",
             )
         first.setdefault(name, place)
@@ -66,20 +66,22 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
             if lacking:
                 yield Diagnostic(
                     "SW263",
-                    f"`{scheme}` is {settings['type']}, and needs {quoted(lacking).replace(' or ', ' and ')}",
-                    (place / "auth" / scheme).key(),
+                    f"`{scheme}` is {settings['type']}, and needs {quote(lacking).replace(' or ', ' and ')}",
+                    (place / "auth" / scheme).point_at_key(),
                     "name the environment variable that holds it; do not write secrets into a manifest",
                 )
             flow = settings.get("flow")
             for key in _OF_EXCHANGES if flow != "tokenExchange" else ():
                 if key in settings:
                     message = f"`{key}` goes with the flow `tokenExchange`, which `{scheme}` does not have"
-                    yield Diagnostic("SW263", message, (place / "auth" / scheme / key).key(), f"remove `{key}`")
+                    yield Diagnostic(
+                        "SW263", message, (place / "auth" / scheme / key).point_at_key(), f"remove `{key}`"
+                    )
             if flow == "tokenExchange" and not resolved.entry.get("auth"):
                 yield Diagnostic(
                     "SW336",
                     f"`{scheme}` exchanges the tokens of callers, but no `auth` says who issues these",
-                    (place / "auth" / scheme).key(),
+                    (place / "auth" / scheme).point_at_key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`",
                 )
             yield from _token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
@@ -87,7 +89,7 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
-    """Check that nobody can read along when secrets are sent to a token endpoint (RFC 6749, section 3.2)."""
+    """Check that secrets go to a token endpoint by `https`, or stay on this machine (RFC 6749, section 3.2)."""
     if url is not None and not is_token_url(url):
         fix = "write a whole `https` URL; `http` is only allowed on this machine"
         yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)
@@ -100,17 +102,17 @@ def complete(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "SW262",
                 f"`{tool.name}` has no URL to call",
-                tool.place_of("http").key(),
+                tool.place_of("http").point_at_key(),
                 "the tool itself is not an HTTP call: add `url`, or remove `http`",
             )
 
 
-def declared(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_declared(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the API that a call names exists."""
     known = [name for _, name, _ in _listed(resolved)]
-    for tool, http in bound(resolved):
+    for tool, http in list_bound(resolved):
         if "api" in http and http["api"] not in known:
-            near = nearest(http["api"], known)
+            near = find_nearest(http["api"], known)
             yield Diagnostic(
                 "SW261",
                 f"there is no API `{http['api']}`",
@@ -119,9 +121,9 @@ def declared(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def urls(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_urls(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the URL of a call can be called, and that its host comes from no argument."""
-    for tool, http in bound(resolved):
+    for tool, http in list_bound(resolved):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
             problem, fix = (
@@ -143,12 +145,12 @@ def urls(resolved: Resolved) -> Iterator[Diagnostic]:
         yield Diagnostic("SW262", f"the URL `{url}` {problem}", tool.place_of("http", "url"), fix)
 
 
-def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that what stands in braces, or under `path`, is an argument of the tool."""
-    for tool, http in bound(resolved):
-        known = argument_names(resolved, tool)
+def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that each name in braces, or under `path`, is an argument of the tool."""
+    for tool, http in list_bound(resolved):
+        known = find_argument_names(resolved, tool)
         for place, text in _texts(tool, http):
-            for name in dict.fromkeys(holes(text)):
+            for name in dict.fromkeys(find_holes(text)):
                 if name not in known:
                     yield Diagnostic(
                         "SW260",
@@ -156,36 +158,36 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
                         place,
                         _near(name, known) or "add it to the `properties` of its `inputSchema`",
                     )
-        inside = holes(http["url"])
+        inside = find_holes(http["url"])
         for name in http.get("path") or ():
             if name not in inside:
                 yield Diagnostic(
                     "SW260",
                     f"`{{{name}}}` is not in the URL",
-                    tool.place_of("http", "path", name).key(),
+                    tool.place_of("http", "path", name).point_at_key(),
                     _near(name, inside) or "remove it: `path` is only for arguments in the URL",
                 )
 
 
-def securities(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_securities(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the credentials that a call names are declared by its API."""
     known = {name: api for _, name, api in _listed(resolved)}
-    for tool, http in bound(resolved):
+    for tool, http in list_bound(resolved):
         if "api" not in http or http["api"] in known:
             api = known.get(http.get("api", ""), {})
             yield from _secured(http.get("security"), tool.place_of("http", "security"), api, http.get("api"))
 
 
-def parts(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_parts(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a body goes with the method, and a style with its place."""
-    for tool, http in bound(resolved):
+    for tool, http in list_bound(resolved):
         method = http.get("method", "GET")
         for key in ("body", "contentType"):
             if key in http and method in _BODILESS:
                 yield Diagnostic(
                     "SW264",
                     f"a {method} has no body",
-                    tool.place_of("http", key).key(),
+                    tool.place_of("http", key).point_at_key(),
                     "use another `method`, or put the arguments into `query`",
                 )
         for section in _SECTIONS:
@@ -196,11 +198,11 @@ def parts(resolved: Resolved) -> Iterator[Diagnostic]:
                         "SW264",
                         f"`{section}` cannot have the style `{style}`",
                         tool.place_of("http", section, name, "style"),
-                        f"write {quoted(_STYLES[section])}",
+                        f"write {quote(_STYLES[section])}",
                     )
 
 
-def headers(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_headers(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a header can be sent, and that no argument decides where a request goes or where it ends."""
     for place, _, api in _listed(resolved):
         for scheme, settings in (api.get("auth") or {}).items():
@@ -209,32 +211,32 @@ def headers(resolved: Resolved) -> Iterator[Diagnostic]:
         for name, value in (api.get("headers") or {}).items():
             if name.lower() in _APART:
                 message = f"`{name}` is not a header for all calls"
-                yield Diagnostic("SW265", message, (place / "headers" / name).key(), _APART[name.lower()])
-            yield from _named(name, (place / "headers" / name).key(), filled=not isinstance(value, str))
+                yield Diagnostic("SW265", message, (place / "headers" / name).point_at_key(), _APART[name.lower()])
+            yield from _named(name, (place / "headers" / name).point_at_key(), filled=not isinstance(value, str))
             yield from _held(value if isinstance(value, str) else value.get("default", ""), place / "headers" / name)
-    for tool, http in bound(resolved):
+    for tool, http in list_bound(resolved):
         for key in ("accept", "contentType"):
             yield from _held(http.get(key, ""), tool.place_of("http", key))
         for name, header in (http.get("headers") or {}).items():
             place = tool.place_of("http", "headers", name)
             text = header["value"] if isinstance(header, dict) else header
-            yield from _named(name, place.key(), filled=bool(holes(text)))
+            yield from _named(name, place.point_at_key(), filled=bool(find_holes(text)))
             yield from _held(text, place / "value" if isinstance(header, dict) else place)
 
 
-def bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that what an API binds is an argument of one of its tools."""
+def check_bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that each argument that an API binds is one of its tools'."""
     for api in resolved.apis:
         known = {
             name: None
-            for tool, http in bound(resolved)
+            for tool, http in list_bound(resolved)
             if http.get("api") == api.name
             for name in (tool.wire["inputSchema"].get("properties") or {})
         }
         for name in api.settings.get("bind") or {}:
             if name not in known:
                 message = f"no tool of `{api.name}` has an argument `{name}` in its own `properties`"
-                yield Diagnostic("SW258", message, (api.place / "bind" / name).key(), _near(name, known))
+                yield Diagnostic("SW258", message, (api.place / "bind" / name).point_at_key(), _near(name, known))
 
 
 def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
@@ -258,24 +260,24 @@ def _held(text: str, place: Place) -> Iterator[Diagnostic]:
         yield Diagnostic("SW265", message, place, "remove them")
 
 
-def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that each argument goes somewhere."""
-    for tool, http in bound(resolved):
+    for tool, http in list_bound(resolved):
         if http.get("method", "GET") in BODIED and "body" not in http:
             continue
-        gone = set(used(http))
+        gone = set(list_used(http))
         schema = tool.wire.get("inputSchema")
         for name in (schema.get("properties") or {}) if isinstance(schema, dict) else ():
             if name not in gone:
                 yield Diagnostic(
                     "SW334",
                     f"the call does not use the argument `{name}` of `{tool.name}`",
-                    tool.place_of("http").key(),
+                    tool.place_of("http").point_at_key(),
                     f"use `{{{name}}}` in the URL, `query`, `headers`, `cookies` or `body`",
                 )
 
 
-def bound(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
+def list_bound(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
     """Yield the tools that are HTTP calls, with their calls."""
     for tool in resolved.tools:
         if "url" in (tool.extension.get("http") or {}):
@@ -290,7 +292,7 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
     if "baseUrl" not in api:
         if "baseUrlEnv" not in api:
             fix = "add a `baseUrl`, or the environment variable that holds it, as `baseUrlEnv`"
-            yield Diagnostic("SW262", f"the API `{name}` has no base URL", place.key(), fix)
+            yield Diagnostic("SW262", f"the API `{name}` has no base URL", place.point_at_key(), fix)
         return
     url: str = api["baseUrl"]
     yield from _varied(place, url, api.get("variables") or {})
@@ -305,7 +307,7 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         or re.search(r"[{}]", url)
     ):
         fix = "write a scheme, a host and, if needed, a path, such as `https://api.example.com/v1`"
-        if undeclared := holes(url):
+        if undeclared := find_holes(url):
             fix = f"declare `{undeclared[0]}` under `variables`, with an `env` and a `default`"
         yield Diagnostic("SW262", f"`{url}` is not a base URL", place / "baseUrl", fix)
 
@@ -319,12 +321,12 @@ def _certified(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Dia
 
 def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
     """Check that the variables of a base URL appear in it, and that their defaults are among their values."""
-    inside = holes(url)
+    inside = find_holes(url)
     for name, variable in variables.items():
         at = place / "variables" / name
         if name not in inside:
             fix = _near(name, inside) or "remove it, or use it in braces in `baseUrl`"
-            yield Diagnostic("SW262", f"`{{{name}}}` is not in `baseUrl`", at.key(), fix)
+            yield Diagnostic("SW262", f"`{{{name}}}` is not in `baseUrl`", at.point_at_key(), fix)
         listed = variable.get("enum")
         for where, value in [(at / "default", variable["default"])] + [
             (at / "enum" / index, value) for index, value in enumerate(listed or ())
@@ -368,13 +370,13 @@ def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, st
         for key, text in part.items():
             if isinstance(text, str):
                 yield tool.place_of("http", "parts", name, key), text
-    for text in texts(http.get("body")):
+    for text in list_texts(http.get("body")):
         yield tool.place_of("http", "body"), text
 
 
-def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
+def find_argument_names(resolved: Resolved, tool: Declared) -> set[str]:
     """Return the properties that an input may have by name: the root's, and those of what applies to the root."""
-    root = dict(resolved.schemas(tool)).get("inputSchema")
+    root = dict(resolved.list_schemas(tool)).get("inputSchema")
     names_known: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
     for outline, start in waiting:  # grows while it is read
@@ -413,5 +415,5 @@ def _is_in_place(pointer: Pointer) -> bool:
 
 
 def _near(name: str, known: Iterable[str]) -> str | None:
-    near = nearest(name, known)
+    near = find_nearest(name, known)
     return f"did you mean `{near}`?" if near else None

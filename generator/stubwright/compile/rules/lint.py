@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.compile.resolve import entries, manifests
+from stubwright.compile.resolve import list_entries, list_manifests
 from stubwright.diagnostics import CODES, Diagnostic, Place, Span
 from stubwright_runtime.mcp import vocabulary
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 
-def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_codes(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that only warnings are ignored, by codes that exist."""
     for place, codes, _ in _lists(resolved):
         for index, code in enumerate(codes):
@@ -35,7 +35,7 @@ def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def suppressed(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+def suppress(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return `diagnostics` without the warnings that are ignored.
 
     The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry: not for
@@ -51,13 +51,13 @@ def suppressed(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Di
 
 
 def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
-    """Yield each list of ignored codes with its place, and where it counts; None is everywhere."""
-    for path, manifest in manifests(resolved.bundle):
+    """Yield each list of ignored codes with its place and its scope; None is everywhere."""
+    for path, manifest in list_manifests(resolved.bundle):
         if codes := _codes(manifest):
             everywhere = path == resolved.bundle.entry
             yield Place(path, ("lint", "ignore")), codes, None if everywhere else (Place(path),)
         for section in vocabulary.PRIMITIVES:
-            for place, entry in entries(resolved.bundle, path, section):
+            for place, entry in list_entries(resolved.bundle, path, section):
                 if codes := _codes(entry.get("stubwright") or {}):
                     yield place / "stubwright" / "lint" / "ignore", codes, (place,)
     for tool in resolved.tools:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from stubwright import dependencies, naming, paths
 from stubwright.codegen.pages import exports
-from stubwright.compile.handles import kinds as declared_kinds
-from stubwright.compile.handles import shared_whole
-from stubwright.compile.resolve import manifests, package_place
+from stubwright.compile.handles import find_shared_whole
+from stubwright.compile.handles import lower_kinds as declared_kinds
+from stubwright.compile.resolve import list_manifests, locate_package
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import shorten
 from stubwright.jsonschema.references import HANDLE
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 _LONGEST = 255
-"""How many bytes the name of a file has at most."""
+"""The largest length of a file's name in bytes."""
 
 _ALLOWED = re.compile(vocabulary.TOOL_NAME)
 
 
-def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no two tools or prompts share a name, and no two resources a URI (MCP: they are called by it)."""
     first: dict[tuple[str, str], Place] = {}
     for declared in resolved.declared:
@@ -43,19 +43,19 @@ def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW210", message, place, f"rename one of them{prefixed}")
 
 
-def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no two tools, prompts or resources share a method, a stem of classes, or a module."""
     first: dict[tuple[str, str], tuple[str, Declared]] = {}
     for declared in resolved.declared:
         kind, names = declared.section.noun, declared.names
         kinds: list[tuple[str, str, str]] = [
             ("method", names.method, names.method),
-            ("class", naming.input_class(names), naming.input_class(names)),
+            ("class", naming.name_input_class(names), naming.name_input_class(names)),
             ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
         ]
         kinds += [("class", name, name) for name in _classes(declared)]
         if declared.extension.get("complete"):
-            kinds.append(("method", naming.completion(names), naming.completion(names)))
+            kinds.append(("method", naming.name_completion(names), naming.name_completion(names)))
         for part, shown, key in kinds:
             other_kind, other = first.setdefault((part, key), (kind, declared))
             if other is not declared and (kind, declared.name) != (other_kind, other.name):
@@ -75,58 +75,60 @@ def _classes(declared: Declared) -> Iterator[str]:
     """Yield the classes of a declaration beside those of a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
-        yield naming.context_class(declared.names)
+        yield naming.name_context_class(declared.names)
         yield from (naming.answer(declared.names, question) for question in declared.extension["ask"])
     if declared.section in (vocabulary.PROMPTS, vocabulary.TEMPLATES):
-        yield naming.arguments(declared.names, declared.section.noun)
+        yield naming.name_arguments(declared.names, declared.section.noun)
 
 
-def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no class of a shared schema has the name of another class or export of the package."""
-    stem = naming.server_stem(resolved.entry["server"]["name"])
+    stem = naming.name_server_stem(resolved.entry["server"]["name"])
     taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "every package exports")
-    taken[naming.handlers_class(stem)] = "is the class of this server's handlers"
-    taken[naming.client_class(stem)] = "is this server's client"
+    taken[naming.name_handlers_class(stem)] = "is the class of this server's handlers"
+    taken[naming.name_client_class(stem)] = "is this server's client"
     for tool in resolved.tools:
-        for field, _ in resolved.schemas(tool):
-            class_name = naming.input_class if field == "inputSchema" else naming.output_class
+        for field, _ in resolved.list_schemas(tool):
+            class_name = naming.name_input_class if field == "inputSchema" else naming.name_output_class
             taken[class_name(tool.names)] = f"is the class of the {field} of `{tool.name}`"
     for declared in resolved.declared:
         taken |= dict.fromkeys(_classes(declared), f"is a class of `{declared.name}`")
-    kinds = dict.fromkeys(name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ())
+    kinds = dict.fromkeys(
+        name for _, manifest in list_manifests(resolved.bundle) for name in manifest.get("handles") or ()
+    )
     if kinds:
         taken |= dict.fromkeys(exports.OF_HANDLES, "every package with handles exports")
     paginated = [tool for tool in resolved.tools if "paginate" in tool.extension]
     if paginated:
         taken |= dict.fromkeys(exports.OF_PAGES, "every package with pages exports")
-        taken |= {naming.context_class(tool.names): f"is a class of `{tool.name}`" for tool in paginated}
+        taken |= {naming.name_context_class(tool.names): f"is a class of `{tool.name}`" for tool in paginated}
         taken |= {
-            naming.own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
+            naming.name_own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
             for tool in resolved.tools
         }
-        taken |= {naming.context_class(tool.names): f"is a class of `{tool.name}`" for tool in resolved.tools}
+        taken |= {naming.name_context_class(tool.names): f"is a class of `{tool.name}`" for tool in resolved.tools}
     yield from _unique_ids(resolved, taken)
     taken |= {naming.handle_id(kind): f"is the type of the ids of `{kind}`" for kind in kinds}
     taken |= {
-        naming.shared_class(naming.shared(kind.state)): f"is the class of the states of `{kind.name}`"
+        naming.name_shared_class(naming.name_shared(kind.state)): f"is the class of the states of `{kind.name}`"
         for kind, at in declared_kinds(resolved)
-        if shared_whole(resolved.extension_schemas[at]) is None
+        if find_shared_whole(resolved.extension_schemas[at]) is None
     }
     first: dict[str, Outline] = {}
     for key, outline in resolved.shared.items():
-        name = naming.shared_class(naming.shared(key.name))
+        name = naming.name_shared_class(naming.name_shared(key.name))
         other = first.setdefault(name, outline)
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
         kind = outline.schema.get(HANDLE) if isinstance(outline.schema, dict) else None
         if isinstance(kind, str) and naming.handle_id(kind) == name:
             problem = None  # the schema of the ids, which has no class
         if problem is None and other is not outline:
-            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.key())}"
+            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.point_at_key())}"
         if problem:
             yield Diagnostic(
                 "SW212",
                 f"the class of the shared schema `{key.name}` would be `{name}`, which {problem}",
-                outline.place.key(),
+                outline.place.point_at_key(),
                 "give the schema another name under `schemas`",
             )
 
@@ -134,7 +136,7 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
 def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Check that the type of the ids of each kind of handle has a unique name, and the kind itself in Python."""
     first: dict[str, Place] = {}
-    for path, manifest in manifests(resolved.bundle):
+    for path, manifest in list_manifests(resolved.bundle):
         for kind in manifest.get("handles") or ():
             place = Place(path, ("handles", kind), "key")
             name = naming.handle_id(kind)
@@ -151,7 +153,7 @@ def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagno
                 yield Diagnostic("SW213", message, place, "give the handle another name")
 
 
-def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_python_names(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a `pythonName` is a name that nothing else needs."""
     for tool in resolved.declared:
         name = tool.extension.get("pythonName")
@@ -171,17 +173,17 @@ def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
             problem = "is the method of handlers that runs around all others"
         else:
             continue
-        suggestion = naming.method(name)
+        suggestion = naming.name_method(name)
         yield Diagnostic(
             "SW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"use `{suggestion}`"
         )
 
 
-def package(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_package(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the package can be imported, and hides no other."""
     name, place = _package(resolved)
     written = "package" in place.pointer
-    suggestion = naming.package(resolved.entry["server"]["name"])
+    suggestion = naming.name_package(resolved.entry["server"]["name"])
     fix = (
         f"use `{suggestion}`, from the server's name"
         if written and naming.is_importable(suggestion)
@@ -191,7 +193,7 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
         yield Diagnostic("SW214", f"`{name}` is not a name that Python can import", place, fix)
     elif name in sys.stdlib_module_names:
         yield Diagnostic("SW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, fix)
-    elif name in dependencies.modules():
+    elif name in dependencies.list_modules():
         yield Diagnostic(
             "SW215", f"`{name}` would hide the package `{name}`, which the generated code needs", place, fix
         )
@@ -200,11 +202,11 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
 def _package(resolved: Resolved) -> tuple[str, Place]:
     """Return the package's name, and where it comes from."""
     written = (resolved.entry.get("python") or {}).get("package")
-    name = written or naming.package(resolved.entry["server"]["name"])
-    return name, package_place(resolved.bundle.entry, resolved.entry)
+    name = written or naming.name_package(resolved.entry["server"]["name"])
+    return name, locate_package(resolved.bundle.entry, resolved.entry)
 
 
-def writable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_writable(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no file or folder has too long a name for disks, and the package none that Windows reserves."""
     package_name, at = _package(resolved)
     if paths.is_device(package_name):
@@ -216,7 +218,9 @@ def writable(resolved: Resolved) -> Iterator[Diagnostic]:
         modelled += [*resolved.primitives[vocabulary.TEMPLATES], *resolved.primitives[vocabulary.PROMPTS]]
     fix = "shorten it, or write a `pythonName` under `stubwright`"
     named += [(f"{declared.names.module}.py", _python_place(declared), fix) for declared in modelled]
-    shared = [(naming.shared(key.name).module, outline.place.key()) for key, outline in resolved.shared.items()]
+    shared = [
+        (naming.name_shared(key.name).module, outline.place.point_at_key()) for key, outline in resolved.shared.items()
+    ]
     named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
     for name, place, help_ in named:
         if (length := len(name.encode())) > _LONGEST:
@@ -226,7 +230,7 @@ def writable(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW406", message, place, help_)
 
 
-def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_handlers(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that `python.handlers` is `module:Name`, as entry points of packages are written."""
     text = (resolved.entry.get("python") or {}).get("handlers")
     if text is None:
@@ -243,19 +247,19 @@ def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def features(resolved: Resolved) -> Iterator[Diagnostic]:
+def report_features(resolved: Resolved) -> Iterator[Diagnostic]:
     """Report `python.features`, which is accepted for one release more."""
     if "features" in (resolved.entry.get("python") or {}):
         yield Diagnostic(
             "SW342",
             "`python.features` has no effect: every package has all features",
-            Place(resolved.bundle.entry, ("python", "features")).key(),
+            Place(resolved.bundle.entry, ("python", "features")).point_at_key(),
             "remove it; the next release rejects it",
         )
 
 
-def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that a tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names)."""
+def check_wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that a tool's name is as it SHOULD be (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
         if not _ALLOWED.fullmatch(tool.name):
@@ -279,5 +283,5 @@ def _python_place(tool: Declared) -> Place:
 
 
 def _at(resolved: Resolved, place: Place) -> str:
-    span = resolved.bundle.documents[place.file].span(place)
+    span = resolved.bundle.documents[place.file].find_span(place)
     return f"{span.file}:{span.line}"

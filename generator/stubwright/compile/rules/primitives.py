@@ -1,4 +1,4 @@
-"""Resources, resource templates and prompts: what they say of themselves fits together."""
+"""Resources, resource templates and prompts: their fields agree with each other."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.compile import completions as offers
-from stubwright.compile.uritemplates import TemplateError, variables
+from stubwright.compile.uritemplates import TemplateError, parse_variables
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean, nearest, quoted
+from stubwright.diagnostics.suggestions import did_you_mean, find_nearest, quote
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.text import PLACEHOLDER
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def templates(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_templates(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that servers can match a URI template of RFC 6570 (MCP 2025-11-25, Resources, Resource Templates)."""
     for template in resolved.primitives[vocabulary.TEMPLATES]:
         try:
-            variables(template.key)
+            parse_variables(template.key)
         except TemplateError as error:
             message = f"`{template.key}` cannot be used: {error}"
             yield Diagnostic("SW255", message, template.place / template.section.key, error.fix)
 
 
-def uris(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_uris(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a resource's URI is absolute (RFC 3986, section 4.3)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
@@ -44,15 +44,15 @@ def uris(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW256", f"`{uri}` has no scheme", place, fix)
 
 
-def contents(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_contents(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a resource has its content in one place."""
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
-            at = (resource.place / "stubwright" / "text").key()
+            at = (resource.place / "stubwright" / "text").point_at_key()
             yield Diagnostic("SW257", f"`{resource.name}` has both `file` and `text`", at, "remove one of them")
 
 
-def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no two arguments of a prompt have one name."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
@@ -64,35 +64,35 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
             seen.add(argument["name"])
 
 
-def completions(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_completions(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the arguments that `complete` names exist."""
     known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
     known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
     for primitive, known in known_of:
-        for name, place, offer in offers.references(primitive):
-            if offers.resolves(resolved, place) and not offers.values(resolved, place):
+        for name, place, offer in offers.find_references(primitive):
+            if offers.resolves(resolved, place) and not offers.find_values(resolved, place):
                 message = f"`{offer['$ref']}` has no `enum` with strings, so nothing can be offered for `{name}`"
                 yield Diagnostic(
                     "SW272", message, place / "$ref", "give the schema an `enum`, or write the values here"
                 )
         for name in primitive.extension.get("complete") or {}:
             if known is not None and name not in known:
-                at = (primitive.place / "stubwright" / "complete" / name).key()
+                at = (primitive.place / "stubwright" / "complete" / name).point_at_key()
                 yield Diagnostic("SW258", f"`{primitive.name}` has no argument `{name}`", at, _fix(name, known))
 
 
-def offered(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_offered(resolved: Resolved) -> Iterator[Diagnostic]:
     """Yield a warning for each value that a prompt offers although its argument's own `enum` does not have it."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         complete = prompt.extension.get("complete") or {}
-        references = {name: place for name, place, _ in offers.references(prompt)}
+        references = {name: place for name, place, _ in offers.find_references(prompt)}
         for argument in prompt.wire.get("arguments") or ():
             name, known = argument["name"], argument.get("enum")
             offer = complete.get(name)
             if not isinstance(known, list) or offer is None or offer == "handler":
                 continue
             at = references.get(name, prompt.place / "stubwright" / "complete" / name)
-            values = offers.values(resolved, at) if name in references else offer
+            values = offers.find_values(resolved, at) if name in references else offer
             for index, value in enumerate(values):
                 if value not in known:
                     message = f"`{name}` of `{prompt.name}` has no `{value}` in its `enum`, but it is offered"
@@ -100,7 +100,7 @@ def offered(resolved: Resolved) -> Iterator[Diagnostic]:
                     yield Diagnostic("SW344", message, at / "$ref" if name in references else at / index, fix)
 
 
-def messages(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_messages(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a message is one thing, whole, and that the arguments in its text are the prompt's own."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         at = prompt.place / "stubwright"
@@ -113,17 +113,15 @@ def messages(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "SW257",
                 f"`{prompt.name}` has fixed messages, so its questions are never asked",
-                (at / "ask").key(),
+                (at / "ask").point_at_key(),
                 fix,
             )
         for index, message in enumerate(prompt.extension.get("messages") or ()):
             place = prompt.place / "stubwright" / "messages" / index
             given = [kind for kind in vocabulary.CONTENT if kind in message]
             if len(given) != 1:
-                what = f"both {quoted(given).replace(' or ', ' and ')}" if given else "no content"
-                yield Diagnostic(
-                    "SW257", f"the message has {what}", place, f"write one of {quoted(vocabulary.CONTENT)}"
-                )
+                what = f"both {quote(given).replace(' or ', ' and ')}" if given else "no content"
+                yield Diagnostic("SW257", f"the message has {what}", place, f"write one of {quote(vocabulary.CONTENT)}")
             for kind in given:
                 yield from _part(kind, message[kind], place / kind, prompt)
 
@@ -134,9 +132,9 @@ def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Dia
         return
     sources = [key for key in ("text", "file", "data") if key in part]
     if len(sources) != 1:
-        what = f"both {quoted(sources).replace(' or ', ' and ')}" if sources else "no content"
+        what = f"both {quote(sources).replace(' or ', ' and ')}" if sources else "no content"
         known = ("text", "file", "data") if kind == "resource" else ("file", "data")
-        yield Diagnostic("SW257", f"the {kind} has {what}", place, f"write one of {quoted(known)}")
+        yield Diagnostic("SW257", f"the {kind} has {what}", place, f"write one of {quote(known)}")
     if kind != "resource" and not str(part.get("mimeType", f"{kind}/")).startswith(f"{kind}/"):
         message = f"`{part['mimeType']}` is not the MIME type of {'an' if kind[0] in 'ai' else 'a'} {kind}"
         yield Diagnostic("SW257", message, place / "mimeType", f"write a type that starts with `{kind}/`")
@@ -170,13 +168,13 @@ def _argument_names(prompt: Declared) -> tuple[str, ...]:
 def _variable_names(template: Declared) -> tuple[str, ...] | None:
     """Return the names of a template's variables; None if it is broken."""
     try:
-        return tuple(variable.name for variable in variables(template.key))
+        return tuple(variable.name for variable in parse_variables(template.key))
     except TemplateError:
         return None
 
 
 def _fix(name: str, known: tuple[str, ...]) -> str:
-    near = nearest(name, known)
+    near = find_nearest(name, known)
     if near:
         return f"did you mean `{near}`?"
     return (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stubwright.compile.completions import is_completion
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.references import Broken, Local, Outline, Reference, Shared, at, identifying
+from stubwright.jsonschema.references import Broken, Local, Outline, Reference, Shared, get_at, name_id_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from stubwright.compile.resolve import Resolved
 
 
-def resolved(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_resolved(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that every reference leads to a schema, inside the manifest's folder, without fetching anything."""
-    for outline in resolved.everything():
+    for outline in resolved.list_outlines():
         for reference in outline.references:
             if isinstance(reference.target, Broken):
                 broken = reference.target
                 yield Diagnostic(broken.code, broken.message, _at(outline, reference), broken.help)
 
 
-def finite(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_finite(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: infinite recursion)."""
-    outlines = {outline.place: outline for outline in resolved.everything()}
+    outlines = {outline.place: outline for outline in resolved.list_outlines()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
     for outline in outlines.values():
         for reference in outline.references:
-            for pointer in outline.folded(reference.pointer):
+            for pointer in outline.find_folded(reference.pointer):
                 applied[outline.place, pointer].append((outline.place, reference))
 
-    def nexts(place: Place, reference: Reference) -> list[tuple[Place, Reference]]:
+    def find_next(place: Place, reference: Reference) -> list[tuple[Place, Reference]]:
         match reference.target:
             case Local(pointer):
                 return applied.get((place, pointer), [])
@@ -61,12 +61,12 @@ def finite(resolved: Resolved) -> Iterator[Diagnostic]:
                     yield _loop(outlines[place], reference, loop)
                 elif mark not in done:
                     path[mark] = reference
-                    waiting.append(iter(nexts(place, reference)))
+                    waiting.append(iter(find_next(place, reference)))
 
 
-def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a schema, everything in it and everything that it refers to are of one dialect."""
-    for outline in resolved.everything():
+    for outline in resolved.list_outlines():
         for reference in outline.references:
             if isinstance(reference.target, Shared) and not is_completion(outline.place):
                 other = resolved.shared[reference.target.key]
@@ -78,9 +78,9 @@ def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
                         _at(outline, reference),
                         f'write both in one dialect, with "$schema": "{outline.dialect.uri}" in each',
                     )
-        for pointer, schema in outline.having("$schema"):
+        for pointer, schema in outline.find_having("$schema"):
             if pointer:
-                inner = dialects.of(schema, outline.dialect)
+                inner = dialects.find_dialect(schema, outline.dialect)
                 if inner != outline.dialect:
                     yield Diagnostic(
                         "SW224",
@@ -90,15 +90,15 @@ def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
                     )
 
 
-def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bundled(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that shared schemas can go into the `$defs` of the tool's schema: nothing may make that another place.
 
     Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
     """
-    for outline in resolved.everything():
+    for outline in resolved.list_outlines():
         for reference in outline.references:
             if is_enclosed(resolved, outline, reference):
-                keyword = identifying(outline.dialect)
+                keyword = name_id_keyword(outline.dialect)
                 yield Diagnostic(
                     "SW225",
                     f"`{reference.text}` is below an `{keyword}`, from where bundled schemas cannot be found",
@@ -122,13 +122,13 @@ def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> b
     return reference.enclosed or (_is_shared(outline) and outline.identified and not itself)
 
 
-def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that an anchor or identifier is given once in a schema, with all that is bundled into it."""
-    for outline in resolved.everything():
+    for outline in resolved.list_outlines():
         for pointer in outline.repeated:
             yield Diagnostic(
                 "SW226",
-                f"`{at(outline.schema, pointer)}` is used twice in the same schema",
+                f"`{get_at(outline.schema, pointer)}` is used twice in the same schema",
                 _below(outline, pointer),
                 "rename one of them",
             )
@@ -136,7 +136,7 @@ def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
         return
     for root in (*resolved.outlines.values(), *resolved.extension_schemas.values()):
         first: dict[tuple[str, str], Outline] = {}
-        for outline in resolved.closure(root):
+        for outline in resolved.find_closure(root):
             for base, name in outline.anchors:
                 if outline is not root and not base and root.identified:
                     continue

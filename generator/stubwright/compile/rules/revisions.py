@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from stubwright.compile import shape
-from stubwright.compile.resolve import entries
+from stubwright.compile.resolve import list_entries
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright_runtime.mcp import revisions, vocabulary
 from stubwright_runtime.schema.objects import describes_objects
@@ -23,7 +23,7 @@ _ONLY_TEXT: Final = (
 )
 
 
-def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_age(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that nothing is too new without `protocol.min`."""
     oldest = (resolved.entry.get("protocol") or {}).get("min")
     if not isinstance(oldest, str):
@@ -34,7 +34,11 @@ def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
                 "SW340",
                 f"{what} is new in revision {revision}, but this manifest also supports {oldest}",
                 place,
-                _ONLY_TEXT if revision == revisions.since("any_output") and "outputSchema" in what else _UNSEEN,
+                (
+                    _ONLY_TEXT
+                    if revision == revisions.find_revision("any_output") and "outputSchema" in what
+                    else _UNSEEN
+                ),
             )
 
 
@@ -43,21 +47,23 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
     yield from _fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
         for section in vocabulary.SECTIONS:
-            for place, entry in entries(bundle, path, section):
+            for place, entry in list_entries(bundle, path, section):
                 yield from _fields(place, entry, section.name)
     for tool in resolved.tools:
-        for field, outline in resolved.schemas(tool):
-            sent = shape.shaped(field, resolved.bundled(outline).wire, tool.extension.get("http") or {})
+        for field, outline in resolved.list_schemas(tool):
+            sent = shape.shape(field, resolved.bundle_schema(outline).wire, tool.extension.get("http") or {})
             if field == "outputSchema" and not describes_objects(sent):
-                at = outline.place / "type" if "type" in outline.schema else outline.place.key()
-                yield at, "an `outputSchema` that allows values other than objects", revisions.since("any_output")
+                at = outline.place / "type" if "type" in outline.schema else outline.place.point_at_key()
+                yield at, "an `outputSchema` that allows values other than objects", revisions.find_revision(
+                    "any_output"
+                )
             for pointer, schema in outline.schemas.items():
                 if isinstance(schema, dict) and vocabulary.HEADER in schema:
                     at = Place(outline.place.file, (*outline.place.pointer, *pointer, vocabulary.HEADER))
-                    yield at.key(), f"`{vocabulary.HEADER}`", revisions.since("parameter_headers")
+                    yield at.point_at_key(), f"`{vocabulary.HEADER}`", revisions.find_revision("parameter_headers")
 
 
 def _fields(place: Place, entry: Mapping[str, Json], section: str) -> Iterator[tuple[Place, str, str]]:
     for field, revision in revisions.SINCE[section].items():
         if field in entry:
-            yield (place / field).key(), f"`{field}`", revision
+            yield (place / field).point_at_key(), f"`{field}`", revision

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _FIX = "add `execution: {taskSupport: optional}`, or `required`, beside its `inputSchema`"
 
 
-def possible(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_possible(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that `task` stands at a tool that runs as one."""
     for tool in resolved.tools:
         if "task" in tool.extension and not _runs_as_task(tool.wire):
-            yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").key(), _FIX)
+            yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").point_at_key(), _FIX)
 
 
-def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a question before a task is a form, of a tool that runs as a task: only the handler knows a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile.apis import patched
-from stubwright.compile.resolve import LOOSE, argument_names, entries, meant, overlays
+from stubwright.compile.apis import list_patched
+from stubwright.compile.resolve import LOOSE, find_argument_names, list_entries, list_overlays, resolve_use
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import did_you_mean, shorten
 from stubwright_runtime.mcp import vocabulary
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
-def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_overlays(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that an overlay names APIs and tools that exist, with the prefixes that the tools have by then."""
-    for fragment, place, _ in overlays(resolved.bundle):
+    for fragment, place, _ in list_overlays(resolved.bundle):
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
         if name not in names:
             fix = did_you_mean(name, names, "tools")
-            yield Diagnostic("SW250", f"there is no tool `{name}` to overlay", place.key(), fix)
+            yield Diagnostic("SW250", f"there is no tool `{name}` to overlay", place.point_at_key(), fix)
     known = [api.name for api in resolved.apis]
-    for place, name, _ in patched(resolved.bundle):
+    for place, name, _ in list_patched(resolved.bundle):
         if name not in known:
             fix = did_you_mean(name, known, "APIs")
-            yield Diagnostic("SW250", f"there is no API `{name}` to overlay", place.key(), fix)
+            yield Diagnostic("SW250", f"there is no API `{name}` to overlay", place.point_at_key(), fix)
 
 
-def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that `deprecated.use` names another tool."""
     names = [tool.name for tool in resolved.tools]
     for tool in resolved.tools:
         use = (tool.extension.get("deprecated") or {}).get("use")
         if use is None:
             continue
-        other = meant(use, tool, names)
+        other = resolve_use(use, tool, names)
         if other == tool.name:
             message = f"`{tool.name}` cannot replace itself"
         elif other not in names:
@@ -55,10 +55,10 @@ def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 _INDIRECT = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf")
-"""Keywords that let other schemas decide what properties an object may have."""
+"""Keywords that let other schemas decide which properties an object may have."""
 
 
-def paginated(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_paginated(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a tool can give pages: its result has the items, and `cursor` and `nextCursor` are free."""
     for tool in resolved.tools:
         if "paginate" in tool.extension:
@@ -70,11 +70,11 @@ def _unpaginated(tool: Declared) -> Iterator[tuple[Place, str, str]]:
     paginate, at = tool.extension["paginate"], tool.place_of("paginate")
     if "http" in tool.extension:
         fix = "write `page` under `http`, which says how the API gives pages"
-        yield at.key(), f"`{tool.name}` is an HTTP call, whose pages the API makes", fix
+        yield at.point_at_key(), f"`{tool.name}` is an HTTP call, whose pages the API makes", fix
         return
     if not isinstance(tool.wire.get("outputSchema"), dict):
         fix = f"add an `outputSchema` with the array `{paginate['items']}`"
-        yield at.key(), f"`{tool.name}` gives pages, but has no `outputSchema` that says what is on one", fix
+        yield at.point_at_key(), f"`{tool.name}` gives pages, but has no `outputSchema` that says what is on one", fix
         return
     for field, added in (("inputSchema", vocabulary.CURSOR), ("outputSchema", vocabulary.NEXT_CURSOR)):
         schema: Mapping[str, Json] = tool.wire[field]
@@ -86,7 +86,7 @@ def _unpaginated(tool: Declared) -> Iterator[tuple[Place, str, str]]:
         elif added in properties:
             fix = "rename it, or remove it: the server adds it by itself"
             message = f"the `{field}` already has `{added}`, which `paginate` adds"
-            yield (tool.place / field / "properties" / added).key(), message, fix
+            yield (tool.place / field / "properties" / added).point_at_key(), message, fix
         elif field == "outputSchema" and not _is_array(properties.get(paginate["items"])):
             message = f"the `outputSchema` of `{tool.name}` has no array `{paginate['items']}`"
             arrays = [name for name, each in properties.items() if _is_array(each)]
@@ -101,14 +101,14 @@ def _is_array(schema: Json) -> bool:
     return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
 
 
-def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_redactions(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that `policy.redact` names arguments of the tool: a misspelt one would be logged."""
     for tool in resolved.tools:
         own = (tool.extension.get("policy") or {}).get("redact") or ()
         outline = resolved.outlines[tool.place / "inputSchema"]
-        if not own or outline.shared() or any(isinstance(outline.schema.get(key), dict) for key in LOOSE):
+        if not own or outline.list_shared() or any(isinstance(outline.schema.get(key), dict) for key in LOOSE):
             continue
-        names = dict.fromkeys(name for _, schema in outline.having("properties") for name in schema["properties"])
+        names = dict.fromkeys(name for _, schema in outline.find_having("properties") for name in schema["properties"])
         for index, pointer in enumerate(own):
             name = split_pointer(f"{pointer}/")[0]
             if pointer and name not in names:
@@ -118,7 +118,7 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the message of a confirmation names arguments of its tool, in braces that are closed."""
     everybodys = resolved.entry.get("policy") or {}
     if (text := _message(everybodys)) is not None:
@@ -133,7 +133,7 @@ def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
         if own is not everybodys:
             yield from _unclosed(text, at)
         outline = resolved.outlines[tool.place / "inputSchema"]
-        known = argument_names(resolved.bundled(outline).wire, outline.dialect)
+        known = find_argument_names(resolved.bundle_schema(outline).wire, outline.dialect)
         for name in dict.fromkeys(match[1] for match in BRACES.finditer(text) if match[1] is not None):
             if known is not None and name not in known:
                 message = f"`{tool.name}` has no argument `{name}` to show"
@@ -161,7 +161,7 @@ def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
             )
 
 
-def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
@@ -187,7 +187,7 @@ def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     )
 
 
-def described(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_described(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a tool has a description: models choose by it."""
     for tool in resolved.tools:
         text = tool.wire.get("description")
@@ -200,27 +200,27 @@ def described(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_inlined(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that schemas can go out without references under `wire: {refs: inlined}`."""
     if not resolved.inlines:
         return
     for tool in resolved.tools:
-        for field, outline in resolved.schemas(tool):
-            result = resolved.inlined(outline)
+        for field, outline in resolved.list_schemas(tool):
+            result = resolved.inline(outline)
             if result.kept is not None:
                 message = f"the `{field}` of `{tool.name}` keeps references: {result.kept}"
-                yield Diagnostic("SW341", message, (tool.place / field).key(), result.help)
+                yield Diagnostic("SW341", message, (tool.place / field).point_at_key(), result.help)
 
 
 _DESTROYING: Final = re.compile(r"(?i:delete|destroy|erase|purge|wipe|uninstall)(?![a-z])")
-"""How names of tools begin that destroy something."""
+"""The beginnings of names of tools that destroy data."""
 
 _UNASKED: Final = "clients run such tools unasked"
 _CHANGING: Final = ("PUT", "PATCH", "DELETE")
 """Methods that only change something; a POST may be a search (RFC 9110, 9.3)."""
 
 
-def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_hints(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check hints against each other and against the rest of a tool (MCP 2025-03-26, ToolAnnotations)."""
     for tool in resolved.tools:
         hints = tool.wire.get("annotations")
@@ -248,7 +248,7 @@ def _get_method(tool: Declared) -> str:
 
 
 def _find_change(tool: Declared) -> str | None:
-    """Return what says that a tool changes something; None if nothing does."""
+    """Return the evidence that a tool changes something; None if there is none."""
     method = _get_method(tool)
     if method in _CHANGING:
         return f"is a {method}"
@@ -263,8 +263,8 @@ def _find_destruction(tool: Declared) -> str | None:
     return "its name says that it does" if _DESTROYING.match(tool.name) else None
 
 
-def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that `https://` is for what clients can fetch (MCP 2025-11-25, Resources, Common URI Schemes)."""
+def check_web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that `https://` is for resources that clients can fetch (MCP 2025-11-25, Resources, Common URI Schemes)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             if primitive.key.lower().startswith("https://"):
@@ -276,13 +276,13 @@ def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_icons(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that icons are web or `data:` addresses; clients MUST refuse `javascript:` (MCP 2025-11-25, Icons)."""
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
         for section in vocabulary.SECTIONS:
-            holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]
+            holders += [(place, entry) for place, entry in list_entries(bundle, path, section) if "icons" in entry]
     for place, holder in holders:
         for index, icon in enumerate(holder.get("icons") or ()):
             if not icon["src"].lower().startswith(_ICON_SCHEMES):

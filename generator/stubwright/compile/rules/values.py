@@ -1,7 +1,7 @@
 """Values in a manifest that its own schemas judge: patterns, defaults and examples.
 
-They are judged by the validator that the generated server judges calls with, and told in its words. What the validator
-does not take is an error of its own, and judges nothing.
+They are judged by the validator that the generated server judges calls with, and told in its words. A schema that the
+validator refuses is an error of its own, and judges nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from stubwright.compile import binds, shape
 from stubwright.compile.rules.references import is_enclosed
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema import formats
-from stubwright.jsonschema.bundling import edited
-from stubwright.jsonschema.expressions import LONGEST, is_expression, is_taken, is_too_large, patterns_in
-from stubwright.jsonschema.pointers import pointer_text
-from stubwright.jsonschema.references import Broken, Outline, Shared, identifying
+from stubwright.jsonschema.bundling import edit
+from stubwright.jsonschema.expressions import LONGEST, find_patterns, is_expression, is_taken, is_too_large
+from stubwright.jsonschema.pointers import format_pointer
+from stubwright.jsonschema.references import Broken, Outline, Shared, name_id_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,10 +39,10 @@ _OF_THE_WHOLE = frozenset({"required", "minProperties", "dependentRequired", "de
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
 
 
-def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_patterns(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the server can compile every `pattern`, and every key of `patternProperties`."""
-    for outline in resolved.everything():
-        for place, text in patterns_in(outline):
+    for outline in resolved.list_outlines():
+        for place, text in find_patterns(outline):
             if is_too_large(text):
                 yield Diagnostic(
                     "SW227",
@@ -59,21 +59,21 @@ def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_compilable(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that the validator takes every schema: beside what other rules find, it may refuse half a surrogate pair.
 
-    It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
+    It refuses a schema if it refuses a part of it, so that each shared schema is looked at once.
     """
     refused = {
-        outline.place for outline in resolved.everything() if _has_long(outline) or not is_taken(_alone(outline))
+        outline.place for outline in resolved.list_outlines() if _has_long(outline) or not is_taken(_alone(outline))
     }
     if not refused:
         return
     unsound = _unsound(resolved)
-    for outline in resolved.everything():
-        reached = {each.place for each in resolved.closure(outline)}
+    for outline in resolved.list_outlines():
+        reached = {each.place for each in resolved.find_closure(outline)}
         if unsound.isdisjoint(reached) and not refused.isdisjoint(reached):
-            problem = _compiled(resolved.bundled(outline).wire)
+            problem = _compiled(resolved.bundle_schema(outline).wire)
             if isinstance(problem, str):
                 yield Diagnostic(
                     "SW228",
@@ -83,10 +83,10 @@ def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def defaults(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_defaults(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a schema accepts its own `default` (JSON Schema 2020-12 Validation, 9.2: RECOMMENDED)."""
     for place, name, value, judge in _judged(resolved, "default"):
-        for problem, at in judge.problems(value, place, "value"):
+        for problem, at in judge.find_problems(value, place, "value"):
             yield Diagnostic(
                 "SW320",
                 f"the default{name} is not valid under its own schema: {problem}",
@@ -95,11 +95,11 @@ def defaults(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a schema accepts its own `examples` (JSON Schema 2020-12 Validation, 9.5)."""
     for place, name, values, judge in _judged(resolved, "examples"):
         for index, value in enumerate(values if isinstance(values, list) else ()):
-            for problem, at in judge.problems(value, place / index, "value"):
+            for problem, at in judge.find_problems(value, place / index, "value"):
                 yield Diagnostic(
                     "SW321",
                     f"the example{name} is not valid under its own schema: {problem}",
@@ -108,39 +108,39 @@ def schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def examples(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_examples(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that an example is a call that the tool accepts, and a result that it may give."""
     unsound = _unsound(resolved)
     for tool in resolved.tools:
         entries = tool.extension.get("examples") or ()
-        schemas = dict(resolved.schemas(tool)) if entries else {}
+        schemas = dict(resolved.list_schemas(tool)) if entries else {}
         for side, field, root in _SIDES:
             place = tool.place_of("examples")
             given = [(place / index / side, entry[side]) for index, entry in enumerate(entries) if side in entry]
             outline = schemas.get(field)
             if not given:
                 continue
-            bundled_schema = None if outline is None else resolved.bundled(outline).wire
-            schema = shape.shaped(field, bundled_schema, tool.extension.get("http") or {})
+            bundled_schema = None if outline is None else resolved.bundle_schema(outline).wire
+            schema = shape.shape(field, bundled_schema, tool.extension.get("http") or {})
             if field == "inputSchema" and (bound := _bound(tool, schema)):
                 schema = binds.without(schema, bound)
                 for at, value in given:
                     for name in bound.keys() & value:
                         message = f"the example sends `{name}`, which the server sets (`bind`)"
-                        yield Diagnostic("SW240", message, (at / name).key(), f"remove `{name}`")
+                        yield Diagnostic("SW240", message, (at / name).point_at_key(), f"remove `{name}`")
                 given = [(at, {name: each for name, each in value.items() if name not in bound}) for at, value in given]
             if schema is None:
                 for at, _ in given:
                     yield Diagnostic(
                         "SW241",
                         f"the example has an {side}, but `{tool.name}` has no `{field}`",
-                        at.key(),
+                        at.point_at_key(),
                         f"add an `{field}` to the tool, or remove the {side}",
                     )
             elif outline is None or _sound(resolved, outline, unsound):
-                judge = _Judge.of(resolved, schema)
+                judge = _Judge.compile(resolved, schema)
                 for at, value in given:
-                    for problem, narrow in judge.problems(value, at, root) if judge else ():
+                    for problem, narrow in judge.find_problems(value, at, root) if judge else ():
                         yield Diagnostic(
                             "SW240",
                             f"the example's {side} is not valid under the `{field}` of `{tool.name}`: {problem}",
@@ -149,7 +149,7 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                         )
 
 
-def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a constant that `bind` sets is a value of its argument."""
     from stubwright_runtime.policy.claims import read_value
 
@@ -160,13 +160,15 @@ def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
         outline = resolved.outlines[tool.place / "inputSchema"]
         if not constants or not _sound(resolved, outline, unsound):
             continue
-        schema = resolved.bundled(outline).wire
-        judge = _Judge.of(resolved, {key: value for key, value in schema.items() if key not in _OF_THE_WHOLE})
+        schema = resolved.bundle_schema(outline).wire
+        judge = _Judge.compile(resolved, {key: value for key, value in schema.items() if key not in _OF_THE_WHOLE})
         properties = schema.get("properties") or {}
         for name, value in constants.items():
             if judge and name in properties:
                 at = tool.place_of("bind", name, "value")
-                for problem, narrow in judge.problems({name: read_value(value, properties[name])}, at, "arguments"):
+                for problem, narrow in judge.find_problems(
+                    {name: read_value(value, properties[name])}, at, "arguments"
+                ):
                     yield Diagnostic(
                         "SW269",
                         f"`{name}` of `{tool.name}` cannot have this value: {problem}",
@@ -175,7 +177,7 @@ def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
                     )
 
 
-def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that there are arguments that a tool accepts."""
     from stubwright.jsonschema import instances
 
@@ -184,35 +186,35 @@ def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
         outline = resolved.outlines[tool.place / "inputSchema"]
         if _DEMANDING.isdisjoint(outline.schema) or not _sound(resolved, outline, unsound):
             continue
-        schema = resolved.bundled(outline).wire
+        schema = resolved.bundle_schema(outline).wire
         settings = formats.get_settings(formats.get_meaning(resolved.entry))
         try:
             instances.make(schema, tool.name, **settings, likely=True)  # what nobody would send does not help
         except instances.TooLargeError:
             continue
         except instances.UnmakeableError:
-            judge = _Judge.of(resolved, schema)
+            judge = _Judge.compile(resolved, schema)
             examples = [example.get("input", {}) for example in tool.extension.get("examples") or ()]
             if judge and all(judge.validator.find_errors(example) for example in examples):
                 yield Diagnostic(
                     "SW324",
                     f"no arguments were found that `{tool.name}` accepts",
-                    outline.place.key(),
+                    outline.place.point_at_key(),
                     "look for parts that contradict each other, such as several of `allOf` with "
                     "`additionalProperties: false`; or add an example that fits",
                 )
         except ValueError:
-            continue  # `compilable` says so
+            continue  # `check_compilable` says so
 
 
 def _bound(tool: Declared, schema: Json) -> Mapping[str, Json]:
-    """Return what the server sets of a tool's arguments, as far as the tool has them."""
+    """Return the bindings of a tool for arguments that it has."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
     return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
 
 
-def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that an example that must give exactly its output has one."""
     for tool in resolved.tools:
         for index, entry in enumerate(tool.extension.get("examples") or ()):
@@ -220,25 +222,25 @@ def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     "SW242",
                     "the example is `exact`, but has no output to compare with",
-                    (tool.place_of("examples") / index / "exact").key(),
+                    (tool.place_of("examples") / index / "exact").point_at_key(),
                     "add `output`, or remove `exact`",
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """What judges the values of one schema."""
+    """A validator of values for one schema."""
 
     validator: Validator
 
     @classmethod
-    def of(cls, resolved: Resolved, schema: Mapping[str, Json]) -> _Judge | None:
-        """Return the judge for a schema; None if `compilable` reports it."""
+    def compile(cls, resolved: Resolved, schema: Mapping[str, Json]) -> _Judge | None:
+        """Return the judge for a schema; None if `check_compilable` reports it."""
         validator = _compiled(schema, formats.get_meaning(resolved.entry))
         return None if isinstance(validator, str) else cls(validator)
 
-    def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
-        """Yield what is wrong with `value` at `place`, in one text, and the narrowest place that holds it."""
+    def find_problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
+        """Yield the faults of `value` at `place` as one text, and the narrowest place that holds them all."""
         lines = self.validator.find_errors(value, root)
         if not lines:
             return
@@ -253,8 +255,8 @@ class _Judge:
 def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
     """Yield each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
     unsound = _unsound(resolved)
-    for outline in resolved.everything():
-        carriers = outline.having(keyword)
+    for outline in resolved.list_outlines():
+        carriers = outline.find_having(keyword)
         if not carriers or keyword not in outline.dialect.plain:
             continue
         referring = {
@@ -263,12 +265,12 @@ def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json
             for length in range(len(reference.pointer) + 1)
         }
         within = any(pointer in referring for pointer, _ in carriers)
-        root = resolved.bundled(outline).wire if within and _sound(resolved, outline, unsound) else None
+        root = resolved.bundle_schema(outline).wire if within and _sound(resolved, outline, unsound) else None
         for pointer, schema in carriers:
             if pointer not in referring:
-                judge = _Judge.of(resolved, {**schema, "$schema": outline.dialect.uri})
+                judge = _Judge.compile(resolved, {**schema, "$schema": outline.dialect.uri})
             else:
-                judge = None if root is None else _Judge.of(resolved, _part(outline, root, pointer))
+                judge = None if root is None else _Judge.compile(resolved, _part(outline, root, pointer))
             if judge is not None:
                 name = f" of `{pointer[-1]}`" if pointer[-2:-1] == ("properties",) else ""
                 yield _below(outline.place, (*pointer, keyword)), name, schema[keyword], judge
@@ -276,12 +278,12 @@ def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json
 
 def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
     """Return a schema that is the part of `root` at `pointer`, with all of `root` for its references."""
-    keyword = identifying(outline.dialect)
+    keyword = name_id_keyword(outline.dialect)
     identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
     return {
         "$schema": outline.dialect.uri,
         outline.dialect.defs: {"root": {**root, keyword: identifier}},
-        "$ref": identifier + pointer_text(pointer),
+        "$ref": identifier + format_pointer(pointer),
     }
 
 
@@ -296,31 +298,31 @@ def _compiled(schema: Mapping[str, Json], meaning: Formats = "annotate") -> Vali
 
 
 def _has_long(outline: Outline) -> bool:
-    return any(len(text) > LONGEST for _, text in patterns_in(outline))
+    return any(len(text) > LONGEST for _, text in find_patterns(outline))
 
 
 def _alone(outline: Outline) -> Json:
     """Return a schema that refers to itself where it refers to a shared one."""
     places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, Shared)]
-    return edited(outline.schema, dict.fromkeys(places, "#"))
+    return edit(outline.schema, dict.fromkeys(places, "#"))
 
 
 def _unsound(resolved: Resolved) -> frozenset[Place]:
     """Return the schemas of which other rules have said what keeps the validator from taking them."""
     return frozenset(
         outline.place
-        for outline in resolved.everything()
+        for outline in resolved.list_outlines()
         if any(
             isinstance(reference.target, Broken) or is_enclosed(resolved, outline, reference)
             for reference in outline.references
         )
-        or not all(is_expression(text) for _, text in patterns_in(outline))
+        or not all(is_expression(text) for _, text in find_patterns(outline))
     )
 
 
 def _sound(resolved: Resolved, outline: Outline, unsound: frozenset[Place]) -> bool:
-    """Tell whether neither a schema nor what it leads to is `unsound`."""
-    return not unsound or unsound.isdisjoint(each.place for each in resolved.closure(outline))
+    """Tell whether neither a schema nor one that it leads to is `unsound`."""
+    return not unsound or unsound.isdisjoint(each.place for each in resolved.find_closure(outline))
 
 
 def _below(place: Place, pointer: Pointer) -> Place:

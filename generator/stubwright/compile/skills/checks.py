@@ -1,4 +1,4 @@
-"""Skills: what their frontmatter says fits their folders, and hosts accept them.
+"""Skills: their frontmatter fits their folders, and hosts accept it.
 
 Takes a resolved manifest, whose skills were read; gives diagnostics. The format is that of Agent Skills
 (https://agentskills.io/specification), to which SEP-2640 refers.
@@ -64,7 +64,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the fields of one skill (Agent Skills, "Frontmatter")."""
+    """Yield the faults in the fields of one skill (Agent Skills, "Frontmatter")."""
     fields: Mapping[str, Json] = skill.document.value
     place = Place(skill.document.path)
     for key in _REQUIRED:
@@ -89,7 +89,7 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
                 at = place / "metadata" / key
                 yield Diagnostic("SW276", f"`{key}` of `metadata` is no text", at, "write it in quotes")
             if key.startswith(_RESERVED):
-                at = (place / "metadata" / key).key()
+                at = (place / "metadata" / key).point_at_key()
                 yield Diagnostic("SW276", f"`{key}` is reserved for MCP", at, "use a prefix of your own")
     if isinstance(name := fields.get("name"), str) and name.strip():
         yield from _name(name, posixpath.basename(skill.path), place / "name")
@@ -117,7 +117,9 @@ def _links(skill: Skill) -> Iterator[Diagnostic]:
             continue
         message = f"the skill has no file `{target}`, to which it links"
         fix = did_you_mean(posixpath.normpath(target), [*skill.files], "files")
-        yield Diagnostic("SW349", message, skill.document.lines.span(skill.document.path, *link.span("target")), fix)
+        yield Diagnostic(
+            "SW349", message, skill.document.lines.find_span(skill.document.path, *link.span("target")), fix
+        )
 
 
 def _above(path: str) -> Iterator[str]:

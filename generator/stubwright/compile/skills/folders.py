@@ -1,4 +1,4 @@
-"""Which files below a folder belong to which skill, and where the frontmatter of a `SKILL.md` ends.
+"""The assignment of files to skills by their folders, and the end of the frontmatter in a `SKILL.md`.
 
 Pure: takes paths and texts, and never looks at a disk.
 """
@@ -22,10 +22,10 @@ MANIFEST: Final = "SKILL.md"
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""What every host accepts of one skill (SEP-2640, "Limits")."""
+"""The size of one skill in bytes that every host accepts (SEP-2640, "Limits")."""
 
 FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on a line of its own"
-"""What to do where there is no frontmatter."""
+"""The advice for a file without frontmatter."""
 
 _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?(?=---[ \t]*\r?(?:\n|\Z))")
 _LEFT_OUT: Final = "__pycache__"
@@ -57,7 +57,7 @@ def split(text: str) -> str:
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Return the frontmatter of a `SKILL.md`, and what is wrong with it; positions are those of the whole text."""
+    """Return the frontmatter of a `SKILL.md`, and its problems; positions are those of the whole text."""
     start = split(text)
     if not start:
         return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), FIX)]

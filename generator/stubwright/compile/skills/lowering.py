@@ -45,15 +45,15 @@ _TYPES: Final[Mapping[str, str]] = {
 """MIME types by the ends of names: `mimetypes` differs from one system to the next, and builds must not."""
 
 
-def entries(skills: Sequence[Skill]) -> list[ir.Json]:
-    """Return what `skills/list` says of each skill (SEP-2640, "Skill Entries")."""
+def lower_entries(skills: Sequence[Skill]) -> list[ir.Json]:
+    """Return the entries of `skills/list`, one for each skill (SEP-2640, "Skill Entries")."""
     return [
         {
             "uri": skill.uri,
             "frontmatter": skill.document.value,
             "resources": [
                 {
-                    "uri": skill.uri_of(path),
+                    "uri": skill.make_uri(path),
                     "digest": f"sha256:{hashlib.sha256(file.data).hexdigest()}",
                     "size": len(file.data),
                 }
@@ -64,13 +64,13 @@ def entries(skills: Sequence[Skill]) -> list[ir.Json]:
     ]
 
 
-def resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
+def lower_resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
     """Yield a resource for each file, as the package's `manifest.json` has it."""
     described = {skill.uri: skill for skill in skills}
     seen: set[str] = set()
     for skill in skills:
         for path, file in skill.files.items():
-            uri = skill.uri_of(path)
+            uri = skill.make_uri(path)
             if uri not in seen:  # a skill inside another one has files of both
                 seen.add(uri)
                 yield _resource(uri, file, described.get(uri))

@@ -1,7 +1,7 @@
 """JSON text to values, and to the tree of its tokens.
 
-Takes text; gives the value, or problems with their offsets. What JSON leaves open is refused: equal keys in an object,
-numbers that no float can hold, and halves of surrogate pairs (RFC 8259, sections 4, 6 and 8.2).
+Takes text; gives the value, or problems with their offsets. Texts whose meaning JSON leaves open are refused: equal
+keys in an object, numbers that no float can hold, and halves of surrogate pairs (RFC 8259, sections 4, 6 and 8.2).
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile.syntax.positions import MAX_DEPTH, MAX_DIGITS, Lines, Node, Problem, odd_space, too_deep, twice
+from stubwright.compile.syntax.positions import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    Lines,
+    Node,
+    Problem,
+    find_odd_space,
+    report_depth,
+    report_duplicate,
+)
 from stubwright.diagnostics.suggestions import shorten
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONTAINERS = {dict, list}
 CONSTANTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
-"""What Python's reader takes as numbers, and JSON does not."""
+"""The words that Python's reader takes as numbers, and JSON does not."""
 
 _SYNTAX: Final = {
     "Expecting property name enclosed in double quotes": (
@@ -50,19 +59,19 @@ _SYNTAX: Final = {
 
 
 class _OddError(ValueError):
-    """Something that `tree` finds again, with its position."""
+    """An oddity of the text that `parse_tree` finds again, with its position."""
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Parse a JSON text: return its value, or None, and what is wrong with it."""
+    """Parse a JSON text: return its value, or None, and its problems."""
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except json.JSONDecodeError as error:
         return None, [_syntax(text, error)]
     except (ValueError, RecursionError):  # ours, or Python's limits for digits and depth: all of them are found again
-        return None, tree(text)[1]
+        return None, parse_tree(text)[1]
     if _is_deep(value) or _SURROGATE_ESCAPE.search(text):
-        problems = tree(text)[1]
+        problems = parse_tree(text)[1]
         return (None if problems else value), problems
     return value, []
 
@@ -76,7 +85,7 @@ def parse_file(text: str) -> tuple[Json, list[Problem]]:
     return value, problems
 
 
-def tree(text: str) -> tuple[Node, list[Problem]]:
+def parse_tree(text: str) -> tuple[Node, list[Problem]]:
     """Return the tokens of a well-formed JSON text, and its problems. Only excessive depth ends the tree early."""
     problems: list[Problem] = []
     lines: Lines | None = None
@@ -108,14 +117,14 @@ def tree(text: str) -> tuple[Node, list[Problem]]:
             first = parent.children.get(name)
             if first is not None and first[0] is not None:
                 lines = lines or Lines(text)
-                line, _ = lines.position(first[0].start)
-                problems.append(twice(name, line, key_node))
+                line, _ = lines.find_position(first[0].start)
+                problems.append(report_duplicate(name, line, key_node))
             parent.children[name] = (key_node, node)
         key = None
         if node.children is not None:
             stack.append(node)
             if len(stack) > MAX_DEPTH:
-                return root, [*problems, too_deep(start, end)]
+                return root, [*problems, report_depth(start, end)]
     return root, problems
 
 
@@ -140,15 +149,15 @@ def _float(digits: str) -> float:
 def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
     if word[0] == '"':
         if "\\" in word and _SURROGATE.search(_string(word)):
-            yield lone_surrogate(start, end)
+            yield report_lone_surrogate(start, end)
     elif word in CONSTANTS:
         yield Problem("SW007", f"`{word}` is not a JSON value", start, end, "JSON has only finite numbers")
     elif _NUMBER.fullmatch(word):
-        yield from number(word, start, end)
+        yield from check_number(word, start, end)
 
 
-def number(word: str, start: int, end: int) -> Iterable[Problem]:
-    """Yield what is wrong with a decimal number: too many digits, or out of a float's range."""
+def check_number(word: str, start: int, end: int) -> Iterable[Problem]:
+    """Yield the fault of a decimal number: too many digits, or out of a float's range."""
     if sum(char.isdigit() for char in word) > MAX_DIGITS:
         yield Problem("SW007", f"this number has more than {MAX_DIGITS} digits", start, end, "write it as a string")
     elif not word.lstrip("+-").isdigit() and math.isinf(float(word)):
@@ -156,7 +165,7 @@ def number(word: str, start: int, end: int) -> Iterable[Problem]:
         yield Problem("SW007", message, start, end, "the largest is about 1.8e308; use a string")
 
 
-def lone_surrogate(start: int, end: int) -> Problem:
+def report_lone_surrogate(start: int, end: int) -> Problem:
     """Return the problem of a string with half a surrogate pair."""
     return Problem(
         "SW010",
@@ -198,7 +207,7 @@ _TRAILING: Final = {
 
 
 def _syntax(text: str, error: json.JSONDecodeError) -> Problem:
-    if (odd := odd_space(text, error.pos)) is not None:
+    if (odd := find_odd_space(text, error.pos)) is not None:
         return odd
     before = text[: error.pos].rstrip()
     if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # as Python 3.13 has it

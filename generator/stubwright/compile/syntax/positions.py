@@ -1,4 +1,4 @@
-"""Where things stand in a text: offsets to lines and columns, and JSON pointers to offsets.
+"""Positions in a text: offsets to lines and columns, and JSON pointers to offsets.
 
 Takes a text and the tree of tokens that a parser made of it; gives spans as narrow as one token. It reads no syntax.
 """
@@ -15,10 +15,10 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.diagnostics.suggestions import shorten
 
 MAX_DEPTH = 200
-"""How deep mappings and lists may be nested. Real schemas stay below 20; validators and generators recurse."""
+"""The largest depth of nested mappings and lists. Real schemas stay below 20; validators and generators recurse."""
 
 MAX_DIGITS = 4300
-"""How many digits a number may have: Python's own limit for reading an integer."""
+"""The largest number of digits of a number: Python's own limit for reading an integer."""
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 
@@ -41,7 +41,7 @@ Child: TypeAlias = tuple[Node | None, Node]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong in one text, from one offset to another; `Lines.diagnostic` gives it a file."""
+    """A fault in one text, from one offset to another; `Lines.report` gives it a file."""
 
     code: str
     message: str
@@ -58,16 +58,16 @@ class Lines:
         self._text = text
         self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
 
-    def position(self, offset: int) -> tuple[int, int]:
+    def find_position(self, offset: int) -> tuple[int, int]:
         """Return the line and the column of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
-    def line(self, number: int) -> str | None:
+    def get_line(self, number: int) -> str | None:
         """Return a line without its line break; None if the text has no such line."""
-        return self.part(number, 1, self.width(number) + 1)
+        return self.get_part(number, 1, self.measure_width(number) + 1)
 
-    def part(self, number: int, first: int, end: int) -> str | None:
+    def get_part(self, number: int, first: int, end: int) -> str | None:
         """Return a line's characters from column `first` to before column `end`, as far as it has them, or None.
 
         It costs what it gives, however long the line is: a file of many megabytes may be a single line.
@@ -75,10 +75,10 @@ class Lines:
         if not 1 <= number <= len(self._starts):
             return None
         start = self._starts[number - 1]
-        return self._text[start + first - 1 : start + min(end - 1, self.width(number))]
+        return self._text[start + first - 1 : start + min(end - 1, self.measure_width(number))]
 
-    def width(self, number: int) -> int:
-        """Return how many characters a line has, without its line break."""
+    def measure_width(self, number: int) -> int:
+        """Return the number of characters of a line, without its line break."""
         if not 1 <= number <= len(self._starts):
             return 0
         start = self._starts[number - 1]
@@ -87,23 +87,23 @@ class Lines:
             end -= 1
         return end - start
 
-    def span(self, file: str, start: int, end: int) -> Span:
+    def find_span(self, file: str, start: int, end: int) -> Span:
         """Return the span from `start` to `end`, or to the end of its first line; at least one character wide."""
-        line, column = self.position(min(start, len(self._text)))
-        rest = self.width(line) - column + 1
+        line, column = self.find_position(min(start, len(self._text)))
+        rest = self.measure_width(line) - column + 1
         width = max(1, min(end - start, rest))
         return Span(file, line, column, line, column + width)
 
-    def diagnostic(self, file: str, problem: Problem) -> Diagnostic:
+    def report(self, file: str, problem: Problem) -> Diagnostic:
         """Return the diagnostic for a problem in this text."""
-        return Diagnostic(problem.code, problem.message, self.span(file, problem.start, problem.end), problem.help)
+        return Diagnostic(problem.code, problem.message, self.find_span(file, problem.start, problem.end), problem.help)
 
 
 def locate(root: Node, place: Place) -> tuple[int, int]:
     """Return the offsets of the token that stands for a place.
 
-    That is the key, where the key is meant; a scalar's own token; for a container, the key that holds it, else its
-    first key, its bracket or its first dash. Where the pointer leads nowhere, it is the nearest ancestor that is there.
+    That is the key, if the key is meant; a scalar's own token; for a container, the key that holds it, else its
+    first key, its bracket or its first dash. If the pointer leads nowhere, it is the nearest ancestor that exists.
     """
     key: Node | None = None
     here = root
@@ -131,7 +131,7 @@ def _token(key: Node | None, here: Node) -> tuple[int, int]:
     return here.start, here.end
 
 
-def odd_space(text: str, at: int) -> Problem | None:
+def find_odd_space(text: str, at: int) -> Problem | None:
     """Return the problem of a character that looks like a space, but is part of a word for YAML and JSON."""
     char = text[at : at + 1]
     if char in " \t\r\n" or not char.isspace():
@@ -142,19 +142,19 @@ def odd_space(text: str, at: int) -> Problem | None:
     return Problem("SW004", message, at, at + 1, "write an ordinary space; copied text often has others")
 
 
-def too_deep(start: int, end: int) -> Problem:
+def report_depth(start: int, end: int) -> Problem:
     """Return the problem of a text that is nested too deeply."""
     message = f"this is nested more than {MAX_DEPTH} levels deep"
     fix = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
     return Problem("SW008", message, start, end, fix)
 
 
-def nothing(message: str) -> Problem:
+def report_nothing(message: str) -> Problem:
     """Return the problem of a text that holds no value."""
     return Problem("SW003", message, 0, 1, "`stubwright new` starts a project with a manifest that works")
 
 
-def twice(key: str, line: int, again: Node) -> Problem:
+def report_duplicate(key: str, line: int, again: Node) -> Problem:
     """Return the problem of a key that its mapping has already, on `line`."""
     message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
     return Problem("SW005", message, again.start, again.end, "remove or rename one of them")

@@ -1,8 +1,8 @@
 """YAML text to JSON values, and to the tree of its tokens.
 
 Takes text; gives the value, or problems with their offsets. Scalars follow the core schema of YAML 1.2 (section
-10.3.2), so that `on`, `no`, dates and `12:30` are strings. What JSON cannot hold is refused: keys that are no strings,
-equal keys, infinities, tags, merge keys, several documents, and aliases that go round or explode.
+10.3.2), so that `on`, `no`, dates and `12:30` are strings. YAML that JSON cannot hold is refused: keys that are no
+strings, equal keys, infinities, tags, merge keys, several documents, and aliases that go round or explode.
 """
 
 from __future__ import annotations
@@ -14,9 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from stubwright.compile.syntax.jsontext import lone_surrogate, number
-from stubwright.compile.syntax.positions import MAX_DEPTH, Lines, Node, Problem, nothing, odd_space, too_deep, twice
-from stubwright.diagnostics.suggestions import nearest, shorten
+from stubwright.compile.syntax.jsontext import check_number, report_lone_surrogate
+from stubwright.compile.syntax.positions import (
+    MAX_DEPTH,
+    Lines,
+    Node,
+    Problem,
+    find_odd_space,
+    report_depth,
+    report_duplicate,
+    report_nothing,
+)
+from stubwright.diagnostics.suggestions import find_nearest, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,10 +33,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_ALIASED = 100_000
-"""How many values aliases may stand for, all together: a text of a few lines can stand for millions."""
+"""The number of values that aliases may stand for in all: a text of a few lines can stand for millions."""
 
 MAX_BASED = 3500
-"""How many characters a hexadecimal or octal number may have: what stays below `MAX_DIGITS` decimal ones."""
+"""The largest length of a hexadecimal or octal number: one that stays below `MAX_DIGITS` decimal digits."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -65,7 +74,7 @@ _SYNTAX: Final = {  # part of libyaml's words; whether its context is the place;
 
 
 def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
-    """Parse a YAML text: return its value, or None, and what is wrong with it.
+    """Parse a YAML text: return its value, or None, and its problems.
 
     With `any_keys`, a plain key that would be a number, a boolean or null is the string as it is written, as OpenAPI
     documents mean their `200:`.
@@ -84,13 +93,13 @@ def read_anyway(text: str, *, any_keys: bool = False) -> Json:
     return _read(text, any_keys=any_keys).value
 
 
-def tree(text: str) -> Node:
+def parse_tree(text: str) -> Node:
     """Return the tokens of a YAML text, as far as it can be read."""
     return _read(text).root
 
 
 class _OddError(ValueError):
-    """Something that only the builder takes, or refuses with a position."""
+    """An oddity that only the builder accepts, or refuses with a position."""
 
 
 def _value(text: str, *, any_keys: bool) -> Json:
@@ -145,7 +154,7 @@ def _scalar(text: str) -> Json:
     if text[0] not in "+-.0123456789<":
         return text
     if _FLOAT.fullmatch(text):
-        if any(number(text, 0, 0)):
+        if any(check_number(text, 0, 0)):
             raise _OddError
         return int(text) if _INT.fullmatch(text) else float(text)
     if _BASED.fullmatch(text) and len(text) <= MAX_BASED:
@@ -179,7 +188,7 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
 
 
 class _TooDeepError(Exception):
-    """libyaml reads ahead, and finds more levels than it allows before it gives the first: where, it does not say."""
+    """libyaml reads ahead, and finds more levels than it allows before it gives the first. It does not say where."""
 
 
 def _feed(builder: _Builder, text: str, loader: Any) -> None:
@@ -242,7 +251,7 @@ class _Builder:
 
     @property
     def surrogate_at(self) -> int:
-        """Where the first escaped surrogate is."""
+        """The offset of the first escaped surrogate."""
         match = _SURROGATE_ESCAPE.search(self._text)
         return match.start() if match else 0
 
@@ -251,7 +260,7 @@ class _Builder:
         return Lines(self._text)
 
     def report(self, code: str, message: str, start: int, end: int, fix: str | None = None) -> None:
-        """Note what is wrong."""
+        """Note a problem."""
         self.problems.append(Problem(code, message, start, end, fix))
 
     def take(self, event: yaml.Event) -> bool:
@@ -274,7 +283,7 @@ class _Builder:
 
     def _end(self, _event: yaml.StreamEndEvent) -> bool:
         if not self._documents:
-            self.problems.append(nothing("the file holds nothing but comments"))
+            self.problems.append(report_nothing("the file holds nothing but comments"))
         return False
 
     def _scalar(self, event: yaml.ScalarEvent) -> bool:
@@ -290,7 +299,7 @@ class _Builder:
         if self._masked and isinstance(value, str):
             value = _unmasked(value)
             if _SURROGATE.search(value):
-                self.problems.append(lone_surrogate(start, end))
+                self.problems.append(report_lone_surrogate(start, end))
         self._put(value, node)
         if event.anchor:
             self._anchors[event.anchor] = _Anchored(value, node, 1, 0)
@@ -310,7 +319,7 @@ class _Builder:
                 fix = "JSON has finite numbers only; quote it if you mean a string"
                 self.report("SW007", f"`{text}` is not a JSON value", start, end, fix)
                 return float(text.replace(".", ""))
-            self.problems += number(text, start, end) if _FLOAT.fullmatch(text) else ()
+            self.problems += check_number(text, start, end) if _FLOAT.fullmatch(text) else ()
             return None
 
     def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> bool:
@@ -325,7 +334,7 @@ class _Builder:
         if event.anchor:
             self._anchors[event.anchor] = None
         if len(self._stack) > MAX_DEPTH:
-            self.problems.append(too_deep(start, start + 1))
+            self.problems.append(report_depth(start, start + 1))
             return False
         return True
 
@@ -343,7 +352,7 @@ class _Builder:
     def _alias(self, event: yaml.AliasEvent) -> bool:
         start, end = _offsets(event)
         if event.anchor not in self._anchors:
-            near = nearest(str(event.anchor), list(self._anchors))
+            near = find_nearest(str(event.anchor), list(self._anchors))
             fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before the value that it stands for"
             self.report("SW004", f"there is no anchor `&{event.anchor}` before this alias", start, end, fix)
             self._put(None, Node(start, end))
@@ -364,7 +373,7 @@ class _Builder:
             self.report("SW008", message, start, end, "use `$ref` in schemas")
             return False
         if len(self._stack) + target.height > MAX_DEPTH:
-            self.problems.append(too_deep(start, end))
+            self.problems.append(report_depth(start, end))
             return False
         self._put(target.value, Node(start, end, target.node.children, flow=True))
         if self._stack:
@@ -415,8 +424,8 @@ class _Builder:
             return None
         first = (parent.node.children or {}).get(value)
         if first is not None and first[0] is not None:
-            line, _ = self._lines.position(first[0].start)
-            self.problems.append(twice(value, line, node))
+            line, _ = self._lines.find_position(first[0].start)
+            self.problems.append(report_duplicate(value, line, node))
         return value
 
     def _refuse_tag(self, tag: str, start: int) -> None:
@@ -467,7 +476,7 @@ def _syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
         return commented
     first = at if error.context_mark is None else min(at, error.context_mark.index)
     for match in _AFTER_SIGN.finditer(text, text.rfind("\n", 0, first) + 1, at + 1):
-        if (odd := odd_space(text, match.end() - 1)) is not None:
+        if (odd := find_odd_space(text, match.end() - 1)) is not None:
             return odd
     char = text[at : at + 1]
     if "unexpected end of stream" in words and error.context_mark is not None:

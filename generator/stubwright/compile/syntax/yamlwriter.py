@@ -51,19 +51,19 @@ _LOCKED = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an imported file is from: the command that made it, if it can be repeated, and whether it was edited."""
+    """The origin of an imported file: the command that made it, if it can be repeated, and whether it was edited."""
 
     command: str | None
     is_edited: bool
 
 
-def imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
+def format_imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
     """Format an imported manifest as the text of a file, which begins with its origin and a digest of the rest.
 
     Args:
         value: The manifest.
-        path: The file, which is in JSON where its name says so.
-        command: What imports it, for the line after the first.
+        path: The file, which is in JSON if its name says so.
+        command: The command that imports it, for the line after the first.
     """
     if path.lower().endswith(".json"):
         line = "" if command is None else f'  "x-command": {json.dumps(command)},\n'
@@ -72,7 +72,7 @@ def imported(value: Mapping[str, Any], path: str = "", command: str | None = Non
         body = text.removeprefix("{\n")
         return f'{_FIRST_LINES[1]}{line}  "x-digest": "{_digest(body)}",\n{body}'
     line = "" if command is None else f"# {''.join(char if char.isprintable() else '?' for char in command)}\n"
-    body = manifest(value)
+    body = format_manifest(value)
     return f"{_FIRST_LINES[0]}{line}# {_digest(body)}\n{body}"
 
 
@@ -81,9 +81,9 @@ def is_imported(text: str) -> bool:
     return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
-def locked(value: Mapping[str, Any]) -> str:
+def format_locked(value: Mapping[str, Any]) -> str:
     """Format the manifest of a contract as the text of a file, which begins with a digest of the rest."""
-    body = manifest(value)
+    body = format_manifest(value)
     return f"{_LOCKED}# {_digest(body)}\n{body}"
 
 
@@ -103,8 +103,8 @@ def is_intact(text: str) -> bool:
     return digest == f"# {_digest(body)}"
 
 
-def origin(text: str) -> Origin | None:
-    """Return what an imported file says of itself; None for any other. One without a digest counts as not edited."""
+def parse_origin(text: str) -> Origin | None:
+    """Return the origin that an imported file states; None for any other. One without a digest counts as not edited."""
     text = text.replace("\r\n", "\n")
     start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
     if start is None:
@@ -126,7 +126,7 @@ def _digest(body: str) -> str:
     return f"sha256:{hashlib.sha256(body.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def manifest(value: Any) -> str:
+def format_manifest(value: Any) -> str:
     """Format a manifest as YAML text, with escapes for characters that no terminal should get."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return HIDDEN.sub(lambda match: f"\\U{ord(match[0]):08X}", text)

@@ -12,11 +12,11 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 class Lines(Protocol):
     """The lines of a text. Lines and columns count from 1."""
 
-    def width(self, number: int) -> int:
-        """Return how many characters a line has."""
+    def measure_width(self, number: int) -> int:
+        """Return the number of characters in a line."""
         ...
 
-    def part(self, number: int, first: int, last: int) -> str | None:
+    def get_part(self, number: int, first: int, last: int) -> str | None:
         """Return a line from one column to another; None if there is no such line."""
         ...
 
@@ -29,7 +29,7 @@ class Source(Protocol):
         """Its lines."""
         ...
 
-    def span(self, place: Place) -> Span:
+    def find_span(self, place: Place) -> Span:
         """Return the narrowest stretch of text for a place."""
         ...
 
@@ -70,4 +70,4 @@ def _span_of(diagnostic: Diagnostic, sources: Sources) -> Span | None:
     if not isinstance(at, Place):
         return at
     source = sources.get(at.file)
-    return source.span(at) if source else Span(at.file, 1, 1, 1, 2)
+    return source.find_span(at) if source else Span(at.file, 1, 1, 1, 2)

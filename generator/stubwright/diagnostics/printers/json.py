@@ -30,9 +30,9 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
         }
         for finding in locate(diagnostics, sources)
     ]
-    return in_ascii(rows)
+    return format_ascii(rows)
 
 
-def in_ascii(value: Any) -> str:
+def format_ascii(value: Any) -> str:
     """Format a value as JSON in lines, with escapes for whatever a terminal may obey."""
     return json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n"

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from stubwright.diagnostics.printers.findings import Finding, Lines, Sources
 
 WIDTH = 120
-"""How many columns of a source line are shown."""
+"""The number of columns of a source line that are shown."""
 
 _OF_ONE_CAUSE = frozenset({"SW220", "SW300"})
 """Codes whose findings have one cause if they say the same: what many references miss, or a key of many tools."""
 
 _LISTED = 10
-"""How many other places of one cause are named."""
+"""The number of other places of one cause that are named."""
 
 _BEFORE = 40
 _MOST = 4 * WIDTH
-"""How many characters of a line are looked at, of which some may have no width: a file may be one line of megabytes."""
+"""The number of characters of a line that are examined, since a file may be a single line of megabytes."""
 
 _BOLD, _RED, _YELLOW, _BLUE, _CYAN, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[36m", "\x1b[0m"
 _COLOURS: Mapping[Severity, str] = {"error": _RED, "warning": _YELLOW}
@@ -86,10 +86,10 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
     """Return a source line that fits, the columns before its carets, and the number of carets; None if it is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
-    width = lines.width(span.line)
+    width = lines.measure_width(span.line)
     # What is left out at once leaves one character more than is shown, since a joiner is judged by what is before it.
     left = 0 if width <= _MOST else max(0, first - _BEFORE - 1)
-    line = lines.part(span.line, left + 1, left + _MOST + 1)
+    line = lines.get_part(span.line, left + 1, left + _MOST + 1)
     if line is None or not line.strip():
         return None
     line = to_one_line(line)
@@ -106,7 +106,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 
 def _columns(words: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text in columns of a terminal."""
     return sum(_column(char) for char in words)
 
 

@@ -8,7 +8,7 @@ from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 
 def render(path: str, old: bytes | None, new: bytes | None) -> str:
-    """Return what changes in a file; `old` is None if the file comes, `new` where it goes.
+    """Return the changes of a file as a unified diff; `old` is None for a new file, `new` for a removed one.
 
     It is to be read: what a terminal would obey is marked, so that it need not be a patch.
     """

@@ -65,7 +65,7 @@ class Succession:
 
 
 def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
-    """Return which of the new tools have the names of old ones as aliases, in the order of the new manifest."""
+    """Return the new tools that have the names of old ones as aliases, in the order of the new manifest."""
     before, now = {tool.name: tool for tool in old.tools}, {tool.name for tool in new.tools}
     return [
         Succession(before[alias["name"]], tool, alias.get("arguments") or {}, alias.get("removeAfter"))
@@ -78,7 +78,7 @@ def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
 def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
     """Return a schema of arguments with other names for some of them.
 
-    What a reference leads to stays as it is, since it may be the schema of something else, too. So a schema that takes
+    The target of a reference stays as it is, since it may be the schema of something else, too. So a schema that takes
     its arguments from there is compared as if nothing were renamed in it: fewer changes are then proved harmless.
     """
     if not isinstance(schema, dict):
@@ -102,7 +102,7 @@ def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> Any:
-    """Return what a property brings with it: the names of others, or a schema of the same object."""
+    """Return a property's value under a keyword, with renamed arguments; under `properties`, unchanged."""
     if keyword == "properties":
         return value
     return [names.get(name, name) for name in value] if isinstance(value, list) else rename_arguments(value, names)

@@ -1,7 +1,7 @@
-"""What differs between two schemas, edit by edit, each of which can be made by itself.
+"""The differences between two schemas, edit by edit, each of which can be made by itself.
 
-Takes the old and the new schema; gives the edits in the order of the new one, each with the pointers where it stands,
-a description, and the old schema with this edit alone. Whether an edit breaks anything is decided elsewhere.
+Takes the old and the new schema; returns the edits in the order of the new one, each with the pointers to its place, a
+description, and the old schema with this edit alone. It does not judge whether an edit breaks anything.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Edit:
     words: Words | None = None
 
 
-def edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
+def find_edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
     """Return all edits that make `new` of `old`, both read in one dialect."""
-    return list(_Differ(old, new, dialect).schema(old, new, (), ""))
+    return list(_Differ(old, new, dialect).compare_schemas(old, new, (), ""))
 
 
 class _Differ:
@@ -67,7 +67,7 @@ class _Differ:
         self._dialect = dialect
         self._old = _add_definitions(old, new)
 
-    def schema(self, old: Json, new: Json, at: Pointer, where: str) -> Iterator[Edit]:
+    def compare_schemas(self, old: Json, new: Json, at: Pointer, where: str) -> Iterator[Edit]:
         if _same(old, new):
             return
         if not isinstance(old, dict) or not isinstance(new, dict):
@@ -89,7 +89,7 @@ class _Differ:
         if keyword in _REUSABLE:
             for name, changed in _to_mapping(after).items():
                 if name in _to_mapping(before):
-                    yield from self.schema(before[name], changed, (*here, name), name)
+                    yield from self.compare_schemas(before[name], changed, (*here, name), name)
             return
         inner = list(self._compare_inside(keyword, before, after, here, where))
         if inner:
@@ -125,15 +125,17 @@ class _Differ:
         if keyword in dialect.named and isinstance(before, dict) and isinstance(after, dict):
             if before.keys() == after.keys() and keyword != "dependencies":
                 for name in after:
-                    yield from self.schema(before[name], after[name], (*here, name), f"{where}{_dot(where)}<{name}>")
+                    yield from self.compare_schemas(
+                        before[name], after[name], (*here, name), f"{where}{_dot(where)}<{name}>"
+                    )
         elif keyword in dialect.listed and isinstance(before, list) and isinstance(after, list):
             if len(before) == len(after):
                 step = "[{}]" if keyword in ("items", "prefixItems") else ""
                 for index, pair in enumerate(zip(before, after, strict=True)):
-                    yield from self.schema(*pair, (*here, index), where + step.format(index))
+                    yield from self.compare_schemas(*pair, (*here, index), where + step.format(index))
         elif keyword in dialect.single and isinstance(before, dict) and isinstance(after, dict):
             step = {"items": "[]", "contains": "[]", "additionalProperties": f"{_dot(where)}*"}.get(keyword, "")
-            yield from self.schema(before, after, here, where + step)
+            yield from self.compare_schemas(before, after, here, where + step)
 
     def _compare_properties(
         self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str
@@ -165,7 +167,7 @@ class _Differ:
                 yield Edit("SW532", path, "the property is gone", here, at, edited)
             else:
                 if name in after:
-                    yield from self.schema(before.get(name, True), after[name], here, path)
+                    yield from self.compare_schemas(before.get(name, True), after[name], here, path)
                 if (name in needs) != (name in needed):
                     code, message = (
                         ("SW534", "it is required now") if name in needs else ("SW535", "it is no longer required")
@@ -292,7 +294,7 @@ def _add_definitions(schema: Json, other: Json) -> Json:
 
 
 def _change_at(root: Any, at: Pointer, change: Any) -> Any:
-    """Return a copy of `root` in which what stands at `at` is changed."""
+    """Return a copy of `root` in which the value at `at` is changed."""
     if not at:
         return change(root if isinstance(root, dict | list) else {})
     if isinstance(root, list):
@@ -306,7 +308,7 @@ def _or_none(value: Any) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a value, names too: what a model may take for words to it."""
+    """Yield all texts in a value, including names: a model may take them for words to it."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

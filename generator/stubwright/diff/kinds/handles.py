@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.compile.handles import duration
+from stubwright.compile.handles import describe_duration
 from stubwright.diff.changes import Change
-from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.congruence import are_same
 from stubwright_runtime.values.units import parse_duration
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _compare_kind(
         old, new = was.get(key), now.get(key)
         ends = [float("inf") if value is None else parse_duration(value) for value in (old, new)]
         if ends[0] != ends[1]:
-            shown = [f"`{duration(value)}`" if value else "absent" for value in (old, new)]
+            shown = [f"`{describe_duration(value)}`" if value else "absent" for value in (old, new)]
             message = f"`{key}` was {shown[0]}, and is {shown[1]}"
             shorter = ends[1] < ends[0]
             why = "callers that come back later find the handle gone" if shorter else None
@@ -60,7 +60,7 @@ def _compare_kind(
         yield _make_change(
             name, "may break" if new < old else "compatible", message, at[0] / "most", at[1] / "most", why
         )
-    if not same(was["state"], now["state"]):
+    if not are_same(was["state"], now["state"]):
         why = "a stored state that does not fit the new schema counts as gone"
         yield _make_change(name, "may break", "the schema of its states changed", at[0] / "state", at[1] / "state", why)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diff.changes import Change
-from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.congruence import are_same
 from stubwright_runtime.server.core.steps import ARGUMENTS, TASK_ARGUMENTS
 from stubwright_runtime.values import units
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stubwright.diff.changes import Impact
 
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
-"""What a key means where it is absent; a limit that is absent limits nothing but the size of arguments."""
+"""The meaning of an absent key; an absent limit limits nothing but the size of arguments."""
 
 _REFUSED: Final = "calls that were allowed may be refused now"
 
@@ -50,7 +50,7 @@ def compare_policies(
 ) -> Iterator[Change]:
     """Yield changes of a policy: of one tool, or the default of all."""
     for key in dict.fromkeys((*after, *before)):
-        if key.startswith("x-") or same(before.get(key), after.get(key)):
+        if key.startswith("x-") or are_same(before.get(key), after.get(key)):
             continue
         was, now = (side.get(key) for side in (before, after))
         was, now = (DEFAULTS.get(key) if value is None else value for value in (was, now))
@@ -91,8 +91,8 @@ def compare_result_budgets(about: str, was: int | None, now: int | None, at: tup
 
 
 def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Return whom another value of a key affects, and why."""
-    if same(was, now) or key in ("redact", "trusted"):
+    """Return the impact of another value of a key, and the reason."""
+    if are_same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:
         return _judge_limit(key, was, now)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import tools
 from stubwright.diff.kinds.policies import compare_policies
-from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.congruence import are_same
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.diff.kinds.tools import ManifestPair
 
 _ARGUMENT: Final = {"description": "SW501", "title": "SW502"}
-"""What models read of an argument of a prompt, and the codes of its changes."""
+"""The texts of a prompt's argument that models read, and the codes of their changes."""
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
@@ -58,7 +58,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def name_subject(primitive: ir.Primitive) -> str:
-    """Return what a primitive is called in messages."""
+    """Return the name of a primitive in messages."""
     return f"{primitive.kind} `{primitive.key}`"
 
 
@@ -67,7 +67,7 @@ def _compare_primitive(
 ) -> Iterator[Change]:
     about = name_subject(new)
     for key in dict.fromkeys((*new.definition, *old.definition)):
-        if key == "arguments" or same(old.definition.get(key), new.definition.get(key)):
+        if key == "arguments" or are_same(old.definition.get(key), new.definition.get(key)):
             continue
         places = old.place / key, new.place / key
         if key in ("description", "title"):
@@ -84,10 +84,10 @@ def _compare_primitive(
     both = before.get("policy") or {}, after.get("policy") or {}
     yield from compare_policies(about, *both, (at[0] / "policy", at[1] / "policy"))
     yield from tools.compare_extension(about, before, after, at)
-    if not same(before.get("complete"), after.get("complete")):
+    if not are_same(before.get("complete"), after.get("complete")):
         places = at[0] / "complete", at[1] / "complete"
         yield Change("SW556", "wire", "compatible", about, "what is completed changed", *places)
-    if not same(before.get("messages"), after.get("messages")):
+    if not are_same(before.get("messages"), after.get("messages")):
         places = at[0] / "messages", at[1] / "messages"
         yield change_words(
             "SW557", about, "the messages changed", places, before.get("messages"), after.get("messages")
@@ -99,7 +99,7 @@ def _compare_primitive(
             if "file" in extension
         ]
     ]
-    if not same(before.get("text"), after.get("text")) or (len(files[0]) == 2 and files[0][0] != files[0][1]):
+    if not are_same(before.get("text"), after.get("text")) or (len(files[0]) == 2 and files[0][0] != files[0][1]):
         yield Change("SW557", "wire", "compatible", about, "the content changed", *at)
 
 

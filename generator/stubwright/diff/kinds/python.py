@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from stubwright.codegen.pages.renames import current_names, renamed_methods
+from stubwright.codegen.pages.renames import find_current_names, match_renamed_methods
 from stubwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter, Surface, Type
 from stubwright.diagnostics import Place
-from stubwright.diagnostics.suggestions import quoted
+from stubwright.diagnostics.suggestions import quote
 from stubwright.diff.changes import Change, Impact
 from stubwright_runtime.mcp import vocabulary
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stubwright.pycode import Code
 
 Use: TypeAlias = Literal["input", "output", "both"]
-"""Whether handlers read instances of a class, make them, or both may be."""
+"""The use of a class: handlers read its instances, make them, or may do both."""
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
@@ -35,14 +35,14 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
         return
     from stubwright.codegen.models import datamodel
 
-    before, after = (datamodel.surface_of(manifest) for manifest in _drop_unchanged_tools(pair))
+    before, after = (datamodel.describe_surface(manifest) for manifest in _drop_unchanged_tools(pair))
     old_places, new_places = (dict(_find_places(manifest)) for manifest in (pair.old, pair.new))
     surfaces = _SurfacePair(
         before,
         after,
         _map_places(old_places, new_places),
         _map_places(new_places, old_places),
-        renamed_methods(pair.old.document, pair.new.document),
+        match_renamed_methods(pair.old.document, pair.new.document),
     )
     yield from _compare_handlers(surfaces)
     yield from _compare_clients(surfaces)
@@ -51,19 +51,21 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    def at(manifest: ir.Manifest, *steps: str) -> Place:
+    def locate(manifest: ir.Manifest, *steps: str) -> Place:
         return Place(manifest.source, steps)
 
     for what, was, now in (("package", old.package, new.package), ("start of the classes", old.stem, new.stem)):
         if was != now:
             message = f"the {what} was `{was}`, and is `{now}`"
-            yield Change("SW580", "python", "breaking", "package", message, at(old, "server"), at(new, "server"))
+            yield Change(
+                "SW580", "python", "breaking", "package", message, locate(old, "server"), locate(new, "server")
+            )
     for half in sorted(old.emit - new.emit):
         message = f"the {half} is no longer generated"
-        yield Change("SW580", "python", "breaking", "package", message, at(old, "emit"), at(new, "emit"))
+        yield Change("SW580", "python", "breaking", "package", message, locate(old, "emit"), locate(new, "emit"))
     for half in sorted(new.emit - old.emit):
         message = f"the {half} is generated now"
-        yield Change("SW580", "python", "compatible", "package", message, at(old, "emit"), at(new, "emit"))
+        yield Change("SW580", "python", "compatible", "package", message, locate(old, "emit"), locate(new, "emit"))
 
 
 def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
@@ -141,8 +143,8 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
             yield from _compare_fields(was, new[name], subject)
             yield from _compare_values(was, new[name], subject)
         else:
-            names = current_names(name, surfaces.renamed, new)
-            why = f"it is called {quoted(names)} now" if names else None
+            names = find_current_names(name, surfaces.renamed, new)
+            why = f"it is called {quote(names)} now" if names else None
             yield subject.change("SW586", "breaking", "the class is gone", why)
 
 
@@ -214,14 +216,14 @@ def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: 
 
 
 def _explain_new_type(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-    """Return whom an attribute's new type may break; it has `more` alternatives, and no longer has `less`."""
+    """Return the code that an attribute's new type may break; it has `more` alternatives, and no longer has `less`."""
     if not more and not less:
         return None
     if more:
         readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
-        return f"{readers[use]} it must expect {quoted(sorted(more))}"
+        return f"{readers[use]} it must expect {quote(sorted(more))}"
     makers = {"input": "typed callers that give", "output": "handlers that give", "both": "code that gives"}
-    return f"{makers[use]} it {quoted(sorted(less))} must change"
+    return f"{makers[use]} it {quote(sorted(less))} must change"
 
 
 def _get_use(class_: Class) -> Use:
@@ -232,14 +234,14 @@ def _get_use(class_: Class) -> Use:
 
 
 def _view(tool: ir.Tool) -> tuple[object, ...]:
-    """Return what of a tool its Python depends on."""
+    """Return the parts of a tool that its Python code depends on."""
     wire = (tool.name, tool.definition, tool.deprecated, tool.input.shared, tool.bound)
     return (*wire, tool.names, tool.questions, bool(tool.paginate))
 
 
 def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]:
     """Return the manifests without the tools that are the same in both."""
-    alike = {tool.name for old, tool in pair.both() if _view(old) == _view(tool)}
+    alike = {tool.name for old, tool in pair.list_both() if _view(old) == _view(tool)}
     old, new = (
         replace(manifest, tools=tuple(tool for tool in manifest.tools if tool.name not in alike))
         for manifest in (pair.old, pair.new)
@@ -319,7 +321,7 @@ _Key: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What is compared: its name, and its place on both sides."""
+    """The subject of a comparison: its name, and its place on both sides."""
 
     name: str
     old: Place | None
@@ -344,7 +346,7 @@ class _SurfacePair:
     renamed: Mapping[str, str]
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
-        """Return what a method that is gone is called now; None if that is not known."""
+        """Return the new name of a method that is gone, as a sentence; None if it is not known."""
         now = self.renamed.get(name)
         return f"it is called `{now}` now" if now is not None and now in known else None
 

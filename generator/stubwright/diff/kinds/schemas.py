@@ -15,7 +15,7 @@ from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact
 from stubwright.diff.kinds import edits
 from stubwright.diff.subsumption import blame, witness
-from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.congruence import are_same
 from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.orders import align
 from stubwright.diff.subsumption.proof import Judge
@@ -54,7 +54,7 @@ class SchemaComparison:
 
     def compare(self) -> list[Change]:
         """Return all changes, in the order of the schema."""
-        return self._compare_formats() if same(self.old.wire, self.new.wire) else list(self._compare_edits())
+        return self._compare_formats() if are_same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:
         """Compare equal schemas, in which `format` may mean something else now."""
@@ -79,11 +79,11 @@ class SchemaComparison:
             impacts.add(change.impact)
             yield change
         moved = align(base, self.new.wire, dialect)
-        if same(base, moved):
+        if are_same(base, moved):
             yield self._change("SW503", "", "it is written in another order", (), (), "cosmetic")
             return
-        undone = {(edit.new, edit.old): edit.edited for edit in edits.edits(moved, base, dialect)}
-        found = [*edits.edits(base, moved, dialect)]
+        undone = {(edit.new, edit.old): edit.edited for edit in edits.find_edits(moved, base, dialect)}
+        found = [*edits.find_edits(base, moved, dialect)]
         judged = sum(edit.edited is not None for edit in found)
         for edit in found:
             judged -= edit.edited is not None
@@ -215,7 +215,7 @@ class SchemaComparison:
         )
 
     def _locate(self, schema: ir.Schema, pointer: Sequence[str | int], side: Literal[0, 1]) -> Place:
-        """Return where something of a schema stands; a bundled schema stands among the shared schemas."""
+        """Return the place of a part of a schema; a bundled schema stands among the shared schemas."""
         if len(pointer) > 1 and pointer[0] in ("$defs", "definitions"):
             name = schema.shared.get(f"#/{pointer[0]}/{pointer[1]}")
             place = self.shared.get(name, (None, None))[side] if name is not None else None

@@ -12,7 +12,7 @@ from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import handles, tools
 from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets
-from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.congruence import are_same
 from stubwright.jsonschema.formats import Settings, get_settings
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.state.budget import ALL, EACH
@@ -26,7 +26,7 @@ _LISTING: Final = ("cache", "pageSize")
 _STORAGE: Final = {"maxBytesPerPrincipal": EACH, "maxBytes": ALL}
 _ABOUT: Final = "server"
 _WORDS: Final = frozenset({"title", "description", "instructions"})
-"""What models read of a server."""
+"""The texts of a server that models read."""
 
 
 def compare(
@@ -41,54 +41,54 @@ def compare(
         files: Their paths, as places have them.
     """
 
-    def at(*steps: str) -> tuple[Place, Place]:
+    def locate(*steps: str) -> tuple[Place, Place]:
         return Place(files[0], steps), Place(files[1], steps)
 
     before, after = pair.old.server, pair.new.server
     for key in dict.fromkeys((*after, *before)):
-        if key == "capabilities" or same(before.get(key), after.get(key)):
+        if key == "capabilities" or are_same(before.get(key), after.get(key)):
             continue
         code = "SW504" if key in ("name", "version", "instructions") else "SW502"
         if key in _WORDS:
-            yield change_words(code, _ABOUT, f"`{key}` changed", at("server", key), before.get(key), after.get(key))
+            yield change_words(code, _ABOUT, f"`{key}` changed", locate("server", key), before.get(key), after.get(key))
         else:
-            yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
+            yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *locate("server", key))
     was, now = list_capabilities(pair.old), list_capabilities(pair.new)
     for name in sorted(was - now):
-        yield Change("SW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *at("server"))
+        yield Change("SW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *locate("server"))
     for name in sorted(now - was):
-        yield Change("SW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *at("server"))
-    yield from _compare_authorization(old.get("auth"), new.get("auth"), at("auth"))
-    yield from compare_policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
+        yield Change("SW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *locate("server"))
+    yield from _compare_authorization(old.get("auth"), new.get("auth"), locate("auth"))
+    yield from compare_policies("all tools", old.get("policy") or {}, new.get("policy") or {}, locate("policy"))
     limits = pair.old.budget.get("result"), pair.new.budget.get("result")
-    yield from compare_result_budgets("all tools", limits[0], limits[1], at("budget"))
+    yield from compare_result_budgets("all tools", limits[0], limits[1], locate("budget"))
     for key in _LISTING:
-        if not same(old.get(key), new.get(key)):
-            yield Change("SW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
-    yield from _compare_storage(old.get("storage") or {}, new.get("storage") or {}, at("storage"))
+        if not are_same(old.get(key), new.get(key)):
+            yield Change("SW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *locate(key))
+    yield from _compare_storage(old.get("storage") or {}, new.get("storage") or {}, locate("storage"))
     places = [
-        {name: at("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
+        {name: locate("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
     ]
     apis = [manifest.document.get("apis") or {} for manifest in (pair.old, pair.new)]
     yield from tools.compare_apis(apis[0], apis[1], (places[0], places[1]))
     yield from handles.compare_kinds(pair.old, pair.new)
-    if not same(old.get("protocol"), new.get("protocol")):
+    if not are_same(old.get("protocol"), new.get("protocol")):
         message = "the oldest supported revision changed"
-        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
+        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("protocol"))
     shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
     if shown[0] != shown[1]:
         message = f"records of calls {'have' if shown[1] else 'no longer have'} the values of arguments"
-        yield Change("SW509", "wire", "cosmetic", _ABOUT, message, *at("audit"))
+        yield Change("SW509", "wire", "cosmetic", _ABOUT, message, *locate("audit"))
     hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
     if hints[0] != hints[1]:
         message = f"clients treat the hints of tools as {hints[1]} now"
-        yield Change("SW520", "wire", "cosmetic", "all tools", message, *at("client"))
+        yield Change("SW520", "wire", "cosmetic", "all tools", message, *locate("client"))
     if pair.old.refs != pair.new.refs:
         how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
         message = f"schemas are sent {how}; they accept the same"
-        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *at("wire"))
+        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("wire"))
     if pair.old.formats != pair.new.formats:
-        yield from _compare_formats(get_settings(pair.old.formats), get_settings(pair.new.formats), at)
+        yield from _compare_formats(get_settings(pair.old.formats), get_settings(pair.new.formats), locate)
 
 
 def _compare_formats(old: Settings, new: Settings, at: Callable[..., tuple[Place, Place]]) -> Iterator[Change]:
@@ -124,7 +124,7 @@ def _compare_storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tu
 
 
 def _compare_authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:
-    if same(was, now):
+    if are_same(was, now):
         return
     if not was:
         yield Change("SW506", "wire", "breaking", _ABOUT, "callers must be authorized now", *at)
@@ -132,7 +132,7 @@ def _compare_authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Itera
         yield Change("SW506", "wire", "compatible", _ABOUT, "callers no longer need authorization", *at)
     else:
         for key in dict.fromkeys((*now, *was)):
-            if key == "bind" or same(was.get(key), now.get(key)):  # what it binds is compared in each tool
+            if key == "bind" or are_same(was.get(key), now.get(key)):  # what it binds is compared in each tool
                 continue
             places = at[0] / key, at[1] / key
             if key == "requiredScopes":

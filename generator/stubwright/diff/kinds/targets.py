@@ -1,4 +1,4 @@
-"""What targets took of the old manifest, and no longer take of the new one."""
+"""Rules of targets that the old manifest kept and the new one breaks."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
 
 
 def _judge(manifest: ir.Manifest, target: targets.Target) -> Iterator[targets.Finding]:
-    tools = targets.listed((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
+    tools = targets.make_list((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
     return targets.judge(tools, target)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.codegen.pages.renames import renamed
+from stubwright.codegen.pages.renames import match_renamed
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact, change_words
 from stubwright.diff.kinds import aliases, handles
 from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets
 from stubwright.diff.kinds.schemas import SchemaComparison
-from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.congruence import are_same
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -43,41 +43,41 @@ class ManifestPair:
     old: ir.Manifest
     new: ir.Manifest
 
-    def shared(self) -> dict[str, tuple[Place | None, Place | None]]:
-        """Return where each shared schema stands, in the old and in the new manifest."""
+    def find_shared(self) -> dict[str, tuple[Place | None, Place | None]]:
+        """Return the place of each shared schema, in the old and in the new manifest."""
         old, new = (
             {schema.name: schema.schema.place for schema in manifest.shared} for manifest in (self.old, self.new)
         )
         return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
-    def renamed(self) -> dict[str, str]:
+    def match_renamed(self) -> dict[str, str]:
         """Map old names to new ones: removed tools of which exactly one new tool differs in its name alone.
 
         Those whose names are aliases now are not among them.
         """
         old, new = ({tool.name: tool.definition for tool in manifest.tools} for manifest in (self.old, self.new))
-        for succession in self.successions():
+        for succession in self.find_successions():
             if succession.new.name not in old:
                 new.pop(succession.new.name, None)
             old.pop(succession.old.name)
-        return renamed(old, new)
+        return match_renamed(old, new)
 
-    def successions(self) -> list[aliases.Succession]:
+    def find_successions(self) -> list[aliases.Succession]:
         """Return the removed tools whose names are aliases now."""
         return aliases.find_successions(self.old, self.new)
 
-    def both(self) -> list[tuple[ir.Tool, ir.Tool]]:
+    def list_both(self) -> list[tuple[ir.Tool, ir.Tool]]:
         """Return the tools that both have, in the new manifest's order, renamed ones too; then those by aliases."""
         old = {tool.name: tool for tool in self.old.tools}
-        names = {new: was for was, new in self.renamed().items()}
+        names = {new: was for was, new in self.match_renamed().items()}
         pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
-        return pairs + [(succession.as_called(), succession.new) for succession in self.successions()]
+        return pairs + [(succession.as_called(), succession.new) for succession in self.find_successions()]
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
     """Yield all changes of tools."""
-    renamed = pair.renamed()
-    succeeded = {succession.old.name: succession for succession in pair.successions()}
+    renamed = pair.match_renamed()
+    succeeded = {succession.old.name: succession for succession in pair.find_successions()}
     old_names, new_names = ([tool.name for tool in manifest.tools] for manifest in (pair.old, pair.new))
     for tool in pair.old.tools:
         if tool.name in renamed:
@@ -100,17 +100,17 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
     common = [name for name in old_names if name in new_names]
     if common != [name for name in new_names if name in old_names]:
         yield Change("SW503", "wire", "cosmetic", "tools", "they are listed in another order")
-    shared = pair.shared()
+    shared = pair.find_shared()
     extension = [_get_extensions(manifest, "tools", "name") for manifest in (pair.old, pair.new)]
-    for old_tool, new_tool in pair.both():
+    for old_tool, new_tool in pair.list_both():
         yield from _compare_tool(old_tool, new_tool, pair, shared)
         yield from _compare_served(
             old_tool, new_tool, extension[0].get(old_tool.name, {}), extension[1].get(new_tool.name, {}), pair
         )
 
 
-def subject(tool: ir.Tool) -> str:
-    """Return what a tool is called in messages."""
+def describe_subject(tool: ir.Tool) -> str:
+    """Return the name of a tool in messages."""
     return f"tool `{tool.name}`"
 
 
@@ -120,11 +120,11 @@ def _compare_tool(
     formats = pair.old.formats, pair.new.formats
     before, after = old.definition, new.definition
     for key in dict.fromkeys((*after, *before)):
-        if key in ("name", *vocabulary.SCHEMAS) or same(before.get(key), after.get(key)):
+        if key in ("name", *vocabulary.SCHEMAS) or are_same(before.get(key), after.get(key)):
             continue
         places = old.place / key, new.place / key
         if key in ("description", "title"):
-            yield compare_words(subject(new), key, before, after, places)
+            yield compare_words(describe_subject(new), key, before, after, places)
         elif key == "annotations":
             yield from _compare_hints(old, new)
         elif key == "execution":
@@ -132,9 +132,9 @@ def _compare_tool(
         else:
             yield _change_tool(new, "SW502", "cosmetic", f"`{key}` changed", *places)
     yield from _compare_headers(old, new)
-    yield from SchemaComparison(subject(new), "input", old.sent, new.sent, *formats, shared).compare()
+    yield from SchemaComparison(describe_subject(new), "input", old.sent, new.sent, *formats, shared).compare()
     if old.output is not None and new.output is not None:
-        yield from SchemaComparison(subject(new), "output", old.output, new.output, *formats, shared).compare()
+        yield from SchemaComparison(describe_subject(new), "output", old.output, new.output, *formats, shared).compare()
     elif old.output is not None:
         why = "results no longer have `structuredContent`"
         yield _change_tool(new, "SW517", "breaking", "the `outputSchema` is gone", old.output.place, new.place, why)
@@ -153,12 +153,12 @@ def compare_words(
 def _compare_hints(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
     for key in dict.fromkeys((*new.annotations, *old.annotations)):
         before, after = old.annotations.get(key), new.annotations.get(key)
-        if same(before, after):
+        if are_same(before, after):
             continue
         places = old.place / "annotations" / key, new.place / "annotations" / key
         if key == "title":
             message = "`annotations.title` changed"
-            yield change_words("SW502", subject(new), message, places, before, after)
+            yield change_words("SW502", describe_subject(new), message, places, before, after)
             continue
         if key not in _CAUTIOUS:
             yield _change_tool(new, "SW502", "cosmetic", f"`annotations.{key}` changed", *places)
@@ -218,14 +218,16 @@ def _compare_served(
         }  # a key that is gone leaves the default
         for own_policy, default_policy in zip(own_policies, all_tools, strict=True)
     ]
-    yield from compare_policies(subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
+    yield from compare_policies(describe_subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
     yield from _compare_budgets(old, new, before, after, pair)
     yield from _compare_bindings(old, new, before.get("bind") or {}, after.get("bind") or {}, at)
     yield from _compare_task_limits(new, before.get("task") or {}, after.get("task") or {}, at)
-    yield from compare_extension(subject(new), before, after, at)
+    yield from compare_extension(describe_subject(new), before, after, at)
     places = old.place, new.place
-    yield from handles.compare_ids(subject(new), before.get("handles") or {}, after.get("handles") or {}, places)
-    if not same(before.get("http"), after.get("http")):
+    yield from handles.compare_ids(
+        describe_subject(new), before.get("handles") or {}, after.get("handles") or {}, places
+    )
+    if not are_same(before.get("http"), after.get("http")):
         places = at[0] / "http", at[1] / "http"
         yield _change_tool(new, "SW522", "may break", "the call behind the tool changed", *places)
 
@@ -253,7 +255,7 @@ def _compare_budgets(
         own or manifest.budget.get("result") for own, manifest in zip(own_budgets, (pair.old, pair.new), strict=True)
     )
     at = old.place / "stubwright" / "budget", new.place / "stubwright" / "budget"
-    yield from compare_result_budgets(subject(new), was, now, at)
+    yield from compare_result_budgets(describe_subject(new), was, now, at)
 
 
 def _compare_bindings(
@@ -277,12 +279,12 @@ def _compare_bindings(
             message = f"`{name}` was set from {_source(was)}, and is from {_source(now)}"
             why = "a caller without the claim is refused" if "claim" in now else "calls get another value"
             yield _change_tool(new, "SW523", "may break", message, *places, why)
-        elif not same(was.get("local"), now.get("local")):
+        elif not are_same(was.get("local"), now.get("local")):
             yield _change_tool(new, "SW523", "cosmetic", f"where the local user's `{name}` comes from changed", *places)
 
 
 def _source(binding: Mapping[str, Any]) -> str:
-    """Return where the value of an argument comes from."""
+    """Return the source of an argument's value."""
     if "claim" in binding:
         return f"the claim `{binding['claim']}`"
     if "env" in binding:
@@ -296,7 +298,7 @@ def compare_apis(
     """Yield changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
     for name in after:
         was, now = before.get(name), after[name]
-        keys = [] if was is None else [key for key in {**now, **was} if not same(was.get(key), now.get(key))]
+        keys = [] if was is None else [key for key in {**now, **was} if not are_same(was.get(key), now.get(key))]
         changed = [key for key in keys if not key.startswith("x-")]
         if changed:
             old, new = (side.get(name) for side in places)
@@ -311,7 +313,7 @@ def compare_extension(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
     """Yield changes of `deprecated`, and of what is asked."""
-    if not same(before.get("deprecated"), after.get("deprecated")):
+    if not are_same(before.get("deprecated"), after.get("deprecated")):
         places = at[0] / "deprecated", at[1] / "deprecated"
         impact: Impact = "cosmetic"
         state, why = "no longer deprecated", None
@@ -324,7 +326,7 @@ def compare_extension(
         yield _make_change(about, "SW519", impact, f"it is {state}", *places, why)
     was, now = before.get("ask") or {}, after.get("ask") or {}
     for name in dict.fromkeys((*now, *was)):
-        if same(was.get(name), now.get(name)):
+        if are_same(was.get(name), now.get(name)):
             continue
         places = at[0] / "ask" / name, at[1] / "ask" / name
         if name not in was:
@@ -337,7 +339,7 @@ def compare_extension(
 
 
 def _suggest_replacement(tool: ir.Tool) -> str | None:
-    """Return what to do about a tool that is gone; None if it was deprecated without a replacement."""
+    """Return advice about a tool that is gone; None if it was deprecated without a replacement."""
     if tool.deprecated is None:
         return "to let callers move first, keep it for a version, with `stubwright: {deprecated: {use: …}}`"
     use = tool.deprecated.get("use")
@@ -376,4 +378,4 @@ def _change_tool(
     new: Place | None,
     why: str | None = None,
 ) -> Change:
-    return _make_change(subject(tool), code, impact, message, old, new, why)
+    return _make_change(describe_subject(tool), code, impact, message, old, new, why)

@@ -1,1 +1,1 @@
-"""Whether one schema accepts everything that another one accepts."""
+"""Proofs that one schema accepts everything that another one accepts."""

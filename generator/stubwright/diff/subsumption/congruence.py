@@ -84,7 +84,7 @@ def _drop_idle_not(schema: Json, dialect: Dialect) -> Json:
     return {keyword: value for keyword, value in schema.items() if keyword != "not"}
 
 
-def same(first: Json, second: Json) -> bool:
+def are_same(first: Json, second: Json) -> bool:
     """Tell whether two JSON values are the same except for the order of keys; `1` and `1.0` are different."""
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
@@ -106,7 +106,7 @@ class PartwiseProof:
         ):
             return False
         roots = [{key: value for key, value in side.items() if key in _REUSABLE} for side in (wide, narrow)]
-        if not same(*roots):
+        if not are_same(*roots):
             if self._has_unsuitable_reference(wide) or self._has_unsuitable_reference(narrow):
                 return False
             for keyword in _REUSABLE:
@@ -124,13 +124,13 @@ class PartwiseProof:
         self, wide: Json, narrow: Json, wide_defs: Mapping[str, Json], narrow_defs: Mapping[str, Json]
     ) -> bool:
         wide, narrow = _drop_idle_not(wide, self.dialect), _drop_idle_not(narrow, self.dialect)
-        if same(wide, narrow):
+        if are_same(wide, narrow):
             return True
         if isinstance(wide, dict) and isinstance(narrow, dict):
             differing = [
                 key
                 for key in {**wide, **narrow}
-                if key not in wide or key not in narrow or not same(wide[key], narrow[key])
+                if key not in wide or key not in narrow or not are_same(wide[key], narrow[key])
             ]
             pairs: list[tuple[Any, Any]] = []
             for key in differing:
@@ -157,7 +157,9 @@ class PartwiseProof:
 
     def _is_unsuitable(self, schema: Json) -> bool:
         subschemas = [
-            subschema for _, subschema in dialects.subschemas(schema, self.dialect) if isinstance(subschema, dict)
+            subschema
+            for _, subschema in dialects.iterate_subschemas(schema, self.dialect)
+            if isinstance(subschema, dict)
         ]
         references = [subschema["$ref"] for subschema in subschemas if "$ref" in subschema]
         return any(not _UNSUITABLE.isdisjoint(subschema) for subschema in subschemas) or not all(
@@ -169,7 +171,7 @@ class PartwiseProof:
 
     def _has_unsuitable_reference(self, schema: Json) -> bool:
         """Tell whether a reference stands where a wider definition might narrow the whole."""
-        for pointer, subschema in dialects.subschemas(schema, self.dialect):
+        for pointer, subschema in dialects.iterate_subschemas(schema, self.dialect):
             if isinstance(subschema, dict) and "$ref" in subschema and not _is_upright(pointer):
                 return True
         return False

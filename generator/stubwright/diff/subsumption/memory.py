@@ -26,10 +26,10 @@ _Answer = TypeVar("_Answer")
 
 @dataclass
 class ProofMemory:
-    """What is known about pairs of schemas.
+    """The results of proofs about pairs of schemas.
 
-    `effort` is what proofs may still take: each the square of the number of characters of its schemas. The first one is
-    always tried.
+    `effort` is the effort that proofs may still take: each takes the square of the number of characters of its schemas.
+    The first one is always tried.
     """
 
     effort: int
@@ -41,7 +41,7 @@ class ProofMemory:
         return self._recall(self._covered, wide, narrow, covers, otherwise=False)
 
     def find_rejected(self, wide: Judge, narrow: Judge) -> tuple[Json, ...]:
-        """Return a schema of what `narrow` accepts and `wide` does not, as a hint where to look; may be none."""
+        """Return a schema of instances that `narrow` accepts and `wide` does not, as a hint; may be none."""
 
         def find(wide: Judge, narrow: Judge) -> tuple[Json, ...]:
             hint = find_rejected(wide, narrow)

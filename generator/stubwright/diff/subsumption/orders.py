@@ -22,7 +22,9 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
     """Return the new schema, in the order of the old one wherever an order means nothing."""
-    return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).schema(old, new)
+    return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).align_schema(
+        old, new
+    )
 
 
 def _counts_alternatives(schema: Json) -> bool:
@@ -40,7 +42,7 @@ class _Aligner:
         self._dialect = dialect
         self._moved = _ALTERNATIVES if may_move_alternatives else frozenset[str]()
 
-    def schema(self, old: Json, new: Json) -> Json:
+    def align_schema(self, old: Json, new: Json) -> Json:
         """Return the new schema in the order of the old one."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return new
@@ -55,13 +57,13 @@ class _Aligner:
                 order = _match(list(map(self._to_canonical_text, old)), list(map(self._to_canonical_text, new)))
                 new = [new[index] for index in order]
             if keyword in dialect.listed:
-                pairs = [self.schema(*pair) for pair in zip(old, new, strict=False)]
+                pairs = [self.align_schema(*pair) for pair in zip(old, new, strict=False)]
                 return [*pairs, *new[len(pairs) :]]
         elif isinstance(old, dict) and isinstance(new, dict):
             if keyword in dialect.named | _NAMED:
-                return {name: self.schema(old.get(name), inner) for name, inner in new.items()}
+                return {name: self.align_schema(old.get(name), inner) for name, inner in new.items()}
             if keyword in dialect.single:
-                return self.schema(old, new)
+                return self.align_schema(old, new)
         return new
 
     def _to_canonical_text(self, schema: Json) -> str:

@@ -1,6 +1,6 @@
-"""Whether a schema accepts every instance that another one accepts: JSON Schema subsumption, proved or not.
+"""Proofs that a schema accepts every instance that another one accepts: JSON Schema subsumption, proved or not.
 
-Takes two schemas; says whether that is proved. Every proof is sound; that there is none means nothing. The proofs are
+Takes two schemas; tells whether that is proved. Every proof is sound; the lack of a proof means nothing. The proofs are
 those of `jsonschema-rs`, whose validator also judges calls. Our own are the comparison across dialects and the
 induction over recursive references.
 """
@@ -20,20 +20,20 @@ from stubwright.diff.subsumption import congruence, exactness, unions, upgrade
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.formats import get_settings
 from stubwright.jsonschema.instances import parts
-from stubwright.jsonschema.pointers import local
-from stubwright_runtime.schema.numbers import exact_schema
+from stubwright.jsonschema.pointers import resolve_local
+from stubwright_runtime.schema.numbers import make_exact_schema
 
 if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _BACKTRACKS: Final = 100_000
-"""As generated servers have it, so that the judge here is the judge there."""
+"""The same limit as in generated servers, so that both validate alike."""
 
 _NOT_MONOTONE: Final = frozenset({"not", "if", "oneOf", "contains"})
 """Below these, accepting more in one place may accept less above."""
 
 _IN_PLACE: Final = frozenset({"allOf", "anyOf", "then", "else", "dependentSchemas", "dependencies"})
-"""What these hold applies to the same instance; what other keywords hold applies to a part of it."""
+"""Keywords whose subschemas apply to the same instance; those of other keywords apply to a part of it."""
 
 _WIDEST: Final = 60
 """The most definitions for which an induction is tried."""
@@ -121,7 +121,7 @@ def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
 def _canonicalize(schema: Json, *, asserts: bool) -> CanonicalSchema | None:
     try:
         return canonicalize(
-            exact_schema(schema),
+            make_exact_schema(schema),
             validate_formats=asserts,
             pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS),
             offline=True,
@@ -143,15 +143,15 @@ def _is_proved_by_parts(wide: Judge, narrow: Judge) -> bool:
     if dialect is not narrow.dialect:
         return False
     wide_schema, narrow_schema = (congruence.strip_annotations(judge.schema, dialect) for judge in (wide, narrow))
-    if congruence.same(wide_schema, narrow_schema):
+    if congruence.are_same(wide_schema, narrow_schema):
         return True
     asserts = wide.formats == "assert"
 
-    def covered(wider: Json, narrower: Json) -> bool:
+    def is_covered(wider: Json, narrower: Json) -> bool:
         sides = [_canonicalize(_add_dialect(side, dialect), asserts=asserts) for side in (wider, narrower)]
         return None not in sides and _covers(*sides) is Containment.YES  # type: ignore[arg-type]
 
-    return congruence.PartwiseProof(dialect, covered).is_proved(wide_schema, narrow_schema)
+    return congruence.PartwiseProof(dialect, is_covered).is_proved(wide_schema, narrow_schema)
 
 
 def _add_dialect(schema: Json, dialect: dialects.Dialect) -> Json:
@@ -177,14 +177,14 @@ def _is_proved_by_induction(wide: Judge, narrow: Judge) -> bool:
         table |= {f"n{name}": _redirect(body, new, frozenset(assumed)) for name, body in new.bodies.items()}
         defs = {_make_key(name): body for name, body in table.items()}
 
-        def proved(name: str, defs: Mapping[str, Json] = defs, table: Mapping[str, Json] = table) -> bool:
+        def prove(name: str, defs: Mapping[str, Json] = defs, table: Mapping[str, Json] = table) -> bool:
             sides = [
                 _canonicalize(_make_document(table[f"{side}{name}"], defs, wide.dialect), asserts=asserts)
                 for side in "no"
             ]
             return None not in sides and _covers(*sides) is Containment.YES  # type: ignore[arg-type]
 
-        failed = {name for name in assumed if not proved(name)}
+        failed = {name for name in assumed if not prove(name)}
         if "#" in failed:
             return False
         if not failed:
@@ -205,18 +205,18 @@ def _make_key(name: str) -> str:
 
 
 class _Definitions:
-    """What references lead to in one schema: the body of each, by its reference; the root is `#`.
+    """The targets of the references in one schema: the body of each, by its reference; the root is `#`.
 
-    `plain` says that all references are such pointers, and all lead somewhere.
+    `plain` is true if all references are such pointers, and all have a target.
     """
 
     def __init__(self, schema: Json) -> None:
-        self.dialect = dialects.of(schema) or dialects.DRAFT_2020_12
+        self.dialect = dialects.find_dialect(schema) or dialects.DRAFT_2020_12
         self.bodies: dict[str, Json] = {"#": schema}
         self.plain = True
         waiting = [schema]
         for body in waiting:  # grows while it is read
-            for _, inner in dialects.subschemas(body, self.dialect):
+            for _, inner in dialects.iterate_subschemas(body, self.dialect):
                 if isinstance(inner, dict):
                     waiting += self._follow(inner, is_root=inner is schema)
 
@@ -230,7 +230,7 @@ class _Definitions:
         if not isinstance(reference, str) or reference in self.bodies:
             return
         try:
-            body = local(self.bodies["#"], reference)
+            body = resolve_local(self.bodies["#"], reference)
         except LookupError:
             self.plain = False
             return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diff.subsumption.upgrade import change_below
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.pointers import local
+from stubwright.jsonschema.pointers import resolve_local
 
 if TYPE_CHECKING:
     from stubwright.ir import Json
@@ -27,7 +27,7 @@ _NUMBERS: Final = frozenset({"integer", "number"})
 
 def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
     """Return the schema with `anyOf` for each `oneOf` whose alternatives are proved to exclude each other."""
-    subschemas = [inner for _, inner in dialects.subschemas(schema, dialect) if isinstance(inner, dict)]
+    subschemas = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
     if not any("oneOf" in inner for inner in subschemas) or any(
         isinstance(inner.get("$ref"), str) and "/oneOf/" in inner["$ref"] for inner in subschemas
     ):
@@ -82,7 +82,7 @@ class _Merger:
         if isinstance(reference, str) and reference not in followed:
             followed.add(reference)
             try:
-                yield from self._list_applied(local(self._root, reference), followed)
+                yield from self._list_applied(resolve_local(self._root, reference), followed)
             except LookupError:
                 return
         if "$ref" in schema and self._dialect.reference_hides_siblings:
@@ -92,7 +92,7 @@ class _Merger:
             yield from self._list_applied(inner, followed)
 
     def _list_values(self, schema: dict[str, Any]) -> list[_Kind] | None:
-        """Return what an instance may be: values, or types; None for anything."""
+        """Return the possible values or types of an instance; None for anything."""
         if "const" in schema:
             return [_describe(schema["const"])]
         if "enum" in schema:

@@ -22,7 +22,7 @@ _READ_DIFFERENTLY: Final = frozenset({"$recursiveRef", "$recursiveAnchor", "cont
 """Keywords that 2020-12 reads differently: what is encoded was checked by draft-07, and is an annotation since."""
 
 _MOVED: Final = re.compile(r"/(items/\d|additionalItems|dependencies)(/|$)")
-"""Where a reference must not lead, because what stands there moves."""
+"""Places that a reference must not point into, because their content moves."""
 
 
 class _UntranslatableError(Exception):

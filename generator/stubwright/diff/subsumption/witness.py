@@ -63,7 +63,7 @@ def find(
 
 def _list_values(group: Group, search: Search) -> Iterator[Json]:
     try:
-        yield from search.values(group)
+        yield from search.find_values(group)
     except (ExhaustedError, RecursionError):  # alternatives inside alternatives
         return
 

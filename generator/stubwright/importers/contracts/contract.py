@@ -1,4 +1,4 @@
-"""A contract: the manifest of what a server lists, in one form only, and what a file of one says when it is read back.
+"""A contract: the manifest of a server's lists, in one form only, and the contents of its file when it is read back.
 
 Takes the manifest that an import made; gives the text of the file. The same lists give the same bytes: entries are
 sorted, and keys have one order. Schemas and words stay as the server gave them.
@@ -32,8 +32,8 @@ class Contract:
     Attributes:
         path: The file.
         document: Its text and its value.
-        location: Where the server is to be found.
-        edited: What is wrong if its digest does not hold; None if the file is as it was locked.
+        location: The location of the server.
+        edited: The diagnostic if its digest does not hold; None if the file is as it was locked.
     """
 
     path: str
@@ -72,7 +72,7 @@ def read_contract(path: str, reader: Reader) -> Contract:
 
     Args:
         path: The file.
-        reader: Where it comes from.
+        reader: The reader of files.
 
     Raises:
         DocumentError: It cannot be read, or is not a contract; the diagnostics say where.

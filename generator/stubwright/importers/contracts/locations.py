@@ -1,4 +1,4 @@
-"""Where the server of a contract is to be found, without a secret.
+"""The location of the server of a contract, without a secret.
 
 It stands in the contract under the key `x-contract`. A key, unlike a comment, is covered by the digest, has a place for
 messages, and may hold any text; the manifest's schema leaves keys that begin with `x-` to others.
@@ -19,7 +19,7 @@ KEY: Final = "x-contract"
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The way to a server: by its URL, its command, or the file that lists what it has.
+    """The way to a server: by its URL, its command, or the file of its lists.
 
     Attributes:
         url: Its URL; empty if it has none.
@@ -36,14 +36,14 @@ class Location:
     file: str = ""
 
     @classmethod
-    def of_url(cls, url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Location:
+    def from_url(cls, url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Location:
         """Return the location of a server over HTTP, with the variables that its URL was made of."""
         shown = secrets.hide_in_url(secrets.put_names(url.partition("#")[0], variables))
         env = tuple(sorted(name for name in variables if f"${{{name}}}" in shown))
         return cls(url=shown, headers=tuple(sorted(headers)), env=env)
 
     @classmethod
-    def of_command(cls, words: Sequence[str], variables: Mapping[str, str]) -> Location:
+    def from_command(cls, words: Sequence[str], variables: Mapping[str, str]) -> Location:
         """Return the location of a server on stdio, with the variables that the user named."""
         return cls(command=secrets.hide_in_command(words, variables), env=tuple(sorted(variables)))
 
@@ -63,16 +63,16 @@ class Location:
 
     @property
     def label(self) -> str:
-        """What people call the server."""
+        """The name of the server for people."""
         return self.url or self.file or " ".join(self.command)
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing was hidden, so that it leads to the server again."""
+        """True if nothing was hidden, so that it leads to the server again."""
         return not any(secrets.HIDDEN in text for text in (self.url, *self.command))
 
     def to_value(self) -> dict[str, Any]:
-        """Return it as it stands in a contract, without what is empty."""
+        """Return the location as it stands in a contract, without empty fields."""
         fields: dict[str, Any] = {
             "url": self.url,
             "headers": list(self.headers),

@@ -1,4 +1,4 @@
-"""What may be secret in a command, a URL and in what a server lists, so that no contract holds it.
+"""Removal of secrets from a command, a URL and a server's lists, so that no contract holds one.
 
 Names say what is secret: a header `Authorization`, an option `--api-key`. Takes and gives text.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 HIDDEN: Final = "…"
-"""What stands in place of a secret."""
+"""The text that stands in place of a secret."""
 
 _SECRET_NAME: Final = re.compile(
     r"token|secret|passw|passphrase|pwd|credential|cookie|(?:^|[_.-])(?:pass|pat|sig|dsn|keys?)(?:$|[_.-])"
@@ -26,7 +26,7 @@ _OPTION: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)")
 _ASSIGNMENT: Final = re.compile(r"(?P<start>(?:--?)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*)\S.*", re.DOTALL)
 _STARTS: Final = r"gh[opsu]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA"
 _TOKEN: Final = re.compile(rf"\b(?:Bearer\s+|Basic\s+|{_STARTS}|eyJ)[\w.~+/=-]{{10,}}")
-"""What GitHub, GitLab, Slack and others begin their tokens with, and JWTs."""
+"""The beginnings of the tokens of GitHub, GitLab, Slack and others, and of JWTs."""
 
 _TOKEN_IN_PROSE: Final = re.compile(rf"\b(?:(?:Bearer|Basic)\s+(?=\S*\d)|{_STARTS})[\w.~+/=-]{{10,}}")
 """The same without "basic information" and the cursors that begin as JWTs do."""
@@ -62,7 +62,7 @@ def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple
 
 
 def hide_tokens(text: str, mark: str) -> str:
-    """Return a text of any kind with a mark in place of what looks like a token; JWTs are left."""
+    """Return a text of any kind with a mark in place of likely tokens; JWTs are left."""
     return _TOKEN_IN_PROSE.sub(mark, text)
 
 

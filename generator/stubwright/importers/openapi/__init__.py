@@ -3,6 +3,6 @@
     documents → operations → arguments, results ← schemas
                           ↘ apis, naming → assembling → accepted
 
-Each module has one job. What an operation needs that is not supported is named in a note, and the operation is left
+Each module has one job. A need of an operation that is not supported is named in a note, and the operation is left
 out; nothing is guessed, fetched or executed.
 """

@@ -1,4 +1,4 @@
-"""What the tools call: base URLs and credentials, both from the environment.
+"""The APIs that the tools call: base URLs and credentials, both from the environment.
 
 Takes the servers and security schemes that operations name; gives the entries of `apis` in the manifest. Secrets are
 never in a document, so each scheme becomes the name of a variable, made from the server's name and the scheme's.
@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 from stubwright import http, naming
 from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers.openapi import operations
-from stubwright.importers.openapi.documents import UnsupportedError, mapping
+from stubwright.importers.openapi.documents import UnsupportedError, read_mapping
 from stubwright.importers.openapi.naming import SelectionError
 from stubwright_runtime.http import servers
 
@@ -32,12 +32,12 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")
 """A scope (RFC 6749, section 3.3)."""
 
 _SHOWN: Final = 5
-"""How many servers a note names."""
+"""The number of servers that a note names at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an operation calls: the name of an API, and the security that it needs; None is the API's own."""
+    """The target of an operation: the name of an API, and the security that it needs; None is the API's own."""
 
     api: str
     security: Sequence[Sequence[str]] | None
@@ -64,8 +64,8 @@ class Apis:
     Attributes:
         documents: The document.
         name: The name of the generated server.
-        server: Which of the document's servers is called, where it has several; by default the first.
-        auth: How the server authenticates, in place of what the document says.
+        server: Which of the document's servers is called, if it has several; by default the first.
+        auth: The server's authentication, in place of the document's.
         entries: The entries of `apis`.
     """
 
@@ -91,7 +91,7 @@ class Apis:
         )
 
     def find_target(self, operation: Operation) -> Target:
-        """Return what an operation calls.
+        """Return the target of an operation.
 
         Raises:
             UnsupportedError: It needs a security scheme that is not supported.
@@ -130,7 +130,7 @@ class Apis:
 
     @property
     def bases(self) -> dict[str, str]:
-        """The base URL of each API, or its path where the document names no host."""
+        """The base URL of each API, or its path if the document names no host."""
         return {name: url for url, name in self._by_base.items()}
 
     def _make_name(self, url: str) -> str:
@@ -166,11 +166,11 @@ class Apis:
         return [base for _, base in self._locate_servers(holder)]
 
     def _locate_servers(self, holder: Located) -> list[tuple[Located, Server]]:
-        return [(at, _read_server(at, self.documents.origin)) for at in self.documents.items(holder, "servers")]
+        return [(at, _read_server(at, self.documents.origin)) for at in self.documents.list_items(holder, "servers")]
 
     def _is_wanted(self, server: Located) -> bool:
         wanted = (self.server or "").rstrip("/")
-        url, description = server.field("url"), server.field("description")
+        url, description = server.get_field("url"), server.get_field("description")
         return bool(wanted) and wanted in (str(url).rstrip("/"), str(description).strip())
 
     def note_other_servers(self) -> list[str]:
@@ -215,7 +215,7 @@ class Apis:
             if not is_certified and self._has_certificate(requirement):
                 continue  # another way does without one
             try:
-                names = [name for name in mapping(requirement) if not self._is_certificate(name)]
+                names = [name for name in read_mapping(requirement) if not self._is_certificate(name)]
                 alternatives.append({name: self._find_scheme(name) for name in names})
             except UnsupportedError as error:
                 reason = str(error)
@@ -238,7 +238,7 @@ class Apis:
         if self.auth is not None:
             return
         for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
-            for name, scopes in mapping(requirement).items():
+            for name, scopes in read_mapping(requirement).items():
                 listed = scopes if isinstance(scopes, list) else []
                 yield name, [one for one in listed if isinstance(one, str) and _SCOPE.fullmatch(one)]
 
@@ -258,15 +258,15 @@ class Apis:
     def _describe_schemes(self) -> dict[str, Located]:
         components = self.documents.root.get("components")
         holder = None if components is None else self.documents.follow(components, "`components`")
-        return {} if holder is None else dict(self.documents.entries(holder, "securitySchemes"))
+        return {} if holder is None else dict(self.documents.list_entries(holder, "securitySchemes"))
 
     def _is_certificate(self, name: str) -> bool:
         """Tell whether a scheme is a client certificate, which a connection has, and no request."""
         at = self._describe_schemes().get(name)
-        return at is not None and self.documents.resolve(at).field("type") == "mutualTLS"
+        return at is not None and self.documents.resolve(at).get_field("type") == "mutualTLS"
 
     def _has_certificate(self, requirement: object) -> bool:
-        return any(map(self._is_certificate, mapping(requirement)))
+        return any(map(self._is_certificate, read_mapping(requirement)))
 
     def _needs_certificate(self, requirements: Sequence[object]) -> bool:
         """Tell whether each way to call an operation needs a client certificate, alone or beside other schemes."""
@@ -277,7 +277,7 @@ class Apis:
         if at is None:
             raise UnsupportedError(f"it needs the security scheme `{name}`, which is not described")
         at = self.documents.resolve(at)
-        kind, scheme = at.field("type"), str(at.field("scheme") or "").lower()
+        kind, scheme = at.get_field("type"), str(at.get_field("scheme") or "").lower()
         env = make_variable(self.name, name)
         if kind == "oauth2" and (grant := self._find_grant(at, env)):
             return {"type": "oauth2", **grant, "env": env}
@@ -285,7 +285,7 @@ class Apis:
             return {"type": "bearer", "env": env}
         if kind == "http" and scheme == "basic":
             return {"type": "basic", "usernameEnv": f"{env}_USERNAME", "passwordEnv": f"{env}_PASSWORD"}
-        where, key = at.field("in"), at.field("name")
+        where, key = at.get_field("in"), at.get_field("name")
         if where == "header" and isinstance(key, str) and not http.is_key_header(key):
             raise UnsupportedError(f"it needs the security scheme `{name}`, whose key cannot be in the header `{key}`")
         if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
@@ -293,10 +293,10 @@ class Apis:
         raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
 
     def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
-        """Return how the server gets tokens by itself; empty if it cannot, and has to be given one."""
-        flows = dict(scheme.entries("flows"))
+        """Return the settings by which the server gets tokens itself; empty if it cannot, and has to be given one."""
+        flows = dict(scheme.list_entries("flows"))
         for flow in ("clientCredentials", "authorizationCode"):
-            url = flows[flow].field("tokenUrl") if flow in flows else None
+            url = flows[flow].get_field("tokenUrl") if flow in flows else None
             token_url = urljoin(f"{self._find_url(None)}/", url.strip()) if isinstance(url, str) else ""
             if http.is_token_url(token_url):
                 settings = {"clientIdEnv": f"{env}_CLIENT_ID", "clientSecretEnv": f"{env}_CLIENT_SECRET"}
@@ -337,7 +337,7 @@ def make_variable(*parts: str) -> str:
     words: list[str] = []
     for part in parts:
         spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
-        new_words = [word.upper() for word in naming.words(spaced) if word.isascii()]
+        new_words = [word.upper() for word in naming.split_words(spaced) if word.isascii()]
         if words and new_words[: len(words)] == words:
             new_words = new_words[len(words) :]
         words += new_words
@@ -346,7 +346,7 @@ def make_variable(*parts: str) -> str:
 
 
 def _make_slug(name: str) -> str:
-    return "_".join(word.lower() for word in naming.words(name)) or "api"
+    return "_".join(word.lower() for word in naming.split_words(name)) or "api"
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,20 +365,20 @@ def _read_server(server: Located, origin: str | None) -> Server:
     """Return a server, in which variables have their values, except for those that the environment can set.
 
     Args:
-        server: Where it stands.
+        server: Its object in the document.
         origin: The URL that the document is from, which a URL without a host is relative to.
     """
-    url = server.field("url")
-    description = server.field("description")
+    url = server.get_field("url")
+    description = server.get_field("description")
     label = f"{url} ({description})" if isinstance(description, str) and description.strip() else str(url)
     if not isinstance(url, str):
         return Server("", {}, label)
-    described = {name: variable_ for name, variable_ in server.entries("variables") if f"{{{name}}}" in url}
+    described = {name: variable_ for name, variable_ in server.list_entries("variables") if f"{{{name}}}" in url}
     settable = {name: variable_ for name, variable_ in described.items() if _can_be_set(name, variable_, url)}
-    fixed = {name: variable_.field("default") for name, variable_ in described.items() if name not in settable}
+    fixed = {name: variable_.get_field("default") for name, variable_ in described.items() if name not in settable}
     template = http.VARIABLE.sub(lambda match: str(fixed.get(match[1], match[0])), url).strip()
     filled = http.VARIABLE.sub(
-        lambda match: str(settable[match[1]].field("default")) if match[1] in settable else match[0], template
+        lambda match: str(settable[match[1]].get_field("default")) if match[1] in settable else match[0], template
     )
     if origin is not None and not http.VARIABLE.search(filled) and "://" not in template.partition("/")[0] + "//":
         template = filled = urljoin(origin, filled)
@@ -406,7 +406,7 @@ def _read_variable(variable: Located) -> dict[str, Any]:
     """Return a variable's default, and the values that it may have; the default is one of them (3.1.1, section
     4.8.6).
     """
-    default, listed = str(variable.field("default") or ""), variable.field("enum")
+    default, listed = str(variable.get_field("default") or ""), variable.get_field("enum")
     if not isinstance(listed, list) or not listed:
         return {"default": default}
     return {"default": default, "enum": [*dict.fromkeys([default, *map(str, listed)])]}

@@ -1,8 +1,8 @@
-"""What an operation takes, as a tool's arguments and as the places of an HTTP request that they go to.
+"""The parameters and body of an operation, as a tool's arguments and as places of an HTTP request.
 
 Takes an operation; gives the `inputSchema` and the part of the `http` binding that says where each argument goes.
 
-An argument is called like its parameter, with `_` for each run of characters that clients refuse in names. Where
+An argument is called like its parameter, with `_` for each run of characters that clients refuse in names. If
 parameters of one operation would meet, each of them gets its place in front: `path_id`, `query_id`. The properties of a
 body that is an object are arguments of their own, unless one of them would meet a parameter; then, and for any other
 body, the whole of it is the argument `body`. A body that is optional but has required properties is always
@@ -99,8 +99,8 @@ def make_arguments(
 
     Args:
         operation: The operation.
-        schemas: What converts its schemas.
-        options: What the user prefers.
+        schemas: The converter of its schemas.
+        options: The user's preferences.
         keys: The credentials that the server sends. A parameter that is one of them is not an argument.
 
     Raises:
@@ -271,7 +271,7 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     if at is None:
         return None
     if operation.method in _BODILESS:
-        if at.field("required") is True:
+        if at.get_field("required") is True:
             raise UnsupportedError(f"it is a {operation.method.upper()} that needs a body")
         return None
     content = operations.list_media_types(schemas.documents, at)
@@ -281,11 +281,11 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     best = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media]) - 1)
     if not best:
         raise UnsupportedError(f"its body is {', '.join(f'`{media}`' for media in kinds)}")
-    media, entry, description = best[0], dict(content)[best[0]], at.field("description")
+    media, entry, description = best[0], dict(content)[best[0]], at.get_field("description")
     return _Body(
         media=media_types.make_concrete(media, entry.get("schema")) or media,
         entry=entry,
-        required=at.field("required") is True,
+        required=at.get_field("required") is True,
         description=description if isinstance(description, str) and description.strip() else None,
         kind=str(kinds[media]),
     )
@@ -312,8 +312,8 @@ def _find_kind(media: str, entry: Located, schemas: Schemas) -> str | None:
         return None if _is_encoded(entry, is_form=is_form) else "form" if is_form else "multipart"
     if plain.startswith("multipart/"):
         return None
-    is_binary = schema is not None and schema.field("format") == "binary"
-    if is_text(plain) and not is_binary and (schema is None or schema.field("type") == "string"):
+    is_binary = schema is not None and schema.get_field("format") == "binary"
+    if is_text(plain) and not is_binary and (schema is None or schema.get_field("type") == "string"):
         return "text"
     return "bytes" if _is_bytes(plain) or is_binary or schema is None else None
 
@@ -327,7 +327,7 @@ def _is_bytes(media: str) -> bool:
 
 def _is_encoded(entry: Located, *, is_form: bool) -> bool:
     """Tell whether a form has an encoding for a part that is not supported (3.1.1, "Encoding Object")."""
-    for _, part in entry.entries("encoding"):
+    for _, part in entry.list_entries("encoding"):
         encoding = part.value if isinstance(part.value, dict) else {}
         media = encoding.get("contentType", "text/plain")
         if not isinstance(media, str) or encoding.get("headers"):
@@ -347,8 +347,8 @@ _FORM_STYLES = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
 def _find_styles(body: _Body) -> dict[str, Json]:
     """Return the styles of a form's fields, if it has any."""
     styles: dict[str, Json] = {}
-    for name, part in body.entry.entries("encoding"):
-        style = {key: part.field(key) for key in ("style", "explode") if part.field(key) is not None}
+    for name, part in body.entry.list_entries("encoding"):
+        style = {key: part.get_field(key) for key in ("style", "explode") if part.get_field(key) is not None}
         if style and "contentType" not in (part.value or {}):
             styles[name] = style
     return styles
@@ -411,8 +411,10 @@ def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
 
 
 def _find_base64_format(schema: Located | None) -> dict[str, Json]:
-    """`format: byte` where the body is base64 on the wire, too (3.0.4, 3.1.1: "Considerations for File Uploads")."""
-    is_base64 = schema is not None and (schema.field("format") == "byte" or schema.field("contentEncoding") == "base64")
+    """`format: byte` if the body is base64 on the wire, too (3.0.4, 3.1.1: "Considerations for File Uploads")."""
+    is_base64 = schema is not None and (
+        schema.get_field("format") == "byte" or schema.get_field("contentEncoding") == "base64"
+    )
     return {"format": "byte"} if is_base64 else {}
 
 
@@ -426,7 +428,7 @@ def _convert_part(schema: Json, encoding: Located | None, name: str) -> Json:
     if isinstance(schema.get("items"), dict):
         return {**schema, "items": _convert_part(schema["items"], encoding, name)}
     part = encoding.get(name) if encoding is not None else None
-    content_type = part.field("contentType") if part is not None else None
+    content_type = part.get_field("contentType") if part is not None else None
     content_type = content_type.lower() if isinstance(content_type, str) else ""
     media = next((media_type.strip() for media_type in content_type.split(",") if "*" not in media_type), "")
     is_file = _is_bytes(content_type) and not schema.keys() & {"type", "$ref", "allOf", "anyOf", "oneOf"}

@@ -20,7 +20,7 @@ from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers import forgiving, reading
 from stubwright.importers.openapi import swagger
 from stubwright.importers.reading import DocumentError
-from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.pointers import format_pointer
 from stubwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MAX_HOPS = 32
-"""How long a chain of references to references may be."""
+"""The length that a chain of references to references may have."""
 _LONGEST = 500
 """Characters of a reference in a message, more than anyone writes by hand."""
 
@@ -41,7 +41,7 @@ class UnsupportedError(ValueError):
 
 
 def explain(error: UnsupportedError | RecursionError) -> str:
-    """Return why a part of the document was left out, for people."""
+    """Return the reason for leaving a part of the document out, for people."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
@@ -55,11 +55,11 @@ class Located:
 
     @property
     def reference(self) -> str:
-        """Where it stands, as a reference with its file: `api.yaml#/components/schemas/Pet`."""
-        return f"{self.file}{pointer_text(self.pointer)}"
+        """The place as a reference with its file: `api.yaml#/components/schemas/Pet`."""
+        return f"{self.file}{format_pointer(self.pointer)}"
 
     def __truediv__(self, step: str) -> Located:
-        """Return the value below a key or an index. Raises KeyError or IndexError where there is none."""
+        """Return the value below a key or an index. Raises KeyError or IndexError if there is none."""
         below = self.value[int(step)] if isinstance(self.value, list) else self.value[step]
         return Located(below, self.file, (*self.pointer, step))
 
@@ -67,18 +67,18 @@ class Located:
         """Return the value below a key; None if this is no mapping, or has no such key."""
         return self / key if isinstance(self.value, dict) and key in self.value else None
 
-    def field(self, key: str) -> Json:
-        """Return what stands below a key; None if this is no mapping, or has no such key."""
+    def get_field(self, key: str) -> Json:
+        """Return the value of a key; None if this is no mapping, or has no such key."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
-    def entries(self, key: str) -> list[tuple[str, Located]]:
+    def list_entries(self, key: str) -> list[tuple[str, Located]]:
         """Return the entries of the mapping below a key; none if there is none."""
         below = self.get(key)
         if below is None or not isinstance(below.value, dict):
             return []
         return [(name, below / name) for name in below.value]
 
-    def items(self, key: str) -> list[Located]:
+    def list_items(self, key: str) -> list[Located]:
         """Return the items of the list below a key; none if there is none."""
         below = self.get(key)
         if below is None or not isinstance(below.value, list):
@@ -94,8 +94,8 @@ class Documents:
 
         Args:
             path: The file.
-            reader: Where it comes from, and others that it refers to.
-            is_alone: Whether there are no others.
+            reader: The reader of the file, and of others that it refers to.
+            is_alone: True if there are no others.
             origin: The URL that it is from, if it is from one.
 
         Raises:
@@ -103,9 +103,9 @@ class Documents:
                 supported.
         """
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
-        """What references stand for that were followed although the specification does not allow them, by place."""
+        """The kinds of objects that were read through references the specification does not allow, by place."""
         self.forgiven: list[str] = []
-        """Notes on what is not quite JSON or YAML in the files that were read."""
+        """Notes on parts of the files that are not quite JSON or YAML."""
         self._reader = reader
         self._is_alone = is_alone
         self.origin = origin
@@ -133,7 +133,7 @@ class Documents:
                 else "it is not an OpenAPI document: it has no `openapi`, which says the version"
             )
         self.minor = int(match[1])
-        """Which 3.x it is."""
+        """The minor version: the `x` of OpenAPI `3.x`."""
 
     @property
     def root(self) -> Located:
@@ -141,12 +141,12 @@ class Documents:
         return Located(self._values[self._name], self._name, ())
 
     def resolve(self, at: Located) -> Located:
-        """Return what `at` is, or where it is a reference, what that leads to in the end.
+        """Return `at` itself, or if it is a reference, the final target of that.
 
         A `description` or `summary` beside the reference replaces the one that is found (3.1.1, section 4.8.23).
 
         Raises:
-            UnsupportedError: The reference leads nowhere, in a circle, or to what is not read.
+            UnsupportedError: The reference leads nowhere, in a circle, or to a file that is not read.
         """
         beside: dict[str, Json] = {}
         reference: Json = None
@@ -158,11 +158,11 @@ class Documents:
                 return at
             if self.minor:
                 beside = {key: at.value[key] for key in ("summary", "description") if key in at.value} | beside
-            at = self.target(reference, at.file)
+            at = self.find_target(reference, at.file)
         raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
 
     def follow(self, at: Located, what: str) -> Located:
-        """As `resolve`, for `what` the specification has no references for, but bundlers of documents follow them.
+        """Resolve `at` in place of `what`, where the specification allows no references, but bundlers write them.
 
         Raises:
             UnsupportedError: As `resolve`; or something else stands beside the reference, which then means nothing.
@@ -176,7 +176,7 @@ class Documents:
         self.followed.setdefault((at.file, at.pointer), what)
         return target
 
-    def entries(self, at: Located, key: str) -> list[tuple[str, Located]]:
+    def list_entries(self, at: Located, key: str) -> list[tuple[str, Located]]:
         """Return the entries of the mapping below a key, which may be a reference; none if there is none.
 
         Raises:
@@ -188,7 +188,7 @@ class Documents:
             return []
         return [(name, target / name) for name in target.value]
 
-    def items(self, at: Located, key: str) -> list[Located]:
+    def list_items(self, at: Located, key: str) -> list[Located]:
         """Return the items of the list below a key, which may be a reference; none if there is none.
 
         Raises:
@@ -210,18 +210,18 @@ class Documents:
             f"references were followed where the specification does not allow any, as bundlers do: in place of {places}"
         ]
 
-    def target(self, reference: str, file: str) -> Located:
-        """Return what a reference that stands in `file` leads to.
+    def find_target(self, reference: str, file: str) -> Located:
+        """Return the target of a reference that stands in `file`.
 
         Raises:
-            UnsupportedError: It leads nowhere, or to what is not read.
+            UnsupportedError: It leads nowhere, or to a file that is not read.
         """
         where, _, fragment = reference.partition("#")
         path = file
         if where:
             if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
-            if paths.no_path(unquote(where)):
+            if paths.is_impossible(unquote(where)):
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is not a valid path")
             resolved = paths.resolve("", file, unquote(where))
             if resolved is None:
@@ -244,7 +244,7 @@ class Documents:
     def _load(self, path: str, reference: str) -> Json:
         if path not in self._values:
             try:
-                if not self._reader.within(posixpath.join(self._folder, path), self._folder):
+                if not self._reader.is_within(posixpath.join(self._folder, path), self._folder):
                     raise UnsupportedError(
                         f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder"
                     )
@@ -274,6 +274,6 @@ class Documents:
         return reading.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
 
 
-def mapping(value: Any) -> dict[str, Json]:
+def read_mapping(value: Any) -> dict[str, Json]:
     """Return the value if it is a mapping, otherwise an empty one."""
     return value if isinstance(value, dict) else {}

@@ -31,7 +31,7 @@ def make_annotations(method: str, title: str) -> dict[str, bool | str]:
 
 
 def note_guesses(posting: Sequence[str]) -> list[str]:
-    """Return a note on the tools that POST, of which the method does not say what they do.
+    """Return a note on the tools that POST, whose method does not tell their effects.
 
     Args:
         posting: The names of these tools.

@@ -17,7 +17,7 @@ from stubwright.importers.openapi.documents import UnsupportedError, explain
 from stubwright.importers.openapi.options import Options
 from stubwright.importers.openapi.schemas import Schemas
 from stubwright.importers.reading import DocumentError
-from stubwright_runtime.http.requests import used
+from stubwright_runtime.http.requests import list_used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ def make_manifest(
         documents: The document.
         selection: Which operations are wanted, and the names of their tools.
         name: The server's name; by default the document's title.
-        options: What the user prefers where the document leaves a choice.
+        options: The user's preferences where the document leaves a choice.
 
     Raises:
         DocumentError: A part of the document that every manifest needs is wrong.
@@ -72,11 +72,11 @@ def make_manifest(
         else:
             if is_renamed:
                 notes.append(f"{operation.label} has the same name as another operation; its tool is called `{wire}`")
-            if operation.at.field("callbacks"):
+            if operation.at.get_field("callbacks"):
                 notes.append(f"{operation.label}: its callbacks were left out, because the API calls them")
     draft: dict[str, Any] = {"stubwright": 1, "server": server}
     draft["apis"] = api_list.entries
-    draft["schemas"] = schemas.shared({use for converted in converted_tools for use in converted.uses})
+    draft["schemas"] = schemas.list_shared({use for converted in converted_tools for use in converted.uses})
     draft["tools"] = [converted.tool for converted in converted_tools]
     if options.longest is not None:
         _truncate_descriptions(draft, options.longest)
@@ -102,8 +102,8 @@ def make_manifest(
     unlisted = cost.ToolSizes(checked.listed).measure_outputs()  # no tool of an imported API lists it
     sizes = cost.ToolSizes([{key: tool[key] for key in tool if key != "outputSchema"} for tool in checked.listed])
     results_listed = {tool["name"]: tool["outputSchema"] for tool in checked.listed if "outputSchema" in tool}
-    cost_notes = large_results.note(large_results.tokens(results_listed))
-    cost_notes += cost.notes(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
+    cost_notes = large_results.note(large_results.estimate_tokens(results_listed))
+    cost_notes += cost.note_cost(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
     return ImportResult(draft, summary, tuple(notes), checked.warnings, tuple(cost_notes), tuple(guesses))
 
 
@@ -157,7 +157,7 @@ def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Ma
     for converted in shown:
         name, call = converted.tool["name"], {**_get_call(converted.tool)}
         call.pop("body", None)
-        required = [each for each in schemas[name].get("required", ()) if each not in used(call)]
+        required = [each for each in schemas[name].get("required", ()) if each not in list_used(call)]
         validator = Validator({**schemas[name], "required": required})
         count += len(converted.examples)
         if wrong := sum(bool(validator.find_errors(example)) for example in converted.examples):
@@ -170,7 +170,7 @@ def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Ma
 
 
 def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list: Apis) -> list[str]:
-    """Return a note on the APIs of which the document does not say how to authenticate, with what to write."""
+    """Return a note on the APIs whose authentication the document does not tell, with the options to write."""
     names = [name for name, api in api_entries.items() if name in unsaid and "auth" not in api]
     if not names:
         return []
@@ -195,7 +195,7 @@ def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
 
 
 _SHORT: Final = 200
-"""Characters of a description; the notes say what that would save."""
+"""Characters of a description; the notes tell the savings."""
 
 
 def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
@@ -210,7 +210,7 @@ def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
 
 def _list_tags(documents: Documents) -> list[str]:
     """Return the tags that the document lists."""
-    listed = (tag.field("name") for tag in documents.root.items("tags"))
+    listed = (tag.get_field("name") for tag in documents.root.list_items("tags"))
     return [name for name in listed if isinstance(name, str)]
 
 
@@ -249,11 +249,16 @@ def _find_taken_stems(server: str, tools: Sequence[str]) -> set[str]:
     """Return the class names that no shared schema may have."""
     from stubwright.codegen.pages.exports import ALWAYS
 
-    stem = python_names.server_stem(server)
-    taken = {*ALWAYS, *python_names.MODEL_NAMES, python_names.handlers_class(stem), python_names.client_class(stem)}
+    stem = python_names.name_server_stem(server)
+    taken = {
+        *ALWAYS,
+        *python_names.MODEL_NAMES,
+        python_names.name_handlers_class(stem),
+        python_names.name_client_class(stem),
+    }
     for name in tools:
-        names = python_names.tool(name)
-        taken |= {python_names.input_class(names), python_names.output_class(names)}
+        names = python_names.name_tool(name)
+        taken |= {python_names.name_input_class(names), python_names.name_output_class(names)}
     return taken
 
 
@@ -275,7 +280,7 @@ def _convert_tool(
     if target.security is not None:
         http["security"] = [list(alternative) for alternative in target.security]
     tool["stubwright"] = {"http": http}
-    if operation.at.field("deprecated") is True:
+    if operation.at.get_field("deprecated") is True:
         tool["stubwright"]["deprecated"] = {}
     is_linked = pages.is_linked(schemas.documents, operation)
     uses = converted.uses | result.uses
@@ -320,7 +325,7 @@ def _list_names(names: Sequence[str], most: int = 5) -> str:
 
 
 def _prune(value: dict[str, Any]) -> None:
-    """Remove what no remaining tool uses, and move security that all tools of an API share to the API."""
+    """Remove parts that no remaining tool uses, and move security that all tools of an API share to the API."""
     value["schemas"] = acceptance.select_used(value["schemas"], value["tools"])
     bindings = [tool["stubwright"]["http"] for tool in value["tools"]]
     called = {http["api"]: [binding for binding in bindings if binding["api"] == http["api"]] for http in bindings}
@@ -351,7 +356,7 @@ def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> 
 
 
 _VALUES: Final = 8
-"""How many values of a variable a note lists."""
+"""The number of a variable's values that a note lists at most."""
 
 
 def _note_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Media types of bodies and responses: which of several is sent, and which is asked for.
 
-Takes the `content` of a body or of a response; gives its entries, the best first. What the user prefers comes first,
+Takes the `content` of a body or of a response; gives its entries, the best first. The user's preferences come first,
 then concrete types before ranges such as `*/*`, which are never sent as they stand, and JSON before what JSON cannot
 say. Of two ways to patch an object, one that is an object itself (RFC 7396) comes before a list of steps (RFC 6902).
 """
@@ -49,7 +49,7 @@ def make_concrete(media: str, schema: Located | None) -> str | None:
     """
     if not is_range(media):
         return media
-    is_bytes = schema is not None and schema.field("format") == "binary"
+    is_bytes = schema is not None and schema.get_field("format") == "binary"
     if is_any(media):
         return BYTES if is_bytes else JSON
     if is_json(media):
@@ -58,12 +58,12 @@ def make_concrete(media: str, schema: Located | None) -> str | None:
 
 
 def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], int]) -> list[str]:
-    """Media types, the best first.
+    """Return media types, the best first.
 
     Args:
-        names: The media types, in the document's order, which decides where nothing else does.
+        names: The media types, in the document's order, which decides if nothing else does.
         preferred: Those that go before the others, the first of them first.
-        rank: How far behind a media type stands for what it is; one below 0 is left out.
+        rank: Gives the rank of a media type, the lowest first; one below 0 is left out.
     """
     wanted = [strip_parameters(media) for media in preferred]
 
@@ -76,7 +76,5 @@ def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], 
 
 
 def _rank_json(media: str) -> int:
-    """Return where a type of JSON stands among others: JSON itself, then an object as a patch, and a list of steps
-    last.
-    """
+    """Return the rank of a type of JSON: JSON itself first, then an object as a patch, and a list of steps last."""
     return {JSON: 0, MERGE_PATCH: 1, JSON_PATCH: 3}.get(media, 2)

@@ -1,4 +1,4 @@
-"""Which operations become tools, and the names of the tools.
+"""The selection of operations that become tools, and the names of the tools.
 
 Takes operations and what the user asked for; gives each that is wanted a name that every client accepts. A name
 depends on its operation alone, unless two would be the same; a long one also depends on the names of the server and
@@ -35,12 +35,12 @@ _WORD_END: Final = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][
 
 
 class SelectionError(SourceError):
-    """What the user asked for does not match any operation; the message says what."""
+    """A choice of the user that cannot be followed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the user wants: patterns of operations to take and to leave, new names, a prefix, and an order.
+    """The user's wishes: patterns of operations to take and to leave, new names, a prefix, and an order.
 
     A pattern is one of shells (`*` is any text, also with `/`), for an `operationId`, a tag, a path, or a method with a
     path (`GET /pets/*`, `* /pets`); a method alone is in capitals (`GET`). The keys of `rename` are `operationId`s, or
@@ -61,7 +61,7 @@ def select(
 
     Args:
         operations: All operations.
-        selection: What the user wants.
+        selection: The user's wishes.
         server: The server's name.
         tags: The tags that the document lists, which are ordered so.
 
@@ -128,8 +128,8 @@ def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
 def _name_by_tag(operation: Operation) -> str:
     """Return the usual name, with the operation's first tag in front, unless it begins so."""
     name = _name_by_id(operation)
-    tag = [word.lower() for word in naming.words(operation.tags[0])] if operation.tags else []
-    if not tag or [word.lower() for word in naming.words(name)][: len(tag)] == tag:
+    tag = [word.lower() for word in naming.split_words(operation.tags[0])] if operation.tags else []
+    if not tag or [word.lower() for word in naming.split_words(name)][: len(tag)] == tag:
         return name
     prefix = _REFUSED.sub("_", "_".join(tag)).strip("_")
     return f"{prefix}_{name}" if prefix else name
@@ -145,12 +145,12 @@ def _name_by_id(operation: Operation) -> str:
 
 def _name_by_path(operation: Operation) -> str:
     """Return the method and the words of the path: `get_users_user_id`."""
-    words = [word.lower() for word in naming.words(operation.path)]
+    words = [word.lower() for word in naming.split_words(operation.path)]
     return _REFUSED.sub("_", "_".join([operation.method, *words])).strip("_")
 
 
 def _find_longest(server: str, prefix: str) -> int:
-    """Return how long a name may be for clients that put the server's in front, if that leaves enough of it."""
+    """Return the largest length of a name for clients that put the server's in front, if that leaves enough of it."""
     rules = [rule.value for rule in targets.TARGETS[targets.PORTABLE].rules if rule.kind == "long name"]
     fitting = [most - len(form.replace("{server}", server).replace("{tool}", "")) for form, most in rules]
     longest = min([_LONGEST, *fitting]) - len(prefix)

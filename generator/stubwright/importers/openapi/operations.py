@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI document: what is called, and what it takes and gives.
+"""The operations of an OpenAPI document: their requests, and what they take and give.
 
 Takes the document; gives each operation with its references to parameters, bodies and responses resolved, and the
 reason for each that cannot be read. Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from stubwright import http, naming
 from stubwright.importers.openapi import descriptions
-from stubwright.importers.openapi.documents import Located, UnsupportedError, mapping
+from stubwright.importers.openapi.documents import Located, UnsupportedError, read_mapping
 from stubwright.importers.openapi.media import is_json
 from stubwright.importers.reading import DocumentError
 
@@ -39,7 +39,7 @@ _VERBS: Final = {
     "query": "Search",
 }
 _VERSION: Final = re.compile(r"v?\d+([._]\d+)*|api|rest", re.IGNORECASE)
-"""Steps of a path that say nothing of what is called."""
+"""Steps of a path that tell nothing of the operation."""
 
 _LONGEST_TITLE: Final = 80
 """Characters of a title; some documents have paragraphs as summaries."""
@@ -58,7 +58,7 @@ _UNSAID: Final = frozenset({"cookie"})
 class Parameter:
     """One parameter: its name and place, whether it must be there, how it is written, and its schema.
 
-    `content` is the media type where the value is written as that instead of in a `style`.
+    `content` is the media type if the value is written as that instead of in a `style`.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. `id` is its `operationId`, where it has one; `item` is the path item that it stands in."""
+    """One operation. `id` is its `operationId`, if it has one; `item` is the path item that it stands in."""
 
     method: str
     path: str
@@ -86,26 +86,26 @@ class Operation:
     @property
     def id(self) -> str | None:
         """Its `operationId`."""
-        operation_id = self.at.field("operationId")
+        operation_id = self.at.get_field("operationId")
         return operation_id if isinstance(operation_id, str) and operation_id.strip() else None
 
     @property
     def tags(self) -> tuple[str, ...]:
         """Its tags."""
-        tags = self.at.field("tags")
+        tags = self.at.get_field("tags")
         return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
 
     @property
     def label(self) -> str:
-        """What it is called in notes."""
+        """The name of the operation in notes."""
         name = f"{self.method.upper()} {self.path}"
         return f"`{self.id}` ({name})" if self.id else f"`{name}`"
 
     @property
     def description(self) -> str:
-        """Its summary and its description, once where they are the same; without both, what its path says."""
-        values = [self.at.field("summary") or self.item.field("summary")]
-        values.append(self.at.field("description") or self.item.field("description"))
+        """Its summary and its description, once if they are the same; without both, words from its path."""
+        values = [self.at.get_field("summary") or self.item.get_field("summary")]
+        values.append(self.at.get_field("description") or self.item.get_field("description"))
         texts = dict.fromkeys(text.strip() for text in values if isinstance(text, str) and text.strip())
         summary = next(iter(texts), "")
         if len(texts) == 2 and list(texts)[1].startswith(summary.rstrip(".")):
@@ -114,8 +114,8 @@ class Operation:
 
     @property
     def title(self) -> str:
-        """Its summary in one line, for people; without one, what its path says."""
-        summary = self.at.field("summary") or self.item.field("summary")
+        """Its summary in one line, for people; without one, words from its path."""
+        summary = self.at.get_field("summary") or self.item.get_field("summary")
         line = " ".join(summary.split()).rstrip(".").rstrip() if isinstance(summary, str) else ""
         return descriptions.truncate(line or describe(self.method, self.path), _LONGEST_TITLE)
 
@@ -125,7 +125,7 @@ def describe(method: str, path: str) -> str:
     steps = [step for step in path.partition("?")[0].split("/") if step]
     things = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
     names = [name for step in steps for name in http.VARIABLE.findall(step)]
-    words = " of ".join(" ".join(naming.words(thing)).lower() or thing for thing in reversed(things))
+    words = " of ".join(" ".join(naming.split_words(thing)).lower() or thing for thing in reversed(things))
     by = f", by {' and '.join(names)}" if names else ""
     things_named = words or ("what is there" if names else "the root")
     return f"{_VERBS.get(method, method.upper())} {things_named}{by}"
@@ -138,10 +138,10 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
         DocumentError: Its `paths` cannot be read.
     """
     try:
-        paths = documents.entries(documents.root, "paths")
+        paths = documents.list_entries(documents.root, "paths")
     except UnsupportedError as error:
         raise DocumentError(f"its `paths` cannot be read: {error}") from error
-    if not paths and not documents.root.field("webhooks"):
+    if not paths and not documents.root.get_field("webhooks"):
         notes.append("the document has no `paths`, so there is nothing to call")
     for path, entry in paths:
         if path.startswith("x-"):
@@ -161,9 +161,9 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
                 if isinstance(at.value, dict):
                     yield Operation(method, path, at, item)
             elif method in _UNCALLED and item.value[method]:
-                others = "" if method == "trace" else f" ({', '.join(mapping(item.value[method]))})"
+                others = "" if method == "trace" else f" ({', '.join(read_mapping(item.value[method]))})"
                 notes.append(f"`{method}` of `{path}`{others} was left out: no tool can call it")
-    webhooks = mapping(documents.root.field("webhooks"))
+    webhooks = read_mapping(documents.root.get_field("webhooks"))
     if webhooks:
         notes.append(f"webhooks were left out, because the API calls them: {', '.join(webhooks)}")
 
@@ -183,27 +183,29 @@ def _resolve_item(documents: Documents, entry: Located) -> Located:
 
 
 def list_places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
-    """Return where the parameters of an operation and of its path item go, and what they are called there.
+    """Return the place and the name there of each parameter of an operation and of its path item.
 
     Raises:
         UnsupportedError: A reference leads nowhere.
     """
-    listed = [entry for holder in (operation.item, operation.at) for entry in documents.items(holder, "parameters")]
+    listed = [
+        entry for holder in (operation.item, operation.at) for entry in documents.list_items(holder, "parameters")
+    ]
     described = [documents.resolve(entry) for entry in listed]
-    return [(str(at.field("in")), str(at.field("name"))) for at in described]
+    return [(str(at.get_field("in")), str(at.get_field("name"))) for at in described]
 
 
 def list_parameters(documents: Documents, operation: Operation) -> list[Parameter]:
     """Return the parameters of an operation and of its path item; the operation's own replace those of the same place.
 
     Raises:
-        UnsupportedError: One of them has what is not supported.
+        UnsupportedError: One of them has a feature that is not supported.
     """
     by_place: dict[tuple[str, str], Parameter] = {}
     for holder in (operation.item, operation.at):
-        for entry in documents.items(holder, "parameters"):
+        for entry in documents.list_items(holder, "parameters"):
             at = documents.resolve(entry)
-            name, where = at.field("name"), at.field("in")
+            name, where = at.get_field("name"), at.get_field("in")
             if not isinstance(name, str) or not name:
                 raise UnsupportedError("a parameter has no name")
             if where not in _PLACES:
@@ -224,7 +226,7 @@ _STYLES: dict[str, tuple[str, ...]] = {
     "header": ("simple",),
     "cookie": ("form", "cookie"),
 }
-"""How values are written, by the place of the parameter; the first is the default (3.2.0, "Style Values")."""
+"""The styles of values by the place of the parameter; the first is the default (3.2.0, "Style Values")."""
 
 
 def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> Parameter:
@@ -239,23 +241,23 @@ def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> 
         schema = described.get("schema")
     else:
         schema = at.get("schema")
-    style = at.field("style") or _STYLES[where][0]
+    style = at.get_field("style") or _STYLES[where][0]
     if style not in _STYLES[where]:
         raise UnsupportedError(f"the parameter `{name}` has the style `{style}`")
-    explode = at.field("explode")
-    described_as = at.field("description")
+    explode = at.get_field("explode")
+    described_as = at.get_field("description")
     return Parameter(
         name=name,
         where=where,
-        required=where == "path" or at.field("required") is True,
+        required=where == "path" or at.get_field("required") is True,
         style=style,
         explode=explode if isinstance(explode, bool) else style in ("form", "cookie"),
-        reserved=at.field("allowReserved") is True,
+        reserved=at.get_field("allowReserved") is True,
         content=media,
         schema=schema,
         description=described_as if isinstance(described_as, str) and described_as.strip() else None,
-        deprecated=at.field("deprecated") is True,
-        example=at.field("example"),
+        deprecated=at.get_field("deprecated") is True,
+        example=at.get_field("example"),
     )
 
 
@@ -280,7 +282,7 @@ def list_responses(documents: Documents, operation: Operation) -> list[Located]:
     Raises:
         UnsupportedError: A reference to all of them leads nowhere.
     """
-    listed = documents.entries(operation.at, "responses")
+    listed = documents.list_entries(operation.at, "responses")
     return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
 
 
@@ -290,7 +292,7 @@ def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
     """
     if (plain := at.get("example")) is not None:
         yield plain.value
-    for _, example in at.entries("examples"):
+    for _, example in at.list_entries("examples"):
         try:
             found = documents.resolve(example)
         except UnsupportedError:
@@ -306,4 +308,4 @@ def list_media_types(documents: Documents, at: Located) -> list[tuple[str, Locat
     Raises:
         UnsupportedError: A reference leads nowhere.
     """
-    return [(media, documents.resolve(entry)) for media, entry in documents.entries(at, "content")]
+    return [(media, documents.resolve(entry)) for media, entry in documents.list_entries(at, "content")]

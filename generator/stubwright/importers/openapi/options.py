@@ -1,6 +1,6 @@
-"""What the user prefers where a document leaves a choice, and what of it is left out.
+"""The user's preferences for choices that a document leaves, and for parts of it to leave out.
 
-It is the same for all operations; which of them become tools is for `naming`.
+They are the same for all operations; `naming` decides which of those become tools.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from stubwright import http
 from stubwright.importers.openapi.naming import SelectionError
 
 AUTH: Final = "bearer, basic, apiKey=HEADER, apiKey=query:NAME, apiKey=cookie:NAME or clientCredentials=TOKEN_URL"
-"""How `Auth.parse` wants it."""
+"""The syntax that `Auth.parse` expects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """How the server authenticates, in place of what a document says.
+    """The server's authentication, in place of the one that a document describes.
 
     Attributes:
         kind: `bearer`, `basic`, `apiKey` or `clientCredentials`.
@@ -32,7 +32,7 @@ class Auth:
 
     @classmethod
     def parse(cls, text: str) -> Auth:
-        """Return what an option says.
+        """Return the authentication that an option describes.
 
         Raises:
             SelectionError: It is none of these, or lacks its key or its URL.
@@ -56,11 +56,11 @@ class Options:
 
     Attributes:
         media_types: Media types that are sent and asked for before others, the best first.
-        output_schemas: Whether tools have an `outputSchema`, where the document promises one.
+        output_schemas: True if tools have an `outputSchema`, provided that the document promises one.
         server: Which of the document's servers is called: its number from 1, its URL or its description.
-        longest: How many characters a description may have; None for any number.
-        auth: How the server authenticates, in place of what the document says.
-        pages: Whether pages that the document makes plain become pages of the tools.
+        longest: The number of characters that a description may have; None for any number.
+        auth: The server's authentication, in place of the document's.
+        pages: True if pages that the document makes plain become pages of the tools.
     """
 
     media_types: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Pages of an API, where its document makes them plain: the names of parameters, and the shape of what comes back.
+"""Pages of an API, if its document makes them plain: the names of parameters, and the shape of responses.
 
 Takes a tool that was made of an operation; gives the `http.page` of it, or None. Names alone are not enough:
 there is one list that can be the items, and what leads on stands beside it, or in a `Link` header that is described.
@@ -36,7 +36,7 @@ _ITEMS: Final = ("items", "data", "results", "records", "entries", "values", "el
 _TOTALS: Final = ("total", "totalcount", "totalresults", "totalitems", "totalsize", "totalelements")
 _MORE: Final = ("hasmore", "hasnextpage", "hasnext")
 _AROUND: Final = ("meta", "metadata", "pagination", "paging", "pageinfo", "responsemetadata", "page")
-"""What holds the rest where it does not stand beside the items."""
+"""The names of objects that hold the rest of a page if it does not stand beside the items."""
 
 _DEEPEST: Final = 20
 
@@ -49,21 +49,21 @@ def is_linked(documents: Documents, operation: Operation) -> bool:
         responses = [documents.resolve(entry) for entry in operations.list_responses(documents, operation)]
     except UnsupportedError:
         return False
-    return any(name.lower() == "link" for at in responses for name, _ in documents.entries(at, "headers"))
+    return any(name.lower() == "link" for at in responses for name, _ in documents.list_entries(at, "headers"))
 
 
 def recognize(tool: Mapping[str, Json], shared: Mapping[str, Json], *, linked: bool) -> dict[str, Json] | None:
-    """Return what `http.page` says of a tool; None if the document does not make it plain.
+    """Return the `http.page` of a tool; None if the document does not make it plain.
 
     Args:
         tool: The tool, with its `http`.
         shared: The shared schemas that it may refer to.
-        linked: Whether its responses have a `Link` header.
+        linked: True if its responses have a `Link` header.
     """
     http: Mapping[str, Json] = tool["stubwright"]["http"]
     if http.get("method", "GET") != "GET" or "outputSchema" not in tool:
         return None
-    arguments = _QueryArguments.of(tool)
+    arguments = _QueryArguments.from_tool(tool)
     response = _Response(shared)
     schema = response.resolve(tool["outputSchema"])
     items = response.find_items(schema, tool["name"])
@@ -132,7 +132,7 @@ class _QueryArguments:
     all_names: frozenset[str]
 
     @classmethod
-    def of(cls, tool: Mapping[str, Json]) -> _QueryArguments:
+    def from_tool(cls, tool: Mapping[str, Json]) -> _QueryArguments:
         schema = tool["inputSchema"]
         all_properties: Mapping[str, Json] = schema.get("properties") or {}
         query: Mapping[str, Json] = tool["stubwright"]["http"].get("query") or {}
@@ -166,7 +166,7 @@ class _Response:
     shared: Mapping[str, Json]
 
     def resolve(self, schema: Json, depth: int = 0) -> Mapping[str, Json]:
-        """Return a schema with what it refers to and combines, as far as there is only one way to read it."""
+        """Return a schema with its references and combinations resolved, as far as there is only one way to read it."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return {}
         parts: list[Json] = [*(schema.get("allOf") or ())]
@@ -184,7 +184,7 @@ class _Response:
         return merged
 
     def find_items(self, schema: Mapping[str, Json], tool: str) -> str | None:
-        """Return where the items are, if one list alone can be them."""
+        """Return the pointer of the items, if only one list can be them; otherwise None."""
         if self._is(schema, "array"):
             return ""
         lists = [name for name, property_ in self._properties(schema) if self._is(self.resolve(property_), "array")]
@@ -193,7 +193,7 @@ class _Response:
         return f"/{_escape(candidates[0])}" if len(candidates) == 1 else None
 
     def find_paths(self, schema: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-        """Yield what stands beside the items, or in what holds such things: bare names, and where they are."""
+        """Yield the properties beside the items, and those of objects around them: simplified names, and pointers."""
         for name, property_ in self._properties(schema):
             if _simplify(name) in _AROUND:
                 for inner, _ in self._properties(self.resolve(property_)):

@@ -1,4 +1,4 @@
-"""What an operation gives, as a tool's `outputSchema`.
+"""The responses of an operation, as a tool's `outputSchema`.
 
 Takes an operation; gives the schema of the JSON of its successful responses. If one of them is not JSON with a
 schema, or cannot be read, there is none, because nothing can be promised. A response without a body is `null`.
@@ -27,9 +27,9 @@ _NULL: dict[str, Json] = {"type": "null"}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An `outputSchema`, where there is one, the shared schemas that it refers to, and what clients ask for.
+    """An `outputSchema`, if there is one, the shared schemas that it refers to, and the `Accept` of clients.
 
-    `accept` is the value of the `Accept` header, where it is not JSON. `no_schema_reason` says why a response cannot be
+    `accept` is the value of the `Accept` header, if it is not JSON. `no_schema_reason` says why a response cannot be
     read.
     """
 
@@ -40,7 +40,7 @@ class Result:
 
 
 def make_result(operation: Operation, schemas: Schemas, options: Options) -> Result:
-    """Return the result of an operation, in what the user prefers of the media types that it may have."""
+    """Return the result of an operation, in the media type that the user prefers."""
     alternatives: list[Json] = []
     uses: frozenset[str] = frozenset()
     contents: list[Mapping[str, Located]] = []
@@ -99,15 +99,13 @@ def _rank(content: Mapping[str, Located], preferred: Sequence[str]) -> list[str]
 def _is_json(media: str, entry: Located) -> bool:
     """Tell whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
     schema = entry.get("schema")
-    if media_types.is_any(media) and (schema is None or schema.field("type") == "string"):
+    if media_types.is_any(media) and (schema is None or schema.get_field("type") == "string"):
         return False
     return media_types.is_json(media_types.make_concrete(media, schema) or media)
 
 
 def _make_accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str]) -> str | None:
-    """Return what calls ask for: what is read of each response, or all of it where none is JSON; None for plain
-    JSON.
-    """
+    """Return the `Accept` of calls: the types that are read, or all of them if none is JSON; None for plain JSON."""
     best_types = [(_rank(content, preferred)[0], content) for content in contents]
     requested = [media for media, _ in best_types]
     if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:

@@ -1,8 +1,8 @@
-"""Schema Objects of OpenAPI as JSON Schema 2020-12, with what several share under `schemas`.
+"""Schema Objects of OpenAPI as JSON Schema 2020-12, with those that several share under `schemas`.
 
 Takes schemas where they stand; gives their conversions, in which each reference is one to a shared schema. Keywords of
 OpenAPI 3.0 that JSON Schema does not have, or has with another meaning, become what means the same (3.0.4, section
-4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). What has no meaning for validation is left out, except `discriminator`.
+4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). Keywords that do not validate are left out, except `discriminator`.
 
 A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it
 is required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Side: TypeAlias = Literal["request", "response"]
-"""Whether a schema is for what the API takes or for what it gives."""
+"""The direction of a schema: a request of the API, or a response."""
 
 _ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
 _WORDS: Final = frozenset({"title", "description", "example", "examples", "deprecated"})
@@ -46,7 +46,7 @@ _FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOn
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A schema that is shared: where it stands, and the side that it is for where that makes a difference."""
+    """A shared schema: its place, and the side that it is for, if that makes a difference."""
 
     file: str
     pointer: tuple[str, ...]
@@ -67,9 +67,9 @@ class Schemas:
     """The converter, and the shared schemas that it made.
 
     Attributes:
-        documents: What references are resolved against.
+        documents: The documents that references are resolved against.
         taken: Stems of classes that no shared schema may have; grows with each that is made.
-        notes: What was left out of schemas that are made.
+        notes: The parts that were left out of the schemas.
     """
 
     documents: Documents
@@ -87,24 +87,24 @@ class Schemas:
         """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
 
         Raises:
-            UnsupportedError: It, or a schema that it leads to, has what is not supported.
+            UnsupportedError: It, or a schema that it leads to, has a feature that is not supported.
         """
         conversion = _Conversion(self, side)
-        schema = conversion.schema(at)
+        schema = conversion.convert(at)
         while self._waiting:
             name, target, its_side = self._waiting.pop()
             inner = _Conversion(self, its_side)
             try:
-                self._converted[name] = inner.schema(target)
+                self._converted[name] = inner.convert(target)
             except UnsupportedError as error:
                 self._failed[name] = str(error)
             self._uses[name] = frozenset(inner.uses)
-        for name in self.closure(conversion.uses):
+        for name in self.find_closure(conversion.uses):
             if name in self._failed:
                 raise UnsupportedError(self._failed[name])
         return schema, frozenset(conversion.uses)
 
-    def closure(self, names: Iterable[str]) -> list[str]:
+    def find_closure(self, names: Iterable[str]) -> list[str]:
         """Return the shared schemas that these lead to, themselves included."""
         reached = dict.fromkeys(names)
         waiting = list(reached)
@@ -115,9 +115,9 @@ class Schemas:
                     waiting.append(other)
         return waiting
 
-    def shared(self, names: Iterable[str]) -> dict[str, Json]:
+    def list_shared(self, names: Iterable[str]) -> dict[str, Json]:
         """Return the shared schemas that these lead to, sorted by name."""
-        return {name: self._converted[name] for name in sorted(self.closure(names))}
+        return {name: self._converted[name] for name in sorted(self.find_closure(names))}
 
     def flatten(self, at: Located) -> FlatObject | None:
         """Return an object as its properties, through references and `allOf`; None if it has more, or is not an
@@ -134,18 +134,18 @@ class Schemas:
         if not isinstance(value, dict) or not depth or value.get("nullable") is True:
             return False
         if "$ref" in value and isinstance(value["$ref"], str):
-            return self.describes_object(self.documents.target(value["$ref"], at.file), depth - 1)
+            return self.describes_object(self.documents.find_target(value["$ref"], at.file), depth - 1)
         if value.get("type") == "object":
             return True
-        return any(self.describes_object(part, depth - 1) for part in at.items("allOf"))
+        return any(self.describes_object(part, depth - 1) for part in at.list_items("allOf"))
 
-    def reference(self, reference: str, file: str, side: Side) -> str:
+    def name_reference(self, reference: str, file: str, side: Side) -> str:
         """Return the name of the shared schema that a reference leads to; it is made later.
 
         Raises:
-            UnsupportedError: It leads nowhere, or to what is not read.
+            UnsupportedError: It leads nowhere, or to a file that is not read.
         """
-        target = self.documents.target(reference, file)
+        target = self.documents.find_target(reference, file)
         if not isinstance(target.value, dict | bool):
             raise UnsupportedError(f"the reference `{reference}` does not lead to a schema")
         key = Key(target.file, target.pointer, side if self._differs(target) else None)
@@ -156,21 +156,21 @@ class Schemas:
         return name
 
     def has_flag(self, at: Located, flag: str) -> bool:
-        """Tell whether a property's schema says `readOnly` or `writeOnly`, itself or where its reference leads."""
+        """Tell whether a property's schema says `readOnly` or `writeOnly`, itself or in the target of its reference."""
         for _ in range(8):
             if not isinstance(at.value, dict):
                 return False
             if at.value.get(flag) is True:
                 return True
             if not isinstance(at.value.get("$ref"), str):
-                return any(part.field(flag) is True for part in at.items("allOf"))
-            at = self.documents.target(at.value["$ref"], at.file)
+                return any(part.get_field(flag) is True for part in at.list_items("allOf"))
+            at = self.documents.find_target(at.value["$ref"], at.file)
         return False
 
     def as_parent(self, part: Located) -> Located:
-        """Return a part of an `allOf`; of a parent whose alternatives inherit from it, what it says of each of them.
+        """Return a part of an `allOf`; a parent whose alternatives inherit from it comes without these alternatives.
 
-        That is the parent without these alternatives: the schema around the part is one of them.
+        The schema around the part is one of them.
         """
         if not isinstance(part.value, dict) or "$ref" not in part.value or part.value.keys() - _BESIDE:
             return part
@@ -188,14 +188,14 @@ class Schemas:
     def find_children(self, parent: Located) -> frozenset[str]:
         """Return the keywords of a schema with alternatives that inherit from it."""
         return frozenset(
-            key for key in ("oneOf", "anyOf") if any(self._inherits(item, parent) for item in parent.items(key))
+            key for key in ("oneOf", "anyOf") if any(self._inherits(item, parent) for item in parent.list_items(key))
         )
 
     def _inherits(self, at: Located, parent: Located, depth: int = 8) -> bool:
         """Tell whether a schema is `allOf` another and more, itself or by what it inherits from."""
         if not depth:
             return False
-        parts = [self.documents.resolve(part) for part in self.documents.resolve(at).items("allOf")]
+        parts = [self.documents.resolve(part) for part in self.documents.resolve(at).list_items("allOf")]
         return any(
             (part.file, part.pointer) == (parent.file, parent.pointer) or self._inherits(part, parent, depth - 1)
             for part in parts
@@ -207,17 +207,17 @@ class Schemas:
             return None
         above = (*above, (at.file, at.pointer))
         if isinstance(value.get("$ref"), str):
-            target = self.documents.target(value["$ref"], at.file)
+            target = self.documents.find_target(value["$ref"], at.file)
             return self._flatten(target, above) if not _find_restrictions(value) - {"$ref"} else None
         if value.get("type", "object") != "object" or _find_restrictions(value) - _FLAT:
             return None
         additional = at.get("additionalProperties")
-        flats = [self._flatten(self.as_parent(part), above) for part in at.items("allOf")]
+        flats = [self._flatten(self.as_parent(part), above) for part in at.list_items("allOf")]
         is_closed = additional is not None and additional.value is False
         if "allOf" in value and ((additional is not None and not is_closed) or not all(flats)):
             return None
         properties: dict[str, Located] = {}
-        parts = [*(flat.properties.items() for flat in flats if flat), self.documents.entries(at, "properties")]
+        parts = [*(flat.properties.items() for flat in flats if flat), self.documents.list_entries(at, "properties")]
         for name, schema in chain.from_iterable(parts):
             if name in properties and not _is_same(properties[name].value, schema.value):
                 return None
@@ -251,7 +251,7 @@ class Schemas:
         return False
 
     def _scan(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
-        """Return whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
+        """Tell whether `readOnly` or `writeOnly` stands in a schema, and return the targets of its references."""
         key = (at.file, at.pointer)
         if key not in self._scans:
             parts = list(_walk(at.value))
@@ -263,7 +263,7 @@ class Schemas:
     def _find_targets(self, references: Iterable[str], file: str) -> Iterator[Located]:
         for reference in references:
             try:
-                yield self.documents.target(reference, file)
+                yield self.documents.find_target(reference, file)
             except UnsupportedError:
                 continue  # converting it will say so
 
@@ -276,23 +276,23 @@ class Schemas:
             plain += "Request"
         digest = hashlib.sha256(repr((key.file, key.pointer, key.side)).encode()).hexdigest()[:6]
         for name in (plain, f"{plain}Schema", f"{plain}_{digest}"):
-            stem = naming.shared(name).stem
+            stem = naming.name_shared(name).stem
             if naming.is_importable(stem) and stem not in self.taken:
                 break
         else:
             name = f"Schema_{digest}"
-        self.taken.add(naming.shared(name).stem)
+        self.taken.add(naming.name_shared(name).stem)
         return name
 
 
 _PLACES = frozenset({"components", "definitions", "schemas", "properties", "paths"})
-"""Steps of a pointer that say nothing of what a schema is called."""
+"""Steps of a pointer that tell nothing of a schema's name."""
 
 _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
 
 
 def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
-    """Return the keys of a schema that restrict what is valid."""
+    """Return the keys of a schema that restrict its values."""
     notes = {*_ANNOTATIONS, "discriminator", "example", "nullable", "minProperties"}
     return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
 
@@ -328,7 +328,7 @@ _CLOSED: Final = (
 
 
 _BESIDE: Final = frozenset({"$ref", "title", "description", "summary"})
-"""Keys of a reference that say nothing of what is valid."""
+"""Keys of a reference that do not validate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,7 @@ class _Conversion:
     side: Side
     uses: set[str] = field(default_factory=set)
 
-    def schema(self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False) -> Json:
+    def convert(self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False) -> Json:
         """Return a schema; properties in `absent` are not required.
 
         Of a schema that `is_part` of an object that is closed as a whole, the part itself is not closed.
@@ -363,12 +363,12 @@ class _Conversion:
         absent |= self._find_absent(at)
         is_old_reference = self.schemas.documents.minor == 0 and isinstance(value.get("$ref"), str)
         if is_part and isinstance(value.get("$ref"), str) and (is_old_reference or not value.keys() - _BESIDE):
-            return self.schema(self.schemas.documents.resolve(at), absent, is_part=True)
+            return self.convert(self.schemas.documents.resolve(at), absent, is_part=True)
         is_whole = not is_part and self._excludes_itself(at)
         is_old = self.schemas.documents.minor == 0
         converted: dict[str, Any] = {}
         if isinstance(value.get("$ref"), str):
-            name = self.schemas.reference(value["$ref"], at.file, self.side)
+            name = self.schemas.name_reference(value["$ref"], at.file, self.side)
             self.uses.add(name)
             converted["$ref"] = f"#/schemas/{name}"
         for key, entry in value.items():
@@ -377,13 +377,13 @@ class _Conversion:
             if key == "readOnly" and self.side == "request":
                 continue  # what is still there may be sent
             if (is_part or is_whole) and key == "allOf" and isinstance(entry, list):
-                parts = map(self.schemas.as_parent, at.items(key))
-                converted[key] = [self.schema(part, absent, is_part=True) for part in parts]
+                parts = map(self.schemas.as_parent, at.list_items(key))
+                converted[key] = [self.convert(part, absent, is_part=True) for part in parts]
                 continue
             if (is_part or is_whole) and key in self._list_alternatives(at):
-                alternatives = [self.schema(item, absent, is_part=True) for item in at.items(key)]
+                alternatives = [self.convert(item, absent, is_part=True) for item in at.list_items(key)]
                 # closed alternatives told themselves apart by what they forbade
-                is_open = not any(self._is_closed(self.schemas.documents.resolve(item)) for item in at.items(key))
+                is_open = not any(self._is_closed(self.schemas.documents.resolve(item)) for item in at.list_items(key))
                 converted[key if is_open or "anyOf" in value else "anyOf"] = alternatives
                 continue
             if is_old and "$ref" in converted and key not in ("description", "title"):
@@ -409,8 +409,8 @@ class _Conversion:
             hidden = self._find_hidden(at)
             return {
                 key: {
-                    name: self.schema(schema)
-                    for name, schema in self.schemas.documents.entries(at, key)
+                    name: self.convert(schema)
+                    for name, schema in self.schemas.documents.list_entries(at, key)
                     if name not in hidden
                 }
             }
@@ -419,13 +419,13 @@ class _Conversion:
             names = [*dict.fromkeys(name for name in listed if name not in absent)]
             return {key: names} if names else {}
         if key in DIALECT.named:
-            return {key: {name: self.schema(schema) for name, schema in self.schemas.documents.entries(at, key)}}
+            return {key: {name: self.convert(schema) for name, schema in self.schemas.documents.list_entries(at, key)}}
         if key in DIALECT.listed and isinstance(entry, list):
             if key == "allOf":
-                return {key: [self.schema(self.schemas.as_parent(part), absent) for part in at.items(key)]}
-            return {key: [self.schema(part) for part in at.items(key)]}
+                return {key: [self.convert(self.schemas.as_parent(part), absent) for part in at.list_items(key)]}
+            return {key: [self.convert(part) for part in at.list_items(key)]}
         if key in DIALECT.single and isinstance(entry, dict | bool):
-            return {key: self.schema(below)}
+            return {key: self.convert(below)}
         if key == "pattern" and isinstance(entry, str) and (problem := _find_problem(entry)):
             self.schemas.notes.append(f"the pattern `{shorten(entry)}` was left out: {problem}")
             return {}
@@ -436,7 +436,7 @@ class _Conversion:
     def _excludes_itself(self, at: Located) -> bool:
         """Tell whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
 
-        What is meant then is the whole. Alternatives do not have to know each other's properties.
+        Then the whole is meant. Alternatives do not have to know each other's properties.
         """
         if not isinstance(at.value, dict) or "allOf" not in at.value:
             return False
@@ -458,19 +458,19 @@ class _Conversion:
             if (target.file, target.pointer) in visited:
                 continue
             visited.add((target.file, target.pointer))
-            names = frozenset(name for name, _ in self.schemas.documents.entries(target, "properties"))
+            names = frozenset(name for name, _ in self.schemas.documents.list_entries(target, "properties"))
             (alternatives if is_alternative else parts).append(_Part(names, self._is_closed(target)))
-            waiting += [(inner, is_alternative) for inner in target.items("allOf")]
-            waiting += [(inner, True) for key in self._list_alternatives(target) for inner in target.items(key)]
+            waiting += [(inner, is_alternative) for inner in target.list_items("allOf")]
+            waiting += [(inner, True) for key in self._list_alternatives(target) for inner in target.list_items(key)]
         return parts, alternatives
 
     def _is_closed(self, at: Located) -> bool:
-        return at.field("additionalProperties") is False and at.field("patternProperties") is None
+        return at.get_field("additionalProperties") is False and at.get_field("patternProperties") is None
 
     def _list_alternatives(self, at: Located) -> list[str]:
         """Return the keywords of a schema whose alternatives are parts of the whole; not those of heirs."""
         heirs = self.schemas.find_children(at)
-        return [key for key in ("oneOf", "anyOf") if at.items(key) and key not in heirs]
+        return [key for key in ("oneOf", "anyOf") if at.list_items(key) and key not in heirs]
 
     def _find_absent(self, at: Located, depth: int = 8) -> frozenset[str]:
         """Return the properties that are not required on this side, of a schema and of what it combines with
@@ -479,10 +479,10 @@ class _Conversion:
         flag = _FLAGS[self.side]
         names = {
             name
-            for name, schema in self.schemas.documents.entries(at, "properties")
+            for name, schema in self.schemas.documents.list_entries(at, "properties")
             if self.schemas.has_flag(schema, flag)
         }
-        for part in at.items("allOf") if depth else ():
+        for part in at.list_items("allOf") if depth else ():
             names |= self._find_absent(self.schemas.documents.resolve(part), depth - 1)
         return frozenset(names)
 
@@ -493,9 +493,9 @@ class _Conversion:
         """
         if self.side != "request":
             return frozenset()
-        examples = [at.field("example"), *(item.value for item in at.items("examples"))]
+        examples = [at.get_field("example"), *(item.value for item in at.list_items("examples"))]
         shown = {name for example in examples if isinstance(example, dict) for name in example}
-        return self._find_absent(at) - _to_strings(at.field("required")) - shown
+        return self._find_absent(at) - _to_strings(at.get_field("required")) - shown
 
     def _add_example(self, at: Located, schema: dict[str, Any]) -> None:
         example = at.get("example")
@@ -514,7 +514,7 @@ class _Conversion:
 
 @cache
 def _find_problem(pattern: str) -> str | None:
-    """Return why validators do not accept a pattern as a regular expression."""
+    """Return the reason that validators refuse a pattern as a regular expression; None if they accept it."""
     from stubwright_runtime.schema.validation import Validator
 
     try:

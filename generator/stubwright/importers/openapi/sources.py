@@ -1,8 +1,8 @@
-"""Where a document comes from: a file, a URL or standard input.
+"""The source of a document: a file, a URL or standard input.
 
 Takes what the user names; gives the document. A URL is fetched once, with bounds on its size and its time, and what the
 document refers to elsewhere is never fetched. Redirects are followed to `http` and `https` alone, and not from `https`
-back to `http`. What is shown of a URL has no credentials: neither a user nor a query.
+back to `http`. URLs are shown without credentials: with neither a user nor a query.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT: Final = "-"
 MAX_BYTES: Final = 64 << 20
-"""How large a document may be that does not come from a file; the largest public ones have 10 MiB."""
+"""The largest size in bytes of a document that does not come from a file; the largest public ones have 10 MiB."""
 
 TIMEOUT: Final = 60.0
 """Seconds for the whole of a download."""
@@ -80,7 +80,7 @@ def _too_large() -> str:
 
 
 def _fetch(url: str) -> bytes:
-    """Return what a URL answers with.
+    """Return the body that a URL answers with.
 
     Raises:
         DocumentError: It does not answer, or with an error, too much, too late, or from elsewhere.
@@ -107,7 +107,7 @@ def _fetch(url: str) -> bytes:
 
 
 def _follow_redirect(url: str, target: str) -> str:
-    """Return where a redirect leads to.
+    """Return the URL that a redirect leads to.
 
     Raises:
         DocumentError: It must not be fetched.

@@ -1,4 +1,4 @@
-"""Swagger 2.0 as OpenAPI 3.0: where hosts, bodies, forms, media types, styles and credentials stand.
+"""Swagger 2.0 as OpenAPI 3.0: the places of hosts, bodies, forms, media types, styles and credentials.
 
 Takes the value of a document, and of the files that it refers to; gives the value that 3.0 would have. What is the same
 in both stays where it is, also `definitions`, so that references and what is told of them are those of the document
@@ -156,13 +156,13 @@ def _convert_operation(
 
 
 def _list_parameters(parameters: Json, root: Mapping[str, Json]) -> list[tuple[Json, dict[str, Any]]]:
-    """Parameters as they stand in a list, each with what it is, where it is a reference into the document."""
+    """Return the parameters of a list as they stand, each with the target of its reference, or itself if it is none."""
     pairs = [(parameter, _resolve(parameter, root)) for parameter in parameters] if isinstance(parameters, list) else []
     return [(parameter, target) for parameter, target in pairs if isinstance(target, dict)]
 
 
 def _resolve(value: Json, root: Mapping[str, Json]) -> Json:
-    """Return what a reference into the document leads to; otherwise the value itself."""
+    """Return the target of a reference into the document; otherwise the value itself."""
     reference = value.get("$ref") if isinstance(value, dict) else None
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return value
@@ -194,7 +194,7 @@ def _convert_parameter(parameter: Json) -> Json:
 
 
 def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """Return how a list is written; lists with tabs between items have a style that 3.0 does not have."""
+    """Return the style of a list; lists with tabs between items have a style that 3.0 does not have."""
     format_ = parameter.get("collectionFormat", "csv")
     if format_ == "csv" and parameter.get("in") in ("path", "header"):
         return {"style": "simple"}

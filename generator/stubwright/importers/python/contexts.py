@@ -1,4 +1,4 @@
-"""What becomes of the things that a function gets from its `Context` when it moves, and what to write instead.
+"""The fate of each member of `Context` that a function uses, when the function moves, and its replacement.
 
 Takes the names that `program.py` found in a function; gives the comments for its method, and what its module of the old
 server has to pass on. It reads no code.
@@ -16,7 +16,7 @@ ALL: Final = "*"
 """Stands for uses that cannot be read, as `program.py` says."""
 
 OF_REQUEST: Final = frozenset({"get_state", "set_state", "delete_state"})
-"""What FastMCP 2 keeps for one request, so that it moves; later it is the connection's."""
+"""The members that FastMCP 2 keeps for one request, so that they move; later they are the connection's."""
 
 _LOGS: Final = frozenset({"debug", "info", "warning", "error", "log"})
 
@@ -36,7 +36,7 @@ _KEPT: Final = frozenset(
         "origin_request_id",
     }
 )
-"""What the old server gives by itself, as before; a request's id is its own, as before."""
+"""The members that the old server provides as before; a request's id is its own, as before."""
 
 _SAME_FOR_ALL: Final = "the same for all callers, since the old server has one client, the new server"
 _NOT_TOLD: Final = "does not reach callers"
@@ -62,7 +62,7 @@ _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), ("does nothing", "`ctx.release_stream`")),
     **dict.fromkeys(("task_id", "is_background_task"), ("never set", "`ctx.task_id`")),
 }
-"""What changes, and what to use in a method: by the names of both kinds of `Context`, and of functions of FastMCP."""
+"""The members that change, and their replacements: by the names of both kinds of `Context`, and FastMCP's functions."""
 
 _RAW: Final = "of the connection between both servers; only logs, progress and questions get through to the caller"
 _UNREAD: Final = (
@@ -73,12 +73,12 @@ _ASKS: Final = "as before, only asks callers up to MCP 2025-11-25, and fails for
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What one function gets from its `Context`.
+    """The uses that one function makes of its `Context`.
 
     Attributes:
-        logs: Whether it may log.
-        asks: Whether it may ask its caller something.
-        notes: What changes, each with what to write instead.
+        logs: True if it may log.
+        asks: True if it may ask its caller something.
+        notes: The changes, each with its replacement.
     """
 
     logs: bool
@@ -87,7 +87,7 @@ class Uses:
 
 
 def judge(names: Iterable[str]) -> Uses:
-    """Return what becomes of a function that uses these names."""
+    """Return the consequences for a function that uses these names."""
     used = sorted({*names})
     is_open = any(name == ALL or name not in _KEPT | _LOGS | _QUESTIONS | _CHANGED.keys() for name in used)
     notes: dict[str, list[str]] = {}
@@ -102,7 +102,7 @@ def judge(names: Iterable[str]) -> Uses:
 
 
 def _describe(name: str) -> str | None:
-    """Return what becomes of one name; None if nothing does."""
+    """Return the note on one name; None if it needs none."""
     if name in _KEPT or name in _LOGS:
         return None
     if name == ALL:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = Path(__file__).with_name("program.py")
 
 _LINES: Final = 6
-"""How many lines of a traceback are shown, the last ones."""
+"""The number of lines of a traceback that are shown, the last ones."""
 
 
 class NotMovedError(SourceError):
@@ -50,7 +50,7 @@ class Source:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The name of the server for people."""
         return to_one_line(f"{self.file}:{self.name}" if self.name else str(self.file))
 
 
@@ -94,7 +94,7 @@ def _read_report(report: Path) -> dict[str, Any] | None:
 
 
 def _describe(source: Source, said: Mapping[str, Any]) -> str:
-    """Return why there is no server, for people."""
+    """Return the reason that there is no server, for people."""
     if "raised" in said:
         lines = [to_one_line(line) for line in said["raised"][-_LINES:]]
         quoted = "".join(f"\n  | {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""A program that imports a Python file, says in a report what server object is in it, and serves that on stdio.
+"""A program that imports a Python file, reports the server object in it, and serves that on stdio.
 
 It runs in the interpreter of the file's project, which may be older and need not have stubwright; so it imports nothing
 but the standard library, and by itself only that file. Takes the file, the object's name (empty for the first of the
@@ -31,7 +31,7 @@ _KINDS = {
 """The classes of servers, each with the distribution that it is from."""
 
 _FROM_REQUEST = ("get_context", "get_http_request", "get_http_headers", "get_access_token")
-"""Functions of FastMCP that give what belongs to the request, without a parameter for it."""
+"""Functions of FastMCP that give parts of the request, without a parameter for it."""
 
 _ALL = "*"
 """Stands for uses of a `Context` that cannot be read: it is passed on, or there is no source."""
@@ -41,7 +41,7 @@ _USUAL = ("mcp", "server", "app")
 
 
 def main(file: str, name: str, report: str) -> None:
-    """Serve the object, after what there is to say of it was written to `report`."""
+    """Serve the object, after its description was written to `report`."""
     path = Path(file).resolve()
     root, dotted = locate(path)
     sys.path[0] = str(root)
@@ -87,7 +87,7 @@ def _get_key(error: BaseException) -> str | None:
 
 
 def _find(module: Any, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
-    """Return the server object, and what is to be said of it or of its absence."""
+    """Return the server object, and the report on it or on its absence."""
     there = Path(getattr(module, "__file__", None) or "/").resolve()
     if there != path:
         return None, {"shadowed": str(there)}
@@ -128,7 +128,7 @@ def _is_protected(server: Any) -> bool:
 
 
 def _list_uses(holder: Any) -> list[str] | None:
-    """Return what a tool's function uses of its request, by the names of `Context`; None if it takes nothing of it."""
+    """Return the members of `Context` that a tool's function uses, by name; None if it uses nothing of its request."""
     function = _get_function(holder)
     names = {each.name for each in _list_parameters(function) if _is_context(each)}
     try:

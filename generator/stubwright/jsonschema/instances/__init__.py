@@ -49,10 +49,10 @@ def make(schema: Any, seed: str, *, formats: bool = False, exact: bool = False, 
 
     Args:
         schema: The schema, with all that it refers to.
-        seed: What the value depends on beside the schema.
-        formats: Whether `format` is asserted.
-        exact: Whether formats that have types in Python accept only what these represent exactly.
-        likely: Whether the value has to look like one that somebody would send; otherwise anything that fits will do.
+        seed: The seed of the value, beside the schema.
+        formats: True if `format` is asserted.
+        exact: True if formats that have types in Python accept only what these represent exactly.
+        likely: True if the value has to look like a real one; otherwise any that fits will do.
 
     Raises:
         UnmakeableError: None was found.
@@ -84,6 +84,6 @@ def _list_searches(seed: str, *, likely: bool) -> Iterator[Search]:
 
 def _list_values(whole: Part, search: Search) -> Iterator[Json]:
     try:
-        yield from search.values((whole,))
+        yield from search.find_values((whole,))
     except (ExhaustedError, RecursionError):
         return

@@ -36,7 +36,7 @@ _MORE: Final = 2
 """Items that a list has at most beside those that it must have."""
 
 _SPAN: Final = 100
-"""Steps between the smallest and the largest number where there is no bound."""
+"""Steps between the smallest and the largest number if there is no bound."""
 
 _OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
 """Keywords of a schema that holds others, so that it may go on for ever."""
@@ -44,7 +44,7 @@ _OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "o
 
 @dataclass(frozen=True)
 class Likeness:
-    """What decides where a search may choose.
+    """The preferences of a search that has a choice.
 
     With `is_exemplary`, examples, defaults and everything optional are preferred; otherwise chance decides. With
     `is_bare`, everything optional is left out.
@@ -63,14 +63,14 @@ class Likeness:
         return self.chance.sample(items, len(items))
 
     def order_types(self, names: Sequence[str], depth: int) -> list[str]:
-        """Return types in the order in which they are tried: `null` last, but first where it ends a recursion."""
+        """Return types in the order in which they are tried: `null` last, but first if it ends a recursion."""
         shuffled = self.shuffle(names)
         if depth > _DEEP:
             return sorted(shuffled, key=lambda name: name != "null")
         return sorted(shuffled, key=lambda name: name == "null") if self.is_exemplary else shuffled
 
     def order_options(self, options: Sequence[Sequence[Any]], depth: int) -> list[Any]:
-        """Return alternatives in the order in which they are tried: where they are deep, those first that end there."""
+        """Return alternatives in the order in which they are tried: if they are deep, those first that end there."""
         shuffled = self.shuffle(options)
         return sorted(shuffled, key=lambda parts: any(map(_is_open, parts))) if depth > _DEEP else shuffled
 
@@ -127,7 +127,7 @@ def _is_open(part: Any) -> bool:
 
 
 def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fraction:
-    """Return how far the values lie apart that a number may have: fine enough for several between its bounds."""
+    """Return the step between the values that a number may have: fine enough for several between its bounds."""
     named = [to_fraction(one["multipleOf"]) for one in keywords if is_number(one.get("multipleOf"))]
     steps = [*(step for step in named if step > 0), *([Fraction(1)] if is_integer else [])]
     if steps:
@@ -152,7 +152,7 @@ def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple
 def _list_bounds(
     keywords: Sequence[Mapping[str, Any]], name: str, exclusive: str, step: Fraction
 ) -> Iterator[Fraction]:
-    """Yield bounds, moved inwards by a step where they are excluded."""
+    """Yield bounds, moved inwards by a step if they are excluded."""
     for one in keywords:
         if is_number(one.get(name)):
             yield to_fraction(one[name]) + (step if one.get(exclusive) is True else 0)  # draft-04

@@ -1,4 +1,4 @@
-"""A schema that an instance is made for, with what its references lead to, and whether a value fits it alone.
+"""A schema that an instance is made for, with the targets of its references, and whether a value fits it alone.
 
 `AT` and `EACH` are keywords of the search's own, which no schema of a user can have as strings do: what the item at a
 place, or each item, must be as well.
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects, formats
-from stubwright.jsonschema.pointers import local
-from stubwright.jsonschema.references import Broken, Folder, Local, Outline, at
+from stubwright.jsonschema.pointers import resolve_local
+from stubwright.jsonschema.references import Broken, Folder, Local, Outline, get_at
 from stubwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _SIMPLE: Final = TEXT_KEYWORDS | NUMBER_KEYWORDS | {"type", "enum", "const"}
 
 @dataclass(frozen=True)
 class Judge:
-    """One schema as the generated server reads it: its dialect from `$schema`, and what `format` means."""
+    """One schema as the generated server reads it: its dialect from `$schema`, and the meaning of `format`."""
 
     schema: Json
     formats: Formats = "annotate"
@@ -42,7 +42,7 @@ class Judge:
     @cached_property
     def dialect(self) -> dialects.Dialect:
         """The dialect, which a checked schema always has."""
-        return dialects.of(self.schema) or dialects.DRAFT_2020_12
+        return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     def accepts(self, instance: Json) -> bool:
         """Tell whether an instance is valid."""
@@ -50,9 +50,9 @@ class Judge:
 
     @cached_property
     def targets(self) -> Mapping[str, Json]:
-        """What each reference in the schema leads to, by its text."""
+        """The target of each reference in the schema, by the reference's text."""
         return {
-            reference.text: at(self.schema, reference.target.pointer)
+            reference.text: get_at(self.schema, reference.target.pointer)
             for reference in self._references
             if isinstance(reference.target, Local)
         }
@@ -82,10 +82,10 @@ class Part:
     is_settled: bool = False
 
     def get(self, keyword: str, default: Any = None) -> Any:
-        """Return the value of a keyword; the default where the schema is a boolean."""
+        """Return the value of a keyword; the default if the schema is a boolean."""
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
-    def at(self, schema: Json) -> Part:
+    def take(self, schema: Json) -> Part:
         """Return another schema of the same judge."""
         return replace(self, schema=schema, is_settled=False)
 
@@ -94,20 +94,20 @@ class Part:
         return replace(self, schema=schema, is_settled=True)
 
     def negate(self, schema: Json) -> Part:
-        """Return what another schema of the same judge rejects."""
+        """Return a part for the values that another schema of the same judge rejects."""
         if isinstance(schema, bool):
-            return self.at(not schema)
-        return self.at(schema["not"] if isinstance(schema, dict) and schema.keys() == {"not"} else {"not": schema})
+            return self.take(not schema)
+        return self.take(schema["not"] if isinstance(schema, dict) and schema.keys() == {"not"} else {"not": schema})
 
     def follow(self, reference: Json) -> Part | None:
-        """Return what a reference leads to; None if that is not found."""
+        """Return the target of a reference; None if it is not found."""
         if not isinstance(reference, str):
             return None
         try:
-            return self.at(local(self.judge.schema, reference))
+            return self.take(resolve_local(self.judge.schema, reference))
         except LookupError:
             targets = self.judge.targets
-        return self.at(targets[reference]) if reference in targets else None
+        return self.take(targets[reference]) if reference in targets else None
 
     def fits(self, value: Json) -> bool:
         """Tell whether a value fits the keywords for values without parts."""

@@ -1,7 +1,7 @@
-"""Texts and numbers that are likely to fit, or just not to fit, what keywords say of them.
+"""Texts and numbers that are likely to fit, or just not to fit, given keywords.
 
 Takes the keywords of several schemas that one instance is tried with; gives candidates, the plainest first, which a
-validator sorts out. What a keyword forbids is as good a hint as what it asks for.
+validator sorts out. A value that a keyword forbids is as good a hint as one that it asks for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MORE: Final = (1, 2, 10, 100)
 """Characters by which a text for a pattern grows."""
 
 _CHARACTERS: Final = "aA0-_./ +@:é\n"
-"""What stands for the kinds of characters that a pattern may tell apart."""
+"""A character of each kind that a pattern may tell apart."""
 
 _MULTIPLES: Final = 4
 """Multiples on each side of a bound."""
@@ -82,7 +82,7 @@ def list_made(keywords: Mapping[str, Any], chance: Random, rounds: int = 1) -> I
 
 
 def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
-    """Yield texts for what a pattern sees ahead or behind, alone and at both ends of what it matches."""
+    """Yield texts for the lookaheads and lookbehinds of a pattern, alone and at both ends of a match."""
     rest = _make_text(pattern, chance)
     for look in _LOOK_AROUND.finditer(pattern):
         seen = _make_text(look[1].removeprefix("^").removesuffix("$"), chance)
@@ -90,7 +90,7 @@ def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
 
 
 def _make_text(pattern: str, chance: Random) -> str:
-    """Return a text for a pattern, as if it looked neither ahead nor back where it does; empty if it cannot be read."""
+    """Return a text for a pattern, without its lookarounds if these cannot be read; empty if it cannot be read."""
     for text in (pattern, _LOOK_AROUND.sub("", pattern)):
         try:
             return patterns.make_text(text, chance)

@@ -1,4 +1,4 @@
-"""Instances that fit several schemas at once, each of which may say what it must not be.
+"""Instances that fit several schemas at once, each of which may exclude values.
 
 Takes parts; gives values that are likely to fit them all, in turns from each way in which they can. Alternatives,
 conditions and negations become groups of plain schemas, and a value is made for each group. The search is finite and
@@ -83,7 +83,7 @@ class Budget:
     kept: int = 0
 
     def keep_for(self, later: int) -> None:
-        """Keep what is left for so many later searches, except for an equal share."""
+        """Keep the remaining steps for so many later searches, except for an equal share."""
         self.kept = self.steps * later // (later + 1)
 
     def take(self) -> None:
@@ -105,17 +105,17 @@ class Search:
     levels: int
     budget: Budget
     is_cut: bool = False
-    """Whether a search with more levels may find more."""
+    """True if a search with more levels may find more."""
 
     likeness: Likeness | None = None
     excludes: bool = True
-    """Whether a value for an alternative of `oneOf` may break the others on purpose."""
+    """True if a value for one alternative of `oneOf` breaks the others on purpose."""
 
     is_weighed: bool = False
-    """Whether a value takes a step for each of its parts, so that none is larger than the steps allow."""
+    """True if a value takes a step for each of its parts, so that none is larger than the steps allow."""
 
     is_large: bool = False
-    """Whether a likely value was too large to be made."""
+    """True if a likely value was too large to be made."""
 
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict)
 
@@ -143,7 +143,7 @@ class Search:
         self.is_large = self.is_large or count > most
         return count > most
 
-    def values(self, group: Group, depth: int = 0) -> Iterator[Json]:
+    def find_values(self, group: Group, depth: int = 0) -> Iterator[Json]:
         """Yield values that are likely to fit all parts.
 
         Raises:
@@ -157,7 +157,7 @@ class Search:
         yield from _take_turns(self._make(way, depth, names) for way in ways)
 
     def _some(self, group: Group, depth: int, most: int = _SOME) -> Choices:
-        made = islice(self.values(group, depth), most)
+        made = islice(self.find_values(group, depth), most)
         return Choices(made) if self.likeness is not None else Choices(iter(()), list(made))
 
     # What applies to the same value
@@ -189,7 +189,7 @@ class Search:
             if part.judge.dialect.reference_hides_siblings and "$ref" in part.schema:
                 way = replace(way, seen=(*way.seen, part))
                 continue
-            pending += [part.at(inner) for inner in part.get("allOf", ())]
+            pending += [part.take(inner) for inner in part.get("allOf", ())]
             way = way.add(part)
             if self._contradicts(way):
                 return
@@ -316,7 +316,7 @@ class Search:
         optional = [name for name in names if name not in needed]
 
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
-            """Add what else the object must have; None if that is impossible."""
+            """Add the other properties that the object must have; return None if that is impossible."""
             filled = dict(value)
             for name in _close(plain, [*filled]):
                 if name not in filled:
@@ -365,7 +365,7 @@ class Search:
     def _make_arrays(self, plain: Group, depth: int) -> Iterator[list[Json]]:
         least, most = _find_limits(plain, "minItems", "maxItems")
         contained = [
-            part.at(part.schema["contains"])
+            part.take(part.schema["contains"])
             for part in plain
             if "contains" in part.schema
             for _ in range(0 if self._is_too_many(part.get("minContains", 1)) else int(part.get("minContains", 1)))
@@ -420,7 +420,7 @@ class Choices:
         """Return a value; those that there are come again and again."""
         return self._made[index if self._has(index + 1) else index % len(self._made)]
 
-    def slice(self, start: int = 0, end: int = 10**9) -> Iterator[Json]:
+    def take_slice(self, start: int = 0, end: int = 10**9) -> Iterator[Json]:
         """Yield the values between two places."""
         while start < end and self._has(start + 1):
             yield self._made[start]
@@ -429,7 +429,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One way through alternatives: what was seen, plain schemas so far, and choices that are still to be made."""
+    """One way through alternatives: the schemas seen, the plain ones so far, and choices that are still to be made."""
 
     names: Sequence[str]
     excludes: bool
@@ -453,31 +453,31 @@ class _Way:
 def _list_choices(part: Part, names: Sequence[str], *, excludes: bool) -> Iterator[Sequence[Group]]:
     keywords = part.judge.dialect.keywords
     if "anyOf" in part.schema:
-        yield [(part.at(option),) for option in part.schema["anyOf"]]
+        yield [(part.take(option),) for option in part.schema["anyOf"]]
     if "oneOf" in part.schema:
         options = part.schema["oneOf"]
         exclusive = excludes and len(options) <= _EXCLUSIVE
         yield [
-            (part.at(option), *(part.negate(other) for other in options if exclusive and other is not option))
+            (part.take(option), *(part.negate(other) for other in options if exclusive and other is not option))
             for option in options
         ]
     if "if" in part.schema and "if" in keywords:
         condition = part.schema["if"]
         yield [
-            (part.at(condition), part.at(part.get("then", True))),
-            (part.negate(condition), part.at(part.get("else", True))),
+            (part.take(condition), part.take(part.get("then", True))),
+            (part.negate(condition), part.take(part.get("else", True))),
         ]
     for keyword in ("dependentSchemas", "dependencies"):
         for name, dependent in (part.get(keyword) or {}).items() if keyword in keywords else ():
             if not isinstance(dependent, list):
-                absent = part.at({"properties": {name: False}})
-                yield [(absent,), (part.at({"required": [name]}), part.at(dependent))]
+                absent = part.take({"properties": {name: False}})
+                yield [(absent,), (part.take({"required": [name]}), part.take(dependent))]
     if "not" in part.schema:
-        yield list(violate(part.at(part.schema["not"]), names))
+        yield list(violate(part.take(part.schema["not"]), names))
 
 
 def _get_negated(part: Part) -> Part | None:
-    return part.at(part.schema["not"]) if part.schema.keys() == {"not"} else None
+    return part.take(part.schema["not"]) if part.schema.keys() == {"not"} else None
 
 
 def _take_turns(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
@@ -501,7 +501,7 @@ def _fit(plain: Group, value: Json) -> bool:
 
 
 def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
-    """Return what is said of a value without parts, also what it must not be."""
+    """Return the keywords of a value without parts, also those that it must not fit."""
     return [
         keywords
         for part in plain
@@ -544,8 +544,8 @@ def _find_names(part: Part, depth: int) -> Iterator[str]:
         yield from (name for name in islice(list_texts([rule]), 4 * _SOME) if is_valid(part, rule, name))
     for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
         yield from schema.get(keyword) or ()
-    inner = [part.at(schema[keyword]) for keyword in ("not", "if", "then", "else") if keyword in schema]
-    inner += [part.at(each) for keyword in ("allOf", "anyOf", "oneOf") for each in schema.get(keyword) or ()]
+    inner = [part.take(schema[keyword]) for keyword in ("not", "if", "then", "else") if keyword in schema]
+    inner += [part.take(each) for keyword in ("allOf", "anyOf", "oneOf") for each in schema.get(keyword) or ()]
     inner += [target for word in KEYWORDS if word in schema for target in [part.follow(schema[word])] if target]
     for each in inner:
         yield from _find_names(each, depth + 1)
@@ -573,7 +573,7 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 
 def _find_property(plain: Group, name: str) -> Group | None:
-    """Return what the value of a property must fit; None if it must not be there."""
+    """Return the schemas that the value of a property must fit; None if the property must not be there."""
     group: list[Part] = []
     for part in plain:
         schema = part.schema
@@ -581,13 +581,13 @@ def _find_property(plain: Group, name: str) -> Group | None:
         if not is_valid(part, rule, name) and not (isinstance(rule, dict) and "$ref" in rule):
             return None
         if name in (schema.get("properties") or ()):
-            group.append(part.at(schema["properties"][name]))
+            group.append(part.take(schema["properties"][name]))
         patterns = schema.get("patternProperties") or {}
-        group += [part.at(inner) for pattern, inner in patterns.items() if matches(part, pattern, name)]
+        group += [part.take(inner) for pattern, inner in patterns.items() if matches(part, pattern, name)]
         if "additionalProperties" in schema and not is_named(part, name):
-            group.append(part.at(schema["additionalProperties"]))
+            group.append(part.take(schema["additionalProperties"]))
         if "unevaluatedProperties" in schema and not any(is_named(other, name) for other in plain):
-            group.append(part.at(schema["unevaluatedProperties"]))
+            group.append(part.take(schema["unevaluatedProperties"]))
     return None if any(part.schema is False for part in group) else tuple(group)
 
 
@@ -597,9 +597,9 @@ def _vary(
     """Yield the object, the same with one property changed or added, and with all."""
     yield base
     for name in needed:
-        yield from ({**base, name: value} for value in give(name).slice(1))
+        yield from ({**base, name: value} for value in give(name).take_slice(1))
     for name in optional:
-        yield from ({**base, name: value} for value in give(name).slice(0, 4))
+        yield from ({**base, name: value} for value in give(name).take_slice(0, 4))
     full = {**base, **{name: give(name)[0] for name in optional if give(name)}}
     yield full
     for name in full:
@@ -617,17 +617,17 @@ def _split_items(part: Part) -> tuple[Sequence[Json], Json]:
 
 
 def _find_item(plain: Group, index: int) -> Group:
-    """Return what an item must fit."""
+    """Return the schemas that an item must fit."""
     group: list[Part] = []
     for part in plain:
         first, rest = _split_items(part)
-        group.append(part.at(first[index] if index < len(first) else rest))
+        group.append(part.take(first[index] if index < len(first) else rest))
         if index in part.get(AT, {}):
-            group.append(part.at(part.schema[AT][index]))
+            group.append(part.take(part.schema[AT][index]))
         if EACH in part.schema:
-            group.append(part.at(part.schema[EACH]))
+            group.append(part.take(part.schema[EACH]))
         if "unevaluatedItems" in part.schema and not first and "items" not in part.schema:
-            group.append(part.at(part.schema["unevaluatedItems"]))
+            group.append(part.take(part.schema["unevaluatedItems"]))
     return tuple(group)
 
 
@@ -640,14 +640,16 @@ def _vary_items(choices: Sequence[Choices], *, unique: bool, is_likely: bool) ->
     for index, choice in enumerate(choices):
         value = choice[0]
         if unique:
-            ordered = chain(choice.slice(index if is_likely else 0), choice.slice(0, index if is_likely else 0))
+            ordered = chain(
+                choice.take_slice(index if is_likely else 0), choice.take_slice(0, index if is_likely else 0)
+            )
             value = next((each for each in ordered if not any(are_equal(each, other) for other in base)), value)
         base.append(value)
     yield base
     if not is_likely and not unique:
         yield [*diagonal]
     for index, choice in enumerate(choices[:3]):
-        for value in choice.slice(1):
+        for value in choice.take_slice(1):
             yield [*base[:index], value, *base[index + 1 :]]
 
 

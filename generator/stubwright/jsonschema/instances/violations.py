@@ -104,7 +104,7 @@ def _fail_unique(rule: _Rule) -> Iterator[Group]:
 
 def _fail_required(rule: _Rule) -> Iterator[Group]:
     for name in rule.value if isinstance(rule.value, list) else ():
-        yield (rule.part.at({"type": "object", "properties": {name: False}}),)
+        yield (rule.part.take({"type": "object", "properties": {name: False}}),)
 
 
 def _fail_properties(rule: _Rule) -> Iterator[Group]:
@@ -128,7 +128,7 @@ def _fail_names(rule: _Rule) -> Iterator[Group]:
     texts = [*rule.names, *list_texts([rule.value] if isinstance(rule.value, dict) else [])]
     refused = (name for name in dict.fromkeys(texts) if not is_valid(rule.part, rule.value, name))
     for name in islice(refused, _NAMES):
-        yield (rule.part.at({"type": "object", "required": [name]}),)
+        yield (rule.part.take({"type": "object", "required": [name]}),)
 
 
 def _fail_items(rule: _Rule) -> Iterator[Group]:
@@ -144,19 +144,19 @@ def _fail_items(rule: _Rule) -> Iterator[Group]:
 def _fail_contains(rule: _Rule) -> Iterator[Group]:
     least, most = rule.part.get("minContains", 1), rule.part.get("maxContains")
     if least > 0:
-        yield (rule.part.at({"type": "array", EACH: rule.part.negate(rule.value).schema}),)
+        yield (rule.part.take({"type": "array", EACH: rule.part.negate(rule.value).schema}),)
     if least > 1:
-        yield (rule.part.at({"type": "array", "contains": rule.value, "minContains": 1, "maxContains": least - 1}),)
+        yield (rule.part.take({"type": "array", "contains": rule.value, "minContains": 1, "maxContains": least - 1}),)
     if most is not None:
-        yield (rule.part.at({"type": "array", "contains": rule.value, "minContains": most + 1}),)
+        yield (rule.part.take({"type": "array", "contains": rule.value, "minContains": most + 1}),)
 
 
 def _fail_dependent(rule: _Rule) -> Iterator[Group]:
     for name, dependent in rule.value.items():
-        having = rule.part.at({"type": "object", "required": [name]})
+        having = rule.part.take({"type": "object", "required": [name]})
         if isinstance(dependent, list):
             for other in dependent:
-                yield having, rule.part.at({"properties": {other: False}})
+                yield having, rule.part.take({"properties": {other: False}})
         else:
             yield having, rule.part.negate(dependent)
 
@@ -173,28 +173,28 @@ def _fail_any(rule: _Rule) -> Iterator[Group]:
 def _fail_one(rule: _Rule) -> Iterator[Group]:
     yield from _fail_any(rule)
     pairs = [
-        (rule.part.at(one), rule.part.at(two)) for at, one in enumerate(rule.value) for two in rule.value[at + 1 :]
+        (rule.part.take(one), rule.part.take(two)) for at, one in enumerate(rule.value) for two in rule.value[at + 1 :]
     ]
     yield from pairs[:_PAIRS]
 
 
 def _fail_not(rule: _Rule) -> Iterator[Group]:
-    yield (rule.part.at(rule.value),)
+    yield (rule.part.take(rule.value),)
 
 
 def _fail_condition(rule: _Rule) -> Iterator[Group]:
-    yield rule.part.at(rule.value), rule.part.negate(rule.part.get("then", True))
+    yield rule.part.take(rule.value), rule.part.negate(rule.part.get("then", True))
     yield rule.part.negate(rule.value), rule.part.negate(rule.part.get("else", True))
 
 
 def _have_property(part: Part, name: str, schema: Any) -> Group:
     """Return an object with a property that a schema rejects."""
-    return (part.at({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
+    return (part.take({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
 
 
 def _have_item(part: Part, index: int, schema: Any) -> Group:
     """Return a list with an item that a schema rejects."""
-    return (part.at({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
+    return (part.take({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
 
 
 def is_named(part: Part, name: str) -> bool:

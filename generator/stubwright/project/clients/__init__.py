@@ -1,1 +1,1 @@
-"""The configuration files of MCP clients: where they are, and how a server is written into one and taken out."""
+"""The configuration files of MCP clients: their paths, and the edits that write a server into one or take it out."""

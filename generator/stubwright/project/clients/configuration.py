@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stubwright.project.launch import Launch
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""How a server may be called in all clients: Claude Code and Codex take no other characters."""
+"""The names that a server may have in all clients: Claude Code and Codex take no other characters."""
 
 _TRIES: Final = 20
 _PRIVATE: Final = 0o600
@@ -52,17 +52,17 @@ class Entry:
     value: Mapping[str, Any]
 
     @classmethod
-    def of(cls, client: Client, name: str, launch: Launch, variables: Mapping[str, str]) -> Entry:
+    def make(cls, client: Client, name: str, launch: Launch, variables: Mapping[str, str]) -> Entry:
         """Return the entry of a server, with the variables that a user wants to be set."""
         words = {"command": launch.python, "args": [*launch.arguments]}
-        return cls(client, name, {**client.more, **words, "env": launch.environment(variables)})
+        return cls(client, name, {**client.more, **words, "env": launch.make_environment(variables)})
 
     @property
     def path(self) -> tuple[str, str]:
         """The keys that lead to it."""
         return self.client.key, self.name
 
-    def shown(self) -> str:
+    def format_file(self) -> str:
         """Return a whole file with only this entry, for a user to paste."""
         return self.put("")
 
@@ -72,14 +72,14 @@ class Entry:
             return toml.with_table(text, self.path, self.value)
         return jsonc.with_member(text, self.path, self.value, comments=self.client.form == "jsonc")
 
-    def taken_from(self, text: str) -> str:
+    def remove(self, text: str) -> str:
         """Remove this entry from the text of a file. Raises UnfitError."""
         if self.client.form == "toml":
             return toml.without_table(text, self.path)
         return jsonc.without_member(text, self.path, comments=self.client.form == "jsonc")
 
-    def replaced(self) -> tuple[str, ...]:
-        """Return what the client would substitute in it, in a user's terms: names of variables, or the command."""
+    def list_replaced(self) -> tuple[str, ...]:
+        """Return the parts that the client would substitute, in a user's terms: names of variables, or the command."""
         expands = self.client.expands
         if expands is None:
             return ()
@@ -91,7 +91,7 @@ class Entry:
 def is_there(entry: Entry, file: Path) -> bool:
     """Tell whether a file has an entry of that name. Raises RefusedError."""
     data = _read(file)
-    return data is not None and _edited(data, entry.taken_from, file) != data
+    return data is not None and _edited(data, entry.remove, file) != data
 
 
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
@@ -99,8 +99,8 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
 
     Args:
         file: The file, which need not be there.
-        change: Gives the new text; `put` or `taken_from` of an entry.
-        private: Make it, where it is new, for its owner alone.
+        change: Gives the new text; `put` or `remove` of an entry.
+        private: Make it, if it is new, for its owner alone.
 
     Raises:
         RefusedError: The file is damaged, is no file, or cannot be read or written. It is as it was.
@@ -108,7 +108,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
     target = Path(os.path.realpath(file))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs wait at the same folder
-        with locking.alone(target.parent):
+        with locking.hold_alone(target.parent):
             for _ in range(_TRIES):
                 before = _read(file)
                 after = _edited(before or b"", change, file)
@@ -128,8 +128,8 @@ def _read(file: Path) -> bytes | None:
     """Return the bytes of a file, which may be behind a link; None if there is none. Raises RefusedError."""
     target = os.path.realpath(file)
     try:
-        data = inside.regular(target)
-        if data is None and inside.kind(target) == "folder":
+        data = inside.read_regular(target)
+        if data is None and inside.find_kind(target) == "folder":
             raise IsADirectoryError(0, "it is a folder")
     except OSError as error:
         reason = error.strerror or str(error)
@@ -148,12 +148,12 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
     try:
         return mark + change(text).encode()
     except UnfitError as error:
-        raise RefusedError(misplaced(text, file, error)) from error
+        raise RefusedError(report_misplaced(text, file, error)) from error
 
 
-def misplaced(text: str, file: Path, error: UnfitError) -> Diagnostic:
+def report_misplaced(text: str, file: Path, error: UnfitError) -> Diagnostic:
     """Return the diagnostic for a text, with its place in the file. The text is not quoted: it may hold secrets."""
-    found = Lines(text).diagnostic(str(file), error.problem)
+    found = Lines(text).report(str(file), error.problem)
     fix = f"{found.help}; nothing was written" if found.help else _BY_HAND
     return Diagnostic(found.code, found.message, found.at, fix)
 
@@ -163,10 +163,10 @@ def name_of(manifest: ir.Manifest) -> str:
     name = str(manifest.document["server"]["name"])
     if NAME.fullmatch(name):
         return name
-    plain = "-".join(naming.words(name))
+    plain = "-".join(naming.split_words(name))
     return plain if NAME.fullmatch(plain) else re.sub("[^A-Za-z0-9_-]", "", manifest.package)[:64] or "server"
 
 
-def snippet(name: str, url: str) -> str:
-    """Return what most clients take for a server at a URL, as JSON."""
+def format_snippet(name: str, url: str) -> str:
+    """Return a server at a URL as most clients configure it, as JSON."""
     return json.dumps({"mcpServers": {name: {"type": "http", "url": url}}}, indent=2, ensure_ascii=False) + "\n"

@@ -18,10 +18,10 @@ from stubwright.project.clients.table import CLIENTS
 
 _KEYS: Final = tuple(dict.fromkeys(client.key for client in CLIENTS.values()))
 _URLS: Final = ("url", "serverUrl", "httpUrl")
-"""What a URL is called: by most, by Windsurf, and by Gemini CLI."""
+"""The keys of a URL: of most clients, of Windsurf, and of Gemini CLI."""
 
 _HEADERS: Final = ("headers", "http_headers")
-"""What headers are called: by most, and by Codex."""
+"""The keys of headers: of most clients, and of Codex."""
 
 _VARIABLE: Final = re.compile(r"\$\{(?:env:)?(?P<name>[^}:]*)(?P<more>:[^}]*)?\}")
 
@@ -48,7 +48,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
 
     Args:
         text: Its text.
-        path: The file, which is in TOML where its name says so.
+        path: The file, which is in TOML if its name says so.
 
     Raises:
         UnfitError: It is not JSON or TOML, or names no servers.
@@ -72,8 +72,8 @@ def parse(entry: Any, environment: Mapping[str, str]) -> Server:
     """Return the server of an entry.
 
     Args:
-        entry: What the file says.
-        environment: Where variables are looked up.
+        entry: The entry in the file.
+        environment: The environment in which variables are looked up.
 
     Raises:
         EntryError: It has neither a command nor a URL, or needs something that is not known here.

@@ -1,6 +1,6 @@
 """JSON with comments, edited where it stands: a member put into an object, or taken out, the rest byte for byte.
 
-Takes text; gives text, or raises `UnfitError` with the place of what is in the way. Comments are those of JavaScript,
+Takes text; gives text, or raises `UnfitError` with the place of the obstacle. Comments are those of JavaScript,
 and a comma may stand after the last entry, as VS Code, Cursor and Zed read their settings. It knows no file.
 """
 
@@ -37,8 +37,8 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
     Args:
         text: A JSON object, or nothing at all.
         path: The keys that lead to the member, from the outermost.
-        value: What it is, as `json.dumps` takes it.
-        comments: Whether the text may have comments, and commas after last entries.
+        value: Its value, as `json.dumps` takes it.
+        comments: True if the text may have comments, and commas after last entries.
 
     Raises:
         UnfitError: The text is not JSON, or something on the way is no object.
@@ -50,10 +50,10 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
         return f"{above}{'' if not above or above.endswith(_BREAKS) else _newline(text)}{document}{_newline(text)}"
     here = found.root
     for depth, step in enumerate(path):
-        children = found.members(here, path[:depth])
+        children = found.find_members(here, path[:depth])
         child = children.get(step)
         if child is None:
-            return found.inserted(here, step, _wrapped(path[depth + 1 :], value))
+            return found.insert(here, step, _wrapped(path[depth + 1 :], value))
         here = child
     if json.loads(found.bare[here.start : here.end]) == value:
         return text
@@ -68,11 +68,11 @@ def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
         return text
     here = found.root
     for depth, step in enumerate(path):
-        child = found.members(here, path[:depth]).get(step)
+        child = found.find_members(here, path[:depth]).get(step)
         if child is None:
             return text
         parent, here = here, child
-    return found.removed(parent, path[-1])
+    return found.remove(parent, path[-1])
 
 
 def read(text: str) -> Any:
@@ -94,7 +94,7 @@ class _Text:
     bare: str
     root: Node
 
-    def members(self, node: Node, path: Sequence[str]) -> dict[str | int, Node]:
+    def find_members(self, node: Node, path: Sequence[str]) -> dict[str | int, Node]:
         """Return the values of an object, which stands at `path`, by their keys."""
         first = self.bare[node.start]
         if first != "{":
@@ -110,7 +110,7 @@ class _Text:
         margin = _margin(self.text, key.start) if key is not None and self._breaks(self.root.start, key.start) else ""
         return margin or "  "
 
-    def inserted(self, node: Node, key: str, value: Any) -> str:
+    def insert(self, node: Node, key: str, value: Any) -> str:
         """Insert a member after all others of an object."""
         text, newline = self.text, _newline(self.text)
         close = node.end - 1
@@ -133,7 +133,7 @@ class _Text:
             made = f" {json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
         return f"{before}{'' if has_comma else ','}{after}{made}{text[end:]}"
 
-    def removed(self, node: Node, key: str) -> str:
+    def remove(self, node: Node, key: str) -> str:
         """Remove a member of an object."""
         children = list((node.children or {}).items())
         index = next(number for number, (name, _) in enumerate(children) if name == key)
@@ -179,7 +179,7 @@ def _read(text: str, comments: bool) -> _Text | None:
     _, problems = jsontext.parse(bare)
     if problems:
         raise UnfitError(_told(bare, problems[0], comments))
-    root, _ = jsontext.tree(bare)
+    root, _ = jsontext.parse_tree(bare)
     return _Text(text, plain, bare, root)
 
 
@@ -193,7 +193,7 @@ def _told(text: str, problem: Problem, comments: bool) -> Problem:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Put spaces in place of what is no string, with the same line breaks."""
+    """Return spaces in place of a match that is no string, with the same line breaks."""
     return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
 
 

@@ -1,6 +1,6 @@
-"""MCP clients: where each keeps its servers, and in which form.
+"""MCP clients: the files in which they keep their servers, and the forms of these.
 
-One row a client, with the pages of its documentation that say so. Nothing here reads or writes a file.
+One row a client, with the pages of its documentation that say so. This module reads and writes no file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 Form: TypeAlias = Literal["json", "jsonc", "toml"]
-"""How a file is written: as JSON, as JSON with comments and commas after the last entry, or as TOML."""
+"""The format of a file: JSON, JSON with comments and commas after the last entry, or TOML."""
 
 Scope: TypeAlias = Literal["user", "project"]
 
@@ -24,17 +24,17 @@ class Client:
     """An MCP client.
 
     Attributes:
-        name: What the command line calls it.
-        title: What its makers call it.
-        form: How its files are written. A client that reads comments has `jsonc`, so that they are no mistakes.
-        key: Where servers stand in its files.
+        name: Its name on the command line.
+        title: The name that its makers give it.
+        form: The format of its files. A client that reads comments has `jsonc`, so that they are no mistakes.
+        key: The key of servers in its files.
         user: The file for all that a user does, by `sys.platform`. `~` is the home folder, and `$NAME` a variable of
             the environment, with what it is by default after a `:`.
         project: The file for one project, from its folder; None if the client has none.
-        sources: Where its documentation says all this.
-        more: What its entries have beside `command`, `args` and `env`.
-        expands: What it replaces in texts of its file, such as `${NAME}`; None if it takes them as they are.
-        then: What a user does so that it sees a server that is new.
+        sources: The pages of its documentation that say all this.
+        more: The fields of its entries beside `command`, `args` and `env`.
+        expands: The parts that it replaces in texts of its file, such as `${NAME}`; None if it replaces none.
+        then: The step by which a user makes it see a new server.
     """
 
     name: str
@@ -48,13 +48,13 @@ class Client:
     expands: re.Pattern[str] | None
     then: str
 
-    def file(self, scope: Scope, folder: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
+    def find_file(self, scope: Scope, folder: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
         """Return the configuration file; None if the client has none for this scope.
 
         Args:
-            scope: Whose servers are in it.
+            scope: The scope of the servers in it.
             folder: The project's folder.
-            environment: Where variables are looked up.
+            environment: The environment in which variables are looked up.
         """
         if scope == "project":
             return None if self.project is None else folder / self.project
@@ -64,10 +64,10 @@ class Client:
 def _path(template: str, environment: Mapping[str, str]) -> Path:
     """Return the path that a template of `Client.user` means."""
 
-    def value(found: re.Match[str]) -> str:
+    def expand(found: re.Match[str]) -> str:
         return environment.get(found[1]) or found[2]
 
-    return Path(re.sub(r"\$\{(\w+):([^}]*)\}", value, template)).expanduser()
+    return Path(re.sub(r"\$\{(\w+):([^}]*)\}", expand, template)).expanduser()
 
 
 def _same(path: str) -> Mapping[str, str]:
@@ -75,7 +75,7 @@ def _same(path: str) -> Mapping[str, str]:
 
 
 def _settings(path: str) -> Mapping[str, str]:
-    """Return where applications keep their settings on each system."""
+    """Return the path of an application's settings on each system."""
     return {
         "darwin": f"~/Library/Application Support/{path}",
         "linux": f"${{XDG_CONFIG_HOME:~/.config}}/{path}",
@@ -198,4 +198,4 @@ CLIENTS: Final[Mapping[str, Client]] = {
         ),
     )
 }
-"""All clients, by what the command line calls them."""
+"""All clients, by their names on the command line."""

@@ -1,8 +1,8 @@
 """TOML, edited where it stands: a table of two keys put in, or taken out, the rest byte for byte.
 
-Takes text; gives text, or raises `UnfitError` with the place of what is in the way. A table that is written with
-headers is edited; one inside another value is left to people. What comes out is read again and compared with what was
-meant, so that no text is ever broken. It knows no file.
+Takes text; gives text, or raises `UnfitError` with the place of the obstacle. A table that is written with
+headers is edited; one inside another value is left to people. The result is read again and compared with the intended
+one, so that no text is ever broken. It knows no file.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _trailing(table: Table) -> list[Item]:
 
 
 def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
-    """Return the edited text if it means what it should. Raises UnfitError otherwise."""
+    """Return the edited text if it has the intended meaning. Raises UnfitError otherwise."""
     try:
         is_right = _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0])
     except tomllib.TOMLDecodeError:

@@ -13,7 +13,7 @@ from stubwright.compile.syntax.positions import Problem
 from stubwright.project.clients.jsonc import UnfitError
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""How a variable may be called."""
+"""The names that a variable may have."""
 
 _LINE: Final = re.compile(
     rf"\s*(?:export\s+)?(?P<name>{NAME.pattern})\s*=\s*"

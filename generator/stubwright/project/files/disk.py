@@ -1,4 +1,4 @@
-"""Files: reading what is compiled, and writing one file whole or not at all.
+"""Files: reading the compiler's input, and writing one file whole or not at all.
 
 A file is written beside its target first and then moved into place.
 """
@@ -36,8 +36,8 @@ class Disk:
     _listings: dict[str, tuple[list[str], str]] = field(default_factory=dict)
     _folders: dict[str, inside.Inside] = field(default_factory=dict)
 
-    def afresh(self) -> Disk:
-        """Return a reader without inputs that need not read again what this one has read."""
+    def start_afresh(self) -> Disk:
+        """Return a reader without inputs that need not read the files of this one again."""
         return Disk({}, self._files, self._listings)
 
     def read(self, path: str) -> bytes:
@@ -49,7 +49,7 @@ class Disk:
                     data += file.read(MAX_FILE + 1 - _MOST)
             if len(data) > MAX_FILE:
                 raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
-            self._files[path] = data, digests.digest(data)
+            self._files[path] = data, digests.compute_digest(data)
         data, self.inputs[path] = self._files[path]
         return data
 
@@ -60,11 +60,11 @@ class Disk:
             base = Path(folder)
             above = "" if base == Path() else f"{base.as_posix().rstrip('/')}/"
             paths = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
-            self._listings[key] = paths, digests.digest("\n".join(paths).encode("utf-8", "surrogateescape"))
+            self._listings[key] = paths, digests.compute_digest("\n".join(paths).encode("utf-8", "surrogateescape"))
         paths, self.inputs[f"{folder}{LISTING}{pattern}"] = self._listings[key]
         return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
 
-    def within(self, path: str, folder: str) -> bool:
+    def is_within(self, path: str, folder: str) -> bool:
         """Tell whether a path, with links followed, lies below `folder`."""
         if folder not in self._folders:
             self._folders[folder] = inside.Inside(folder or ".")
@@ -97,14 +97,14 @@ LISTING = "//"
 """Between the folder and the pattern of a listing among inputs; no path holds it."""
 
 
-def text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
     """Read the text of a file that a command may rewrite; None if there is none.
 
     Raises:
         OSError: It cannot be read, or is a link or no file.
     """
-    data = inside.regular(path)
-    if data is None and inside.kind(path) == "folder":
+    data = inside.read_regular(path)
+    if data is None and inside.find_kind(path) == "folder":
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return None if data is None else data.decode("utf-8", "replace")
 
@@ -120,16 +120,16 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     try:
         with suppress(FileExistsError):  # what stands there is no folder, which the next line tells better
             path.parent.mkdir(parents=True, exist_ok=True)
-        temporary(path, 0, "stubwright").unlink(missing_ok=True)  # a killed run left it
+        name_temporary(path, 0, "stubwright").unlink(missing_ok=True)  # a killed run left it
         staged = stage(path, data, 0, "stubwright", mode=mode)
-        patiently(lambda: staged.replace(path))
+        retry(lambda: staged.replace(path))
     except OSError as error:
         if staged is not None:
             staged.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def patiently(change: Callable[[], object]) -> None:
+def retry(change: Callable[[], object]) -> None:
     """Rename or remove a file. Windows refuses that while another program has it open: it is tried for two seconds."""
     for pause in _PAUSES:
         try:
@@ -144,18 +144,18 @@ def patiently(change: Callable[[], object]) -> None:
 _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else ()
 
 
-def temporary(target: Path, number: int, run: str) -> Path:
-    """Return where a run stages its file with that number."""
+def name_temporary(target: Path, number: int, run: str) -> Path:
+    """Return the path at which a run stages its file with that number."""
     return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
 
 
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
-    """Write `data` beside `target`, so that a rename puts it into place; where `safe`, it also outlasts a power cut.
+    """Write `data` beside `target`, so that a rename puts it into place; if `safe`, it also outlasts a power cut.
 
     The file has the mode of the one that is there, otherwise `mode`, otherwise the usual one.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
-    beside = temporary(target, number, run)
+    beside = name_temporary(target, number, run)
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,8 +1,8 @@
-"""Whether a path on the disk stays in its folder: the one guard for what is read, written and deleted below a folder.
+"""The check that a path on the disk stays in its folder: the one guard for reads, writes and deletions below a folder.
 
-Takes paths; says where they really are, and what stands there. A folder itself may be reached through links: that is
-its owner's wish. Links below it are followed here, and nowhere else. What a path says as it is written, without a disk,
-is for `paths`.
+Takes paths; gives their real paths, and the kind of file there. A folder itself may be reached through links: that is
+its owner's wish. Links below it are followed here, and nowhere else. `paths` judges a path as it is written, without a
+disk.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KINDS: Final[tuple[tuple[int, Kind], ...]] = (
 
 
 class BarredError(OSError):
-    """What stands somewhere is neither nothing, nor a folder, nor a file that can be read and replaced.
+    """The path holds neither nothing, nor a folder, nor a file that can be read and replaced.
 
     `what` is its kind, and `filename` its path.
     """
@@ -41,7 +41,7 @@ class BarredError(OSError):
 
 
 class Inside:
-    """A folder, and what is really in it. Each folder below it is looked up once."""
+    """A folder, and its real contents. Each folder below it is looked up once."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = os.fspath(folder)
@@ -50,7 +50,7 @@ class Inside:
 
     def holds(self, path: str) -> bool:
         """Tell whether a path, with links followed, lies in the folder; it is relative to the folder's own base."""
-        if paths.no_path(path):
+        if paths.is_impossible(path):
             return False
         real = self._where(path)
         return real == self._base or real.startswith(self._base.rstrip(os.sep) + os.sep)
@@ -66,10 +66,10 @@ class Inside:
             OSError: It cannot be read.
         """
         self._no_link_above(path)
-        return regular(f"{self.folder}/{path}")
+        return read_regular(f"{self.folder}/{path}")
 
     def check(self, path: str) -> None:
-        """Raise BarredError where `read` would, and read nothing."""
+        """Raise BarredError if `read` would, and read nothing."""
         self._no_link_above(path)
         _opened(f"{self.folder}/{path}")
 
@@ -81,7 +81,7 @@ class Inside:
 
     def _where(self, path: str) -> str:
         folder, name = os.path.split(path)
-        if name in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114 - as in `regular`
+        if name in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114 - as in `read_regular`
             return os.path.realpath(path)
         return _joined(self._where_folder(folder), name)
 
@@ -94,11 +94,11 @@ class Inside:
         """Return the first link on the way to a path."""
         steps = path.split("/")
         ways = (f"{self.folder}/{'/'.join(steps[: count + 1])}" for count in range(len(steps)))
-        return next((way for way in ways if kind(way) == "link"), f"{self.folder}/{path}")
+        return next((way for way in ways if find_kind(way) == "link"), f"{self.folder}/{path}")
 
 
-def kind(path: str | Path) -> Kind:
-    """Return what stands at a path; a link is a link, wherever it leads. Raises OSError if that cannot be seen."""
+def find_kind(path: str | Path) -> Kind:
+    """Return the kind of file at a path; a link is a link, wherever it leads. Raises OSError if that cannot be seen."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -106,7 +106,7 @@ def kind(path: str | Path) -> Kind:
     return next((name for bits, name in _KINDS if stat.S_IFMT(mode) == bits), "device")
 
 
-def regular(path: str | Path) -> bytes | None:
+def read_regular(path: str | Path) -> bytes | None:
     """Return the bytes of a file; None if there is nothing, or a folder.
 
     Raises:
@@ -120,7 +120,7 @@ def regular(path: str | Path) -> bytes | None:
 
 
 def _opened(path: str | Path) -> bool:
-    what = kind(path)
+    what = find_kind(path)
     if what not in ("nothing", "folder", "file"):
         raise BarredError(what, os.fspath(path))
     return what == "file"

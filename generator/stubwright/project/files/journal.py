@@ -1,4 +1,4 @@
-"""The lock on disk, and what killed runs left behind.
+"""The lock on disk, and the remains of killed runs.
 
 A run stages its lock before anything else and moves it into place last. A staged lock that was never moved says what a
 killed run was about to write, so that the next run can tell that from what people did (`recover`).
@@ -15,13 +15,13 @@ from pathlib import Path
 from stubwright import __version__
 from stubwright.incremental import digests
 from stubwright.project.files import inside, lock, locking
-from stubwright.project.files.disk import patiently, stage
-from stubwright.project.files.layout import above
-from stubwright.project.files.tree import above_each, remove_empty
+from stubwright.project.files.disk import retry, stage
+from stubwright.project.files.layout import find_above
+from stubwright.project.files.tree import list_folders_above, remove_empty
 
 
 def read_lock(output: Path) -> lock.Lock:
-    """Return the lock of an output folder with what killed runs were about to write; an empty one if there is none.
+    """Return the lock of an output folder with the planned files of killed runs; an empty one if there is none.
 
     Raises:
         OSError: It is there and cannot be read.
@@ -31,15 +31,15 @@ def read_lock(output: Path) -> lock.Lock:
     if output.is_file():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     try:
-        data = inside.regular(path)
-        if data is None and inside.kind(path) != "folder":
-            data = inside.regular(output / lock.OLD_NAME)
+        data = inside.read_regular(path)
+        if data is None and inside.find_kind(path) != "folder":
+            data = inside.read_regular(output / lock.OLD_NAME)
     except inside.BarredError as error:
         raise lock.LockError(f"it is a {error.what}, and no file") from error
-    if data is None and inside.kind(path) == "folder":
+    if data is None and inside.find_kind(path) == "folder":
         raise lock.LockError("it is a folder, and no file")
     known = lock.Lock(__version__) if data is None else _loaded(data)
-    return lock.union(known, [pending for pending in _journals(output).values() if pending is not None])
+    return lock.unite(known, [pending for pending in _journals(output).values() if pending is not None])
 
 
 def _loaded(data: bytes) -> lock.Lock:
@@ -49,7 +49,7 @@ def _loaded(data: bytes) -> lock.Lock:
         raise lock.LockError("it is not UTF-8") from error
 
 
-def interrupted(output: Path) -> bool:
+def was_interrupted(output: Path) -> bool:
     """Tell whether the last run that wrote to an output folder was killed. Raises OSError."""
     return any(pending is not None for pending in _journals(output).values())
 
@@ -66,7 +66,7 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
         return {}
     journals: dict[str, lock.Lock | None] = {}
     for path in paths:
-        data = inside.regular(path) if inside.kind(path) == "file" else None
+        data = inside.read_regular(path) if inside.find_kind(path) == "file" else None
         if data is not None:
             run = path.name.split(".")[-2]
             try:
@@ -77,7 +77,7 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
 
 
 def recover(output: Path) -> None:
-    """Clear what killed runs left in an output folder, and note in the lock what they may have written.
+    """Clear an output folder of the remains of killed runs, and note in the lock the files that they may have written.
 
     Each step can be done again, so that this can be killed, too.
 
@@ -89,10 +89,10 @@ def recover(output: Path) -> None:
     if not journals:
         return
     known = read_lock(output)
-    if interrupted(output):
+    if was_interrupted(output):
         staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, os.urandom(8).hex(), safe=True)
-        patiently(lambda: staged.replace(output / lock.NAME))
-    ours = {folder for entry in known.manifests.values() for folder in above_each(entry.files)}
+        retry(lambda: staged.replace(output / lock.NAME))
+    ours = {folder for entry in known.manifests.values() for folder in list_folders_above(entry.files)}
     ends = tuple(f".{run}.tmp" for run in journals)
     for folder, _, names in os.walk(output, topdown=False):
         for name in names:
@@ -104,6 +104,6 @@ def recover(output: Path) -> None:
         (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
 
 
-def alone(output: Path) -> AbstractContextManager[None]:
+def hold_alone(output: Path) -> AbstractContextManager[None]:
     """Wait until no other run writes to an output folder, and keep others waiting."""
-    return locking.alone(above(output))
+    return locking.hold_alone(find_above(output))

@@ -6,18 +6,18 @@ import os
 from pathlib import Path, PurePosixPath
 
 
-def relative(path: str, output: Path) -> str:
+def make_relative(path: str, output: Path) -> str:
     """Return a path as the lock has it: relative to the folder above the output folder, so that checkouts are alike."""
-    return Path(os.path.relpath(path, above(output))).as_posix()
+    return Path(os.path.relpath(path, find_above(output))).as_posix()
 
 
-def told(path: str, output: Path) -> str:
+def quote_manifest(path: str, output: Path) -> str:
     """Return a manifest's path as generated files quote it, which is the same in all checkouts."""
-    name = relative(path, output)
+    name = make_relative(path, output)
     return Path(path).name if name.startswith("..") else name
 
 
-def above(output: Path) -> Path:
+def find_above(output: Path) -> Path:
     """Return the folder above the output folder, which the lock's paths count from."""
     return _absolute(output).parent
 
@@ -27,7 +27,7 @@ def name(output: Path) -> str:
     return _absolute(output).name
 
 
-def shown(output: Path, path: str) -> str:
+def show_path(output: Path, path: str) -> str:
     """Return a path below the output folder as a user knows it."""
     return str(PurePosixPath(output) / path)
 

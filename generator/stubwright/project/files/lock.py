@@ -1,4 +1,4 @@
-"""`stubwright.lock.json`: which files are ours, and what they held when we wrote them.
+"""`stubwright.lock.json`: the files that stubwright wrote, and their digests.
 
 Takes the lock's text and gives a `Lock`, and back. Each manifest has its own entry with one file on a line, sorted, so
 that branches that touch different files merge; a lock that holds both sides of a merge, with conflict markers or one
@@ -19,7 +19,7 @@ from stubwright.diagnostics import Diagnostic
 
 NAME = "stubwright.lock.json"
 OLD_NAME = "toolwright.lock.json"
-"""What it was called before; a run takes such a lock over."""
+"""The old name of the lock; a run takes such a lock over."""
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
 _LINE = re.compile(r'\s*(?:\{\}?|\}|"(?:[^"\\]|\\.)*":\s*(?:\{\}?|"(?:[^"\\]|\\.)*")),?')
 _PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
@@ -30,7 +30,7 @@ class LockError(ValueError):
     """The lock cannot be read; its text says why."""
 
 
-def unreadable(path: str, error: LockError) -> Diagnostic:
+def report_unreadable(path: str, error: LockError) -> Diagnostic:
     """Return the diagnostic for a lock that cannot be read."""
     return Diagnostic(
         "SW405",
@@ -41,7 +41,7 @@ def unreadable(path: str, error: LockError) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one manifest made.
+    """The output of one manifest.
 
     `hash` is the digest of all that went in. `files` has for each file the digests that it may have: more than one only
     where two branches' locks met in a merge, or a run was killed.
@@ -58,7 +58,7 @@ class Lock:
     generator: str
     manifests: Mapping[str, Entry] = field(default_factory=dict)
 
-    def owner(self, path: str) -> str | None:
+    def find_owner(self, path: str) -> str | None:
         """Return the manifest whose entry lists `path`."""
         return next((name for name, entry in self.manifests.items() if path in entry.files), None)
 
@@ -75,7 +75,7 @@ def load(text: str) -> Lock:
         raise error if isinstance(error, LockError) else LockError(_NO_FORM) from error
     for manifest, entry_ in lock.manifests.items():
         for path in (manifest, *entry_.files):
-            if paths.no_path(path):
+            if paths.is_impossible(path):
                 raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
         for path in entry_.files:
             if paths.leaves(path):
@@ -143,8 +143,8 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def union(lock: Lock, pending: Sequence[Lock]) -> Lock:
-    """Return a lock with what killed runs were about to write: no manifest is up to date in what they change."""
+def unite(lock: Lock, pending: Sequence[Lock]) -> Lock:
+    """Return a lock with the planned files of killed runs: no manifest is up to date whose files they change."""
     locks = [lock, *pending]
     manifests: dict[str, Entry] = {}
     for name in dict.fromkeys(name for each_lock in locks for name in each_lock.manifests):

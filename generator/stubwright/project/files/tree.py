@@ -1,4 +1,4 @@
-"""The output folder: what has to change in it, and changing that.
+"""The output folder: the changes to it, and their execution.
 
 Takes the artifacts of a manifest and the lock; gives the changes, and carries them out. Everything is written beside
 its target first and moved into place when all of it is on disk, the lock last: a failure leaves the old tree. A file
@@ -21,8 +21,8 @@ from stubwright.codegen.pages.artifacts import MARK, Artifact
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.incremental import digests
 from stubwright.project.files import inside, lock
-from stubwright.project.files.disk import patiently, stage
-from stubwright.project.files.layout import above, shown
+from stubwright.project.files.disk import retry, stage
+from stubwright.project.files.layout import find_above, show_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has to happen to a tree, and what stands in the way; if that `refused` all, none of it happens."""
+    """The changes to a tree, and the obstacles to them; if these `refused` all, none is made."""
 
     changes: tuple[Change, ...]
     kept: int
@@ -58,7 +58,7 @@ class Tree:
         content = self._found(path)
         return None if isinstance(content, inside.BarredError) else content
 
-    def barred(self, path: str) -> inside.BarredError | None:
+    def find_barred(self, path: str) -> inside.BarredError | None:
         """Return the reason why a file cannot be read, written or deleted; None if it can."""
         content = self._found(path)
         return content if isinstance(content, inside.BarredError) else None
@@ -82,14 +82,14 @@ class Package:
     name: str
     entry: lock.Entry
 
-    def text(self, path: str) -> str | None:
+    def read_text(self, path: str) -> str | None:
         """Return a file of the package; None if it is gone or was edited."""
         data = self.tree.read(f"{self.name}/{path}")
         seen = self.entry.files.get(f"{self.name}/{path}", ())
         return digests.with_lf(data).decode() if data is not None and digests.is_in(seen, data) else None
 
 
-def generated(tree: Tree, known: lock.Lock, manifest: str, package: str) -> Package:
+def find_generated(tree: Tree, known: lock.Lock, manifest: str, package: str) -> Package:
     """Return the package that `manifest` made before; an empty one if it made none."""
     return Package(tree, package, known.manifests.get(manifest, lock.Entry("")))
 
@@ -107,7 +107,7 @@ def compare(
 ) -> Changes:
     """Return the changes that bring the files of one manifest to `artifacts`.
 
-    What a manifest made that is gone, such as this one under its old name, becomes this one's.
+    The files of a manifest that is gone, such as this one under its old name, become this one's.
 
     Args:
         tree: The output folder.
@@ -116,8 +116,8 @@ def compare(
         new_entry: The digests of what went into the artifacts; its files are filled in here.
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
-        at: Where the package gets its name.
-        project: All manifests of the project, where they are all compiled; others are gone.
+        at: The place that the package gets its name from.
+        project: All manifests of the project, if they are all compiled; others are gone.
     """
     output = tree.folder
     known = _inherited(known, manifest, artifacts, output, project)
@@ -129,19 +129,19 @@ def compare(
     files: dict[str, frozenset[str]] = {}
     unchanged = 0
     for artifact in artifacts:
-        owner = known.owner(artifact.path)
+        owner = known.find_owner(artifact.path)
         if owner not in (None, manifest):
-            message = f"`{shown(output, artifact.path)}` is already made from `{owner}`"
+            message = f"`{show_path(output, artifact.path)}` is already made from `{owner}`"
             return _refused(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
-        files[artifact.path] = frozenset({digests.digest(digests.with_lf(artifact.data))})
-        if (barred := tree.barred(artifact.path)) is not None:
+        files[artifact.path] = frozenset({digests.compute_digest(digests.with_lf(artifact.data))})
+        if (barred := tree.find_barred(artifact.path)) is not None:
             foreign.append(_in_the_way(output, artifact.path, barred))
             continue
         if disk is not None and digests.is_same_text(disk, artifact.data) and (disk == artifact.data or not force):
             unchanged += 1
             continue
-        name = shown(output, artifact.path)
+        name = show_path(output, artifact.path)
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(before.files.get(artifact.path, ()), disk)
         if untouched or (force and ours):
@@ -162,13 +162,13 @@ def compare(
     foreign += [
         _in_the_way(output, path, barred)
         for path in gone
-        if (barred := tree.barred(path)) is not None and barred.what == "link"
+        if (barred := tree.find_barred(path)) is not None and barred.what == "link"
     ]
     if foreign:
         return _refused(known, [*dict.fromkeys(foreign)])
     for path, seen in gone.items():
         disk = tree.read(path)
-        if disk is None and tree.barred(path) is None:
+        if disk is None and tree.find_barred(path) is None:
             continue
         if disk is not None and (force or digests.is_in(seen, disk)):
             changes.append(Change(path, disk, None))
@@ -177,19 +177,19 @@ def compare(
                 Diagnostic(
                     "SW404",
                     "this generated file is no longer made, but was edited by hand, and is left as it is",
-                    Place(shown(output, path)),
+                    Place(show_path(output, path)),
                     "delete it, or keep it: it is no longer stubwright's",
                 )
             )
     if edited:  # the changes are shown, but a part of a package would fit neither the old manifest nor the new one
         return Changes(tuple(changes), unchanged, known, (*edited, *problems), refused=True)
     others = {path for each in known.manifests.values() for path in each.files} - gone.keys()
-    left = above_each(gone) - above_each({*planned, *others})
+    left = list_folders_above(gone) - list_folders_above({*planned, *others})
     problems += [
         Diagnostic(
             "SW404",
             "nothing is generated into this folder any more; stubwright did not write this file, and leaves it",
-            Place(shown(output, path)),
+            Place(show_path(output, path)),
             "move it, or delete the folder",
         )
         for path in _files_in(output, left)
@@ -201,11 +201,14 @@ def compare(
 
 
 def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
-    """List what folders hold, except what Python keeps there; links are not followed."""
+    """List the contents of folders, except Python's caches; links are not followed."""
     paths = (
-        path for folder in folders if inside.kind(output / folder) == "folder" for path in (output / folder).iterdir()
+        path
+        for folder in folders
+        if inside.find_kind(output / folder) == "folder"
+        for path in (output / folder).iterdir()
     )
-    files = (path for path in paths if inside.kind(path) != "folder" and "__pycache__" not in path.parts[-2:])
+    files = (path for path in paths if inside.find_kind(path) != "folder" and "__pycache__" not in path.parts[-2:])
     return sorted(path.relative_to(output).as_posix() for path in files)
 
 
@@ -221,7 +224,7 @@ def _in_the_way(output: Path, path: str, barred: inside.BarredError | None = Non
     return Diagnostic(
         "SW403",
         f"this {what} is in the way: stubwright did not write it",
-        Place(shown(output, path)),
+        Place(show_path(output, path)),
         f"move the {what}, or choose another output folder with `-o`; nothing was written",
     )
 
@@ -247,21 +250,21 @@ def _inherited(
 
 
 def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> bool:
-    return not (above(output) / manifest).is_file() or (project is not None and manifest not in project)
+    return not (find_above(output) / manifest).is_file() or (project is not None and manifest not in project)
 
 
 RUNTIME_MARK = b"# Part of stubwright's runtime, copied as it is. DO NOT EDIT.\n"
-"""How each file of the runtime starts that stubwright 0.1 copied into a package."""
+"""The first line of each file of the runtime that stubwright 0.1 copied into a package."""
 
 RUNTIME_START = b'"""The runtime of generated servers and clients, '
-"""How the `__init__.py` of the runtime starts, which is written beside packages where a project wants that."""
+"""The start of the runtime's `__init__.py`, which is written beside packages if a project wants that."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
 """Files of a package that cannot say who wrote them."""
 
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
-    """Tell whether a file says itself that stubwright wrote it, or where it cannot, its package does."""
+    """Tell whether a file says itself that stubwright wrote it, or if it cannot, that its package does."""
     if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
@@ -293,14 +296,14 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
     return result
 
 
-def strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collection[str] | None) -> Changes:
+def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collection[str] | None) -> Changes:
     """Return the changes that remove files that stubwright wrote and no manifest makes, as after a lock was lost.
 
     Args:
         output: The output folder.
         before: The lock as it was read, whose files were compared with what is made.
         known: The lock, after all that was compiled is in it.
-        packages: Where to look; everywhere, where it is `None`. Others may belong to manifests that were not compiled.
+        packages: The packages to search; `None` for all. Others may belong to manifests that were not compiled.
     """
     entries = [*before.manifests.values(), *known.manifests.values()]
     listed = {path for entry in entries for path in entry.files}
@@ -328,18 +331,18 @@ _SILENT_NAMES = frozenset(posixpath.basename(path) for path in _SILENT)
 
 
 def apply(output: Path, changes: Changes) -> None:
-    """Carry changes out, and write the lock; nothing of either where they were refused.
+    """Carry changes out, and write the lock; do neither if they were refused.
 
-    The lock is staged first, and put into place last: in between it tells `recover` what was about to be.
+    The lock is staged first, and put into place last: in between it tells `recover` the planned changes.
 
     Raises:
-        OSError: Something cannot be written; no file has changed, but where a move failed half-way. What was staged
-            is gone, also after an interrupt.
+        OSError: Something cannot be written; no file has changed, unless a move failed half-way. The staged files
+            are gone, also after an interrupt.
     """
     if changes.refused:
         return
     text = lock.dump(changes.lock).encode()
-    written_lock = inside.regular(output / lock.NAME)
+    written_lock = inside.read_regular(output / lock.NAME)
     is_listed = written_lock is not None and digests.is_same_text(written_lock, text)
     if is_listed and not changes.changes:
         return
@@ -349,8 +352,8 @@ def apply(output: Path, changes: Changes) -> None:
     writes = [change for change in changes.changes if change.new is not None]
     gone = [change.path for change in changes.changes if change.new is None]
     written = {change.path for change in writes}
-    files_for_folders = set(gone) & above_each(written)
-    in_the_way = files_for_folders | {path for path in gone if not above_each([path]).isdisjoint(written)}
+    files_for_folders = set(gone) & list_folders_above(written)
+    in_the_way = files_for_folders | {path for path in gone if not list_folders_above([path]).isdisjoint(written)}
     guard = inside.Inside(output)
     for change in changes.changes:
         guard.check(change.path)
@@ -364,7 +367,7 @@ def apply(output: Path, changes: Changes) -> None:
         journal = stage(output / lock.NAME, text, 0, run, safe=bool(changes.changes))
         for number, change in enumerate(writes, 1):
             target = output / change.path
-            file = next(iter(above_each([change.path]) & files_for_folders), None)
+            file = next(iter(list_folders_above([change.path]) & files_for_folders), None)
             beside = target if file is None else output / file
             _make_folders(beside.parent, made_folders)
             staged.append((stage(beside, change.new or b"", number, run), target))
@@ -373,7 +376,7 @@ def apply(output: Path, changes: Changes) -> None:
             _remove(output, output / path)
         while staged:
             _make_folders(staged[0][1].parent, made_folders)
-            patiently(lambda: staged[0][0].replace(staged[0][1]))
+            retry(lambda: staged[0][0].replace(staged[0][1]))
             staged.pop(0)
         for path in gone:
             if path not in in_the_way:
@@ -382,7 +385,7 @@ def apply(output: Path, changes: Changes) -> None:
             journal.unlink()
         else:
             move = journal.replace
-            patiently(lambda: move(output / lock.NAME))
+            retry(lambda: move(output / lock.NAME))
             (output / lock.OLD_NAME).unlink(missing_ok=True)  # its entries are in the one that was just written
     except BaseException:  # an interrupt, too
         for temporary, _ in staged:
@@ -396,14 +399,14 @@ def apply(output: Path, changes: Changes) -> None:
 
 
 def _has_only(folder: Path, files: Container[Path]) -> bool:
-    """Tell whether a folder holds nothing but folders, some of these files, and what Python keeps of them."""
+    """Tell whether a folder holds nothing but folders, some of these files, and Python's caches of them."""
     files_there = (
-        path for path in folder.rglob("*") if inside.kind(path) != "folder" and path.parent.name != "__pycache__"
+        path for path in folder.rglob("*") if inside.find_kind(path) != "folder" and path.parent.name != "__pycache__"
     )
     return all(path in files for path in files_there)
 
 
-def above_each(paths: Iterable[str]) -> set[str]:
+def list_folders_above(paths: Iterable[str]) -> set[str]:
     """Return the folders that paths stand in, up to the output folder."""
     folders = set()
     for path in paths:
@@ -413,27 +416,27 @@ def above_each(paths: Iterable[str]) -> set[str]:
 
 
 def _make_folders(folder: Path, created: list[Path]) -> None:
-    """Make a folder and those above it, and note each in `made`."""
+    """Make a folder and those above it, and note each in `created`."""
     for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         path.mkdir(exist_ok=True)
         created.append(path)
 
 
 def _remove(output: Path, path: Path) -> None:
-    patiently(lambda: path.unlink(missing_ok=True))
+    retry(lambda: path.unlink(missing_ok=True))
     for folder in path.parents:
         if folder == output or output not in folder.parents or not remove_empty(folder):
             break
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder that holds nothing but what Python keeps, and tell whether it did not hold more."""
+    """Remove a folder that holds nothing but Python's caches; return False, and leave it, if it holds more."""
     if any(child.name != "__pycache__" for child in folder.iterdir()):
         return False
     cache = folder / "__pycache__"
-    for child in (*(cache.glob("*.pyc") if inside.kind(cache) == "folder" else ()), cache):
+    for child in (*(cache.glob("*.pyc") if inside.find_kind(cache) == "folder" else ()), cache):
         with suppress(OSError):  # a cache that cannot be removed is no reason to fail
-            child.rmdir() if inside.kind(child) == "folder" else child.unlink()
+            child.rmdir() if inside.find_kind(child) == "folder" else child.unlink()
     with suppress(OSError):  # not empty after all: somebody else's
         folder.rmdir()
     return True

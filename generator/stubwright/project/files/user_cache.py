@@ -1,8 +1,8 @@
-"""The user's own cache folder, which nobody else can put anything into that is read.
+"""The user's own cache folder; files that others put into it are never read.
 
 Keeps bytes by names. Each file begins with a MAC of its name and content, by a key that lies beside it and that its
-owner alone can read. What is missing, foreign, broken or altered is not there, and where the folder cannot be used,
-nothing is kept: it only saves time.
+owner alone can read. A file that is missing, foreign, broken or altered counts as absent, and if the folder cannot be
+used, nothing is kept: it only saves time.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _ABANDONED = 3600
 """After how many seconds a staged file belongs to a run that was killed."""
 
 
-def folder() -> Path:
-    """Return where the cache is, whether or not it can be used."""
+def locate() -> Path:
+    """Return the folder of the cache, whether or not it can be used."""
     configured = os.environ.get(VARIABLE)
     return Path(configured) if configured else platformdirs.user_cache_path("stubwright", appauthor=False)
 
@@ -49,12 +49,12 @@ def name(output: Path, manifest: str, what: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Return what was kept by this name; `None` if there is nothing that this user kept."""
+    """Return the bytes kept under this name; `None` if this user kept none."""
     with suppress(OSError):
-        if (key := _existing_key(folder())) is None:
+        if (key := _existing_key(locate())) is None:
             return None
-        path = folder() / _file(name)
-        data = inside.regular(path)
+        path = locate() / _file(name)
+        data = inside.read_regular(path)
         if data is not None and hmac.compare_digest(data[:_MAC_BYTES], _mac(key, name, data[_MAC_BYTES:])):
             os.utime(path)  # what was read last is pruned last
             return data[_MAC_BYTES:]
@@ -62,9 +62,9 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, data: bytes) -> None:
-    """Keep bytes by a name, and remove what was not read for longest where there is too much."""
+    """Keep bytes by a name, and remove those that were not read for longest if the cache is too large."""
     with suppress(OSError):
-        at = folder()
+        at = locate()
         if (key := _existing_key(at) or _new_key(at)) is None:
             return
         _put(at / _file(name), _mac(key, name, data) + data)
@@ -131,7 +131,7 @@ def _stage(at: Path, data: bytes) -> Path:
 
 
 def _prune(at: Path) -> None:
-    """Remove what was read longest ago, as far as there is too much, and what killed runs staged."""
+    """Remove the files that were read longest ago if the cache is too large, and those that killed runs staged."""
     left, files = _MOST_BYTES, 0
     for entry, status in sorted(_entries(at), key=lambda each: each[1].st_mtime, reverse=True):
         left, files = left - status.st_size, files + 1

@@ -1,7 +1,7 @@
 """Calls in `async def` methods of handlers that hold the event loop until they return.
 
 Takes a module's syntax and the methods of its class; gives diagnostics. It knows the functions of the standard library
-and of requests that wait, by the names under which the module imports them. What stands in a `def` or a `lambda` inside
+and of requests that wait, by the names under which the module imports them. A `def` or a `lambda` inside
 a method is left alone: it may run in a thread.
 """
 
@@ -34,10 +34,10 @@ INSTEAD: Final[Mapping[str, str]] = {
         _IN_A_THREAD,
     ),
 }
-"""The functions that wait, each with what to await in its place."""
+"""The functions that block, each with the one to await in its place."""
 
 
-def blocking(module: Module, methods: Iterable[Function], handlers: Collection[str]) -> Iterator[Diagnostic]:
+def find_blocking(module: Module, methods: Iterable[Function], handlers: Collection[str]) -> Iterator[Diagnostic]:
     """Yield the calls in `async def` methods that hold the event loop.
 
     Args:
@@ -45,7 +45,7 @@ def blocking(module: Module, methods: Iterable[Function], handlers: Collection[s
         methods: The methods of its class.
         handlers: The names of those that the server calls, which may each be a plain `def` as well.
     """
-    known = scopes.meanings(module.syntax)
+    known = scopes.find_meanings(module.syntax)
     for method in methods:
         if not isinstance(method, ast.AsyncFunctionDef) or reading.is_dunder(method.name):
             continue
@@ -56,13 +56,13 @@ def blocking(module: Module, methods: Iterable[Function], handlers: Collection[s
             written = ast.unparse(function)
             if function.lineno != function.end_lineno:
                 written = written.rpartition(".")[2]
-            at = module.span(function.end_lineno, function.end_col_offset, written, ends=True)
+            at = module.find_span(function.end_lineno, function.end_col_offset, written, ends=True)
             yield Diagnostic("SW430", f"`{name}` holds the event loop, so no other call is answered", at, remedy)
 
 
 def _calls(function: ast.AsyncFunctionDef, around: Mapping[str, str]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield what a function calls that waits, with its name in its own module."""
-    known = scopes.meanings_inside(function, around)
+    """Yield the blocking functions that a function calls, each with its name in its own module."""
+    known = scopes.find_meanings_inside(function, around)
     for statement in function.body:
         yield from _below(statement, known)
 
@@ -75,7 +75,7 @@ def _below(node: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.expr, 
             yield from _calls(node, known)
             return
         case ast.Call(func=function):
-            name = scopes.dotted(function, known)
+            name = scopes.find_meaning(function, known)
             if name is not None and name in INSTEAD:
                 yield function, name
         case _:

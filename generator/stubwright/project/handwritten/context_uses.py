@@ -1,7 +1,7 @@
 """Attributes of `ctx` that handwritten code uses, and that its context does not have.
 
-Takes a module's syntax and what its package offers; gives diagnostics. It follows parameters whose class is known, and
-plain aliases of them. What may be something else is left alone: parameters that are assigned to, attributes that the
+Takes a module's syntax and its package's interface; gives diagnostics. It follows parameters whose class is known, and
+plain aliases of them. Uncertain cases are left alone: parameters that are assigned to, attributes that the
 module sets or tests with `hasattr`, and what stands below `TYPE_CHECKING` or in a `try` that handles `AttributeError`.
 """
 
@@ -29,7 +29,7 @@ _DECLARED: Final = {
     "ask": "declare the questions of this tool or prompt as `ask` under its `stubwright`",
     "handles": "declare `handles` in the manifest; tools get them",
 }
-"""What to do for attributes that the manifest brings."""
+"""The remedies for attributes that the manifest brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,38 +41,38 @@ class Given:
     attributes: frozenset[str]
 
 
-def unknown(
+def find_unknown(
     module: Module, interface: Interface, handlers: Mapping[Function, tuple[ast.arg, str]]
 ) -> Iterator[Diagnostic]:
     """Yield the attributes that contexts in a module do not have.
 
     Args:
         module: The module.
-        interface: What its package offers.
+        interface: The interface of its package.
         handlers: The methods that handle something, each with its parameter for the context and the class of that.
     """
     known = _Known(module.syntax, interface)
     for function in ast.walk(module.syntax):
         if isinstance(function, Function):
-            for given in known.contexts(function, handlers.get(function)):
-                for node in known.missing(function, given):
+            for given in known.find_contexts(function, handlers.get(function)):
+                for node in known.find_missing(function, given):
                     public = sorted(each for each in given.attributes if not each.startswith("_"))
                     remedy = _DECLARED.get(node.attr) or did_you_mean(node.attr, public, "attributes")
-                    at = module.span(node.end_lineno, node.end_col_offset, node.attr, ends=True)
+                    at = module.find_span(node.end_lineno, node.end_col_offset, node.attr, ends=True)
                     yield Diagnostic("SW429", f"`{given.name}` has no attribute `{node.attr}`", at, remedy)
 
 
 class _Known:
-    """What a module says of contexts: which names are their classes, and which attributes it sets on something."""
+    """The contexts of a module: the names of their classes, and the attributes that it sets on any object."""
 
     def __init__(self, module: ast.Module, interface: Interface) -> None:
         self._contexts = interface.contexts
         self._any = frozenset[str]().union(*interface.contexts.values())
         self._package = interface.package
-        bound = Counter(imports.bindings(module))
+        bound = Counter(imports.list_bindings(module))
         self._classes: dict[str, str] = {}
         self._modules: set[str] = set()
-        for node in imports.imported(module):
+        for node in imports.find_imports(module):
             for alias in node.names:
                 local = alias.asname or alias.name
                 if bound[local] != 1:
@@ -98,7 +98,7 @@ class _Known:
     def _has_contexts(self, module: str | None) -> bool:
         return module in (RUNTIME, self._package, f"{self._package}.contexts")
 
-    def contexts(self, function: Function, handled: tuple[ast.arg, str] | None) -> Iterator[Given]:
+    def find_contexts(self, function: Function, handled: tuple[ast.arg, str] | None) -> Iterator[Given]:
         """Yield the parameters of a function that are contexts."""
         arguments = function.args
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -126,10 +126,10 @@ class _Known:
             return annotation.attr if is_known else None
         return None
 
-    def missing(self, function: Function, given: Given) -> Iterator[ast.Attribute]:
+    def find_missing(self, function: Function, given: Given) -> Iterator[ast.Attribute]:
         """Yield the attributes that a function uses of a parameter, and that this does not have."""
         names = _aliases(function, given.parameter.arg)
-        tested = reading.tested(function, names)
+        tested = reading.find_tested(function, names)
         if tested is None:
             return
         for node in _uses(function, names):
@@ -139,11 +139,11 @@ class _Known:
 
 def _aliases(function: Function, name: str) -> frozenset[str]:
     """Return the names of a parameter in a function; none if something else may have them, too."""
-    stored = Counter(scopes.stored(function))
+    stored = Counter(scopes.find_stored(function))
     if stored[name]:
         return frozenset()
     names = {name}
-    own = {each.arg for each in scopes.parameters(function.args)}
+    own = {each.arg for each in scopes.list_parameters(function.args)}
     for node in _scope(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=value)):
@@ -185,11 +185,11 @@ def _is_narrowed(function: Function, name: str) -> bool:
 
 def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[ast.Attribute]:
     """Yield the attributes of these names that are read below a node."""
-    for child in reading.running(node, _FAILURES):
+    for child in reading.find_running(node, _FAILURES):
         match child:
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Load()) if name in names:
                 yield child
             case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args) | ast.Lambda(args=args):
-                yield from _uses(child, names.difference(each.arg for each in scopes.parameters(args)))
+                yield from _uses(child, names.difference(each.arg for each in scopes.list_parameters(args)))
             case _:
                 yield from _uses(child, names)

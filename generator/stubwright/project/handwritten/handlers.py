@@ -1,8 +1,8 @@
 """The handwritten class, as far as reading it can tell: which methods are missing, gone, or made for other arguments.
 
 Takes the text of a module and the methods that a manifest asks for; gives findings with their places, and the text with
-stubs for what is missing. It reads the module's syntax and never imports it. Where a base class comes from elsewhere,
-its methods are not known, and nothing is said to be missing.
+stubs for what is missing. It reads the module's syntax and never imports it. If a base class comes from elsewhere,
+its methods are not known, and no method is reported as missing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
-from stubwright.codegen.source.literals import literal
+from stubwright.codegen.source.literals import format_literal
 from stubwright.codegen.surface import HandlerMethod
 from stubwright.diagnostics import Diagnostic, Place, Span
-from stubwright.diagnostics.suggestions import nearest
+from stubwright.diagnostics.suggestions import find_nearest
 from stubwright.project.handwritten import (
     blocking_calls,
     context_uses,
@@ -27,7 +27,7 @@ from stubwright.project.handwritten import (
     stale_imports,
 )
 from stubwright.project.handwritten.reading import Function, Module
-from stubwright.pycode import Code, code, join
+from stubwright.pycode import Code, fill, join
 
 if TYPE_CHECKING:
     from stubwright.codegen.pages.interface import Interface
@@ -39,7 +39,7 @@ _ANY = frozenset({"Any", "object"})
 class Handwritten:
     """A class in a module: `path` is how diagnostics show the file, `handlers` the interface that it is for.
 
-    `package` is where the names of stubs are imported from, and `at` where the manifest names the class.
+    `package` is the one that stubs import names from, and `at` the place at which the manifest names the class.
     """
 
     path: str
@@ -52,7 +52,7 @@ class Handwritten:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What does not fit, and the methods that are missing; `is_there` says whether the class was found."""
+    """The faults of the class, and the methods that are missing; `is_there` says whether the class was found."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[HandlerMethod, ...] = ()
@@ -73,7 +73,7 @@ def compare(
         needed: The methods that the manifest asks for now.
         before: Those that it asked for when its package was last generated, each with the class of a tool's result.
         renamed: Old names of methods to new ones, as far as they are known.
-        interface: What the package offers; where it is given, what the module uses of it is looked at, too.
+        interface: The interface of the package; if it is given, the module's uses of it are checked, too.
     """
     module = _module(written)
     if isinstance(module, Diagnostic):
@@ -81,7 +81,9 @@ def compare(
     handlers_class = _class(written, module)
     read = Module(written.path, written.text, module)
     stale = (
-        stale_uses(read, interface, renamed or {}, _contexts(needed, handlers_class)) if interface is not None else []
+        find_stale_uses(read, interface, renamed or {}, _contexts(needed, handlers_class))
+        if interface is not None
+        else []
     )
     if handlers_class is None:
         absent = _absent(written, module)
@@ -95,8 +97,8 @@ def compare(
         Diagnostic(
             "SW427",
             f"`{called[method.name]}` is called `{method.name}` now",
-            handlers_class.span(methods[called[method.name]]),
-            f"rename it: `{signature(method)}`",
+            handlers_class.find_span(methods[called[method.name]]),
+            f"rename it: `{format_signature(method)}`",
         )
         for method in missing
         if method.name in called
@@ -104,27 +106,29 @@ def compare(
     instead = [called[method.name] for method in missing if method.name in called]
     missing = tuple(method for method in missing if method.name not in called)
     if missing:
-        diagnostics.append(_missing_methods(written.name, missing, handlers_class.span(handlers_class.node)))
+        diagnostics.append(_missing_methods(written.name, missing, handlers_class.find_span(handlers_class.node)))
     earlier = before or {}
-    results = {naming.output_class(method.names) for method in needed if method.role == "tool"} | {*earlier.values()}
+    results = {naming.name_output_class(method.names) for method in needed if method.role == "tool"} | {
+        *earlier.values()
+    }
     for method in needed:
         if method.name in methods:
             diagnostics += _differences(method, methods[method.name], handlers_class, results)
     diagnostics += [
         Diagnostic(
-            "SW421", f"`{name}` is no longer asked for", handlers_class.span(methods[name]), "delete or rename it"
+            "SW421", f"`{name}` is no longer asked for", handlers_class.find_span(methods[name]), "delete or rename it"
         )
         for name in sorted((earlier.keys() | _strays(needed, handlers_class)) - asked - {*instead})
         if name in methods
     ]
-    diagnostics += blocking_calls.blocking(read, methods.values(), asked)
+    diagnostics += blocking_calls.find_blocking(read, methods.values(), asked)
     return Findings((*diagnostics, *stale), missing)
 
 
 def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
     """Report all missing methods as one finding: they are written, or stubbed, together."""
     if len(missing) == 1:
-        fix = f"write `{signature(missing[0])}`"
+        fix = f"write `{format_signature(missing[0])}`"
         return Diagnostic("SW420", f"`{name}` has no method `{missing[0].name}`", at, fix)
     *first, last = [f"`{method.name}`" for method in missing[:_LISTED]]
     more = len(missing) - _LISTED
@@ -134,24 +138,27 @@ def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> D
 
 
 _LISTED: Final = 10
-"""How many missing methods are named."""
+"""The number of missing methods that are named at most."""
 
 
-def stale_uses(
+def find_stale_uses(
     module: Module,
     interface: Interface,
     renamed: Mapping[str, str],
     contexts: Mapping[Function, tuple[ast.arg, str]] | None = None,
 ) -> list[Diagnostic]:
-    """Return what a handwritten module uses of its package that this does not have: imports, and attributes of `ctx`.
+    """Return the imports and attributes of `ctx` that a handwritten module uses and that its package does not have.
 
     Args:
         module: The module.
-        interface: What the package offers.
+        interface: The interface of the package.
         renamed: Old names of methods to new ones, as far as they are known.
         contexts: The methods that handle something, each with its parameter for the context and the class of that.
     """
-    return [*stale_imports.stale(module, interface, renamed), *context_uses.unknown(module, interface, contexts or {})]
+    return [
+        *stale_imports.find_stale(module, interface, renamed),
+        *context_uses.find_unknown(module, interface, contexts or {}),
+    ]
 
 
 def _contexts(needed: Sequence[HandlerMethod], handlers_class: _Class | None) -> dict[Function, tuple[ast.arg, str]]:
@@ -167,7 +174,7 @@ def _contexts(needed: Sequence[HandlerMethod], handlers_class: _Class | None) ->
 
 
 _PLAIN = frozenset({"staticmethod", "override", "final"})
-"""What decorates a method without changing what it is called with."""
+"""The decorators of a method that do not change the arguments it is called with."""
 
 
 def _decorators(function: Function) -> set[str | None]:
@@ -180,9 +187,9 @@ def _positional(function: Function) -> list[ast.arg]:
     return parameters if "staticmethod" in _decorators(function) else parameters[1:]
 
 
-def signature(method: HandlerMethod) -> Code:
+def format_signature(method: HandlerMethod) -> Code:
     """Return the first line of a method, as it would be written."""
-    return code("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
+    return fill("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
 
 
 def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
@@ -192,7 +199,7 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     so that the module can still be imported.
     """
     if missing and written.package:
-        names = names_to_import(written, missing)
+        names = list_names_to_import(written, missing)
         written = replace(written, text=imports.with_imports(written.text, written.package, names))
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
@@ -220,7 +227,7 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     return head + stubs + "".join(lines[end:])
 
 
-def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
+def list_names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
     """Return the names in the stubs that the module does not have yet, sorted."""
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
@@ -240,10 +247,10 @@ def _qualified(
         replace(
             method,
             parameters=tuple(
-                replace(each, given=qualifying.qualified(each.given, alias, handlers_class.names))
+                replace(each, given=qualifying.qualify(each.given, alias, handlers_class.names))
                 for each in method.parameters
             ),
-            result=qualifying.qualified(method.result, alias, handlers_class.names),
+            result=qualifying.qualify(method.result, alias, handlers_class.names),
         )
         for method in missing
     ]
@@ -265,15 +272,15 @@ class _Class:
     lazy: bool
     path: str
 
-    def span(self, node: ast.ClassDef | Function) -> Span:
-        """Return where the name of a class or a method stands."""
+    def find_span(self, node: ast.ClassDef | Function) -> Span:
+        """Return the span of the name of a class or a method."""
         keyword = {ast.ClassDef: "class ", ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def "}[type(node)]
         column = node.col_offset + len(keyword) + 1
         return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
 
 
 def _module(written: Handwritten) -> ast.Module | Diagnostic:
-    """Return the module's syntax, or what is wrong with it."""
+    """Return the module's syntax, or a diagnostic."""
     try:
         return ast.parse(written.text)
     except SyntaxError as error:
@@ -286,7 +293,7 @@ def _module(written: Handwritten) -> ast.Module | Diagnostic:
 
 
 def _class(written: Handwritten, module: ast.Module) -> _Class | None:
-    """Return the class, with what it inherits inside its module; None if it is not there."""
+    """Return the class, with the classes of its module that it inherits from; None if it is not there."""
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)
     if node is None:
@@ -296,10 +303,14 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
     is_whole = _collect(node, classes, written.handlers, methods, assigned, set())
     lazy = imports.is_lazy(module)
     names = {
-        alias.asname or alias.name for statement in module.body for alias in imports.aliases(statement, typing=lazy)
+        alias.asname or alias.name
+        for statement in module.body
+        for alias in imports.list_aliases(statement, typing=lazy)
     }
-    parts = {each.module for each in imports.imported(module) if isinstance(each, ast.ImportFrom) and not each.level}
-    meanings = scopes.meanings(module).items()
+    parts = {
+        each.module for each in imports.find_imports(module) if isinstance(each, ast.ImportFrom) and not each.level
+    }
+    meanings = scopes.find_meanings(module).items()
     packages = {package: name for name, package in meanings if name in names and package not in parts}
     return _Class(
         node, methods, frozenset(assigned), is_whole, frozenset(names | classes.keys()), packages, lazy, written.path
@@ -308,11 +319,11 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
 
 def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
     """Return the diagnostic for a name that a module lacks; None if it may have it by other means than a class."""
-    names = imports.bound(module)
+    names = imports.find_bound(module)
     if written.name in names or "*" in names or "__getattr__" in names:
         return None
     classes = [node.name for node in module.body if isinstance(node, ast.ClassDef)]
-    near = nearest(written.name, classes)
+    near = find_nearest(written.name, classes)
     fix = f"did you mean `{near}`?" if near else f"write `class {written.name}({written.handlers}): …` there"
     return Diagnostic("SW426", f"`{written.path}` has no `{written.name}`", written.at, fix)
 
@@ -366,7 +377,7 @@ def _differences(
 ) -> Iterator[Diagnostic]:
     """Report methods that take other arguments than they get, or declare another result.
 
-    What else it can give is not known, unless it is one of `results`: the classes that the results of tools have.
+    A declared result is only judged if it is one of `results`: the classes that the results of tools have.
     """
     arguments = written.args
     positional = _positional(written)
@@ -393,7 +404,9 @@ def _differences(
 
 
 def _difference(words: str, method: HandlerMethod, written: Function, handlers_class: _Class) -> Diagnostic:
-    return Diagnostic("SW422", f"`{method.name}` {words}", handlers_class.span(written), f"write `{signature(method)}`")
+    return Diagnostic(
+        "SW422", f"`{method.name}` {words}", handlers_class.find_span(written), f"write `{format_signature(method)}`"
+    )
 
 
 def _names(method: HandlerMethod) -> str:
@@ -418,9 +431,9 @@ def _annotated(method: HandlerMethod) -> frozenset[str]:
 
 
 def _quoted(method: HandlerMethod, handlers_class: _Class) -> Code:
-    """Return the first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
+    """Return the first line of a stub; with annotations as strings if they would be looked up at once, and fail."""
     if handlers_class.lazy or _annotated(method) <= handlers_class.names:
-        return signature(method)
-    quoted = [code("{}: {}", parameter.name, literal(parameter.type.text)) for parameter in method.parameters]
-    parameters = join(", ", [code("self"), *quoted])
-    return code("async def {}({}) -> {}:", method.name, parameters, literal(method.result.text))
+        return format_signature(method)
+    quoted = [fill("{}: {}", parameter.name, format_literal(parameter.type.text)) for parameter in method.parameters]
+    parameters = join(", ", [fill("self"), *quoted])
+    return fill("async def {}({}) -> {}:", method.name, parameters, format_literal(method.result.text))

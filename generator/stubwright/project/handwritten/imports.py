@@ -1,4 +1,4 @@
-"""The imports of a handwritten module: what they bring, and the text with more of them.
+"""The imports of a handwritten module: the names that they bind, and the text with more of them.
 
 Takes the text of a module that can be parsed; gives the text with some names imported, and the rest as it is.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 STANDARD: Final = {"Mapping": "collections.abc", "Sequence": "collections.abc", "Any": "typing"}
-"""Names in annotations that are no package's own, and where they come from."""
+"""Names in annotations that are no package's own, and the modules that have them."""
 
 _LONGEST: Final = 88
 """Characters of a line of imports, as Black has it; longer ones are broken."""
@@ -28,38 +28,38 @@ def is_lazy(module: ast.Module) -> bool:
     )
 
 
-def aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
-    """Return what a statement imports; with `typing` also for type checkers alone."""
+def list_aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
+    """Return the names that a statement imports; with `typing` also those for type checkers alone."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return node.names
     if isinstance(node, ast.If) and (typing or not is_for_types(node)):
-        return [alias for inner in node.body for alias in aliases(inner, typing=typing)]
+        return [alias for inner in node.body for alias in list_aliases(inner, typing=typing)]
     return []
 
 
-def imported(module: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+def find_imports(module: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
     """Yield the imports of a module itself, also those that depend on a condition."""
     yield from (node for node in _statements(module) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
-def brought(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Yield the names that an import binds, `*` among them where it takes those of another module."""
+def list_brought(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Yield the names that an import binds, `*` among them if it takes those of another module."""
     yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
 
 
-def bound(module: ast.Module) -> frozenset[str]:
-    """Return all names that a module may have, `*` among them where it takes those of another."""
-    return frozenset(bindings(module))
+def find_bound(module: ast.Module) -> frozenset[str]:
+    """Return all names that a module may have, `*` among them if it takes those of another."""
+    return frozenset(list_bindings(module))
 
 
-def bindings(module: ast.Module) -> Iterator[str]:
+def list_bindings(module: ast.Module) -> Iterator[str]:
     """Yield the same names, each at least as often as it is bound."""
     for node in _statements(module):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
             case ast.Import() | ast.ImportFrom():
-                yield from brought(node)
+                yield from list_brought(node)
             case _:
                 yield from (
                     each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
@@ -83,7 +83,7 @@ def with_imports(text: str, package: str, names: Iterable[str]) -> str:
 
     Args:
         text: The module, which can be parsed.
-        package: Where the names are.
+        package: The package that has the names.
         names: Names in annotations that the module does not have.
     """
     sources: dict[str, list[str]] = defaultdict(list)

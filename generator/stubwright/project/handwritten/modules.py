@@ -1,7 +1,7 @@
-"""What handwritten modules import of their own project, as far as reading them tells; nothing is imported.
+"""The modules that handwritten modules import of their own project, as far as reading them tells; none is imported.
 
 Takes the name of a module and the folders of handwritten modules; gives files, also such that could be there and are
-not. What comes from elsewhere, such as installed packages, is not named.
+not. Imports from elsewhere, such as installed packages, are not named.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from stubwright.project.files import disk
 
 
-def candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
+def list_candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
     """Yield the files that could be a module."""
     for folder in folders:
         path = Path(folder, *module.split("."))
@@ -22,8 +22,8 @@ def candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
         yield path / "__init__.py"
 
 
-def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) -> frozenset[Path]:
-    """Return the files of a module, of what it imports, and so on; and where those that are missing would be.
+def find_reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) -> frozenset[Path]:
+    """Return the files of a module, of its imports, and so on; also the paths that missing ones would have.
 
     Args:
         module: The module's name.
@@ -42,7 +42,7 @@ def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) ->
         left += [name.rpartition(".")[0]] if "." in name else []
         file = disk.find_module(name, folders)
         if file is None:
-            files.update(candidates(name, folders) if _is_near(name, folders) else ())
+            files.update(list_candidates(name, folders) if _is_near(name, folders) else ())
             continue
         files.add(file)
         left += _imported(file, name)
@@ -56,7 +56,7 @@ def _is_near(module: str, folders: Sequence[str]) -> bool:
 
 
 def _imported(file: Path, module: str) -> Iterator[str]:
-    """Yield the modules, or what could be modules, that a file imports; none if it is broken."""
+    """Yield the modules, and the names that could be modules, that a file imports; none if it is broken."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):  # the last of a null byte, in some releases of Python

@@ -10,10 +10,10 @@ from collections.abc import Collection
 
 from stubwright.codegen.surface import Type
 from stubwright.project.handwritten import imports
-from stubwright.pycode import Code, Name, trusted
+from stubwright.pycode import Code, Name, trust
 
 
-def qualified(kind: Type, alias: str, known: Collection[str]) -> Type:
+def qualify(kind: Type, alias: str, known: Collection[str]) -> Type:
     """Return a type whose names are attributes of `alias`, but for those that are known or of the standard library."""
     wanted = {name for name in kind.names if name not in known and name not in imports.STANDARD}
     text, *choices = (_qualified(each, alias, wanted) for each in (kind.text, *kind.choices))
@@ -26,4 +26,4 @@ def _qualified(text: Code, alias: str, wanted: Collection[str]) -> Code:
     for node in sorted(nodes, key=lambda node: node.col_offset, reverse=True):
         if node.id in wanted:
             data = data[: node.col_offset] + f"{alias}.".encode() + data[node.col_offset :]
-    return trusted(data.decode())
+    return trust(data.decode())

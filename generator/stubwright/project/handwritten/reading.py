@@ -1,4 +1,4 @@
-"""A handwritten module as it is read: its syntax, where things stand in it, and what both readers of it ask.
+"""A handwritten module as it is read: its syntax, positions in it, and the questions of both its readers.
 
 Nothing is imported.
 """
@@ -29,7 +29,7 @@ class Module:
     def _lines(self) -> list[bytes]:
         return self.text.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
 
-    def span(self, line: int | None, column: int | None, name: str, *, ends: bool = False) -> Span:
+    def find_span(self, line: int | None, column: int | None, name: str, *, ends: bool = False) -> Span:
         """Return the span of a name that starts, or ends, at a place of the syntax, which counts bytes."""
         line, column = line or 1, column or 0
         characters = len(self._lines[line - 1][:column].decode(errors="replace"))
@@ -64,7 +64,7 @@ def _names(expression: ast.expr) -> set[str]:
 _ALL: Final = frozenset({"BaseException", "Exception"})
 
 
-def running(node: ast.AST, failures: frozenset[str]) -> Iterator[ast.AST]:
+def find_running(node: ast.AST, failures: frozenset[str]) -> Iterator[ast.AST]:
     """Yield the parts of a node that run, and whose failure by one of these exceptions nothing handles."""
     match node:
         case ast.If(orelse=orelse) if imports.is_for_types(node):
@@ -75,7 +75,7 @@ def running(node: ast.AST, failures: frozenset[str]) -> Iterator[ast.AST]:
             yield from ast.iter_child_nodes(node)
 
 
-def tested(node: ast.AST, names: Collection[str]) -> frozenset[str] | None:
+def find_tested(node: ast.AST, names: Collection[str]) -> frozenset[str] | None:
     """Return the attributes of these names that `hasattr` checks or `setattr` sets; None if they are not literal."""
     attributes = set()
     for each in ast.walk(node):

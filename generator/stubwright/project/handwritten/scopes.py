@@ -1,4 +1,4 @@
-"""The names of a module and of its functions: which are bound where, and what those that are imported mean.
+"""The names of a module and of its functions: their bindings, and the meanings of imported ones.
 
 Takes syntax; gives names. A name that may be something else, too, has no meaning here.
 """
@@ -13,21 +13,21 @@ from stubwright.project.handwritten import imports
 from stubwright.project.handwritten.reading import Function
 
 
-def meanings(module: ast.Module) -> dict[str, str]:
-    """Return what the imports of a module bind, by their names there: `t` is `time`, `sleep` is `time.sleep`."""
-    return _agreed(imports.imported(module), Counter(imports.bindings(module)))
+def find_meanings(module: ast.Module) -> dict[str, str]:
+    """Return the names that a module's imports bind, with their meanings: `t` is `time`, `sleep` is `time.sleep`."""
+    return _agreed(imports.find_imports(module), Counter(imports.list_bindings(module)))
 
 
-def meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
-    """Return the same in a function, by what the names around it mean."""
-    bound = Counter(stored(function))
-    bound.update(each.arg for each in parameters(function.args))
+def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
+    """Return the same for a function, given the meanings of the names around it."""
+    bound = Counter(find_stored(function))
+    bound.update(each.arg for each in list_parameters(function.args))
     own = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
     return {name: meaning for name, meaning in around.items() if not bound[name]} | _agreed(own, bound)
 
 
 def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
-    """Return what imports bind, as far as nothing else does, and all of them mean the same."""
+    """Return the names that only imports bind, and always with the same meaning."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for name, meaning in _imported(node):
@@ -51,19 +51,19 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
             yield top, top
 
 
-def dotted(expression: ast.expr, known: Mapping[str, str]) -> str | None:
-    """Return what a name, or an attribute of one, means; None if that is not known."""
+def find_meaning(expression: ast.expr, known: Mapping[str, str]) -> str | None:
+    """Return the meaning of a name, or of an attribute of one; None if that is not known."""
     match expression:
         case ast.Name(id=name):
             return known.get(name)
         case ast.Attribute(value=value, attr=attribute):
-            above = dotted(value, known)
+            above = find_meaning(value, known)
             return None if above is None else f"{above}.{attribute}"
         case _:
             return None
 
 
-def stored(function: Function | ast.Lambda) -> Iterator[str]:
+def find_stored(function: Function | ast.Lambda) -> Iterator[str]:
     """Yield the names that a function binds, each time."""
     for node in ast.walk(function):
         match node:
@@ -72,7 +72,7 @@ def stored(function: Function | ast.Lambda) -> Iterator[str]:
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 yield from names * 2
             case ast.Import() | ast.ImportFrom():
-                yield from imports.brought(node)
+                yield from imports.list_brought(node)
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 yield name
             case ast.MatchMapping(rest=str(name)):
@@ -83,7 +83,7 @@ def stored(function: Function | ast.Lambda) -> Iterator[str]:
                 pass
 
 
-def parameters(arguments: ast.arguments) -> list[ast.arg]:
+def list_parameters(arguments: ast.arguments) -> list[ast.arg]:
     """Return all parameters of a function."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return every + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]

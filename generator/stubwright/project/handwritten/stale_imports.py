@@ -1,7 +1,7 @@
 """Names that handwritten modules take from their package or the runtime, and that these do not have.
 
-Takes a module's syntax and what its package offers; gives diagnostics, for imports and for attributes of what was
-imported as a whole (`import x as api`, then `api.Gone`). What may not run, or may fail without harm, is left alone:
+Takes a module's syntax and its package's interface; gives diagnostics, for imports and for attributes of what was
+imported as a whole (`import x as api`, then `api.Gone`). Code that may not run, or may fail safely, is left alone:
 star imports, imports below an `if` or in a `try` that handles their failure, and attributes that the module sets or
 tests with `hasattr`.
 """
@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from stubwright.codegen.pages.interface import RUNTIME
-from stubwright.codegen.pages.renames import current_names
+from stubwright.codegen.pages.renames import find_current_names
 from stubwright.diagnostics import Diagnostic, Span
-from stubwright.diagnostics.suggestions import alike, quoted
+from stubwright.diagnostics.suggestions import find_alike, quote
 from stubwright.project.handwritten import reading, scopes
 from stubwright.project.handwritten.reading import Function, Module
 
@@ -26,12 +26,12 @@ _FAILURES: Final = frozenset({"ImportError", "ModuleNotFoundError"})
 _OF_ATTRIBUTES: Final = frozenset({"AttributeError"})
 
 
-def stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield what a module imports from its package, or from the runtime, and does not get.
+def find_stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Yield the imports of a module that its package, or the runtime, does not have.
 
     Args:
         module: The module.
-        interface: What its package offers.
+        interface: The interface of its package.
         renamed: Old names of methods to new ones, as far as they are known.
     """
     for node in _imports(module.syntax):
@@ -49,12 +49,12 @@ def stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> I
 def _name(
     module: Module, home: str, alias: ast.alias, interface: Interface, renamed: Mapping[str, str]
 ) -> Iterator[Diagnostic]:
-    """Yield what is wrong with one name that a module imports from another one, its home."""
+    """Yield the fault of one name that a module imports from another one, its home."""
     if not _is_in(home, interface.package) and home != RUNTIME:
         return
     if reading.is_dunder(alias.name) or interface.has(home, alias.name):
         return
-    known = interface.names(home)
+    known = interface.find_names(home)
     if known is not None:
         remedy = _instead("import", alias.name, known, renamed) or "remove the import and what uses it"
         yield Diagnostic("SW428", f"`{home}` has no `{alias.name}`", _span(module, alias), remedy)
@@ -63,41 +63,41 @@ def _name(
 
 
 def _attributes(module: Module, interface: Interface, renamed: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield what is wrong with attributes of what a module imports as a whole."""
-    aliases = scopes.meanings(module.syntax)
+    """Yield the faults of attributes of modules that a module imports as a whole."""
+    aliases = scopes.find_meanings(module.syntax)
     own = {local for local, home in aliases.items() if _is_in(home, interface.package) or _is_in(home, RUNTIME)}
-    tested = reading.tested(module.syntax, own)
+    tested = reading.find_tested(module.syntax, own)
     if tested is None:
         return
     nodes = [*ast.walk(module.syntax)]
     imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     stored = {node.attr for node in nodes if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)}
     for node, home in _uses(module.syntax, aliases):
-        name, known = node.attr, interface.names(home)
+        name, known = node.attr, interface.find_names(home)
         if known is None or name in tested | stored or reading.is_dunder(name) or interface.has(home, name):
             continue
         if any(_is_in(each, f"{home}.{name}") for each in imported):
             continue  # its own import fails before
-        at = module.span(node.end_lineno, node.end_col_offset, name, ends=True)
+        at = module.find_span(node.end_lineno, node.end_col_offset, name, ends=True)
         remedy = _instead("write", name, known, renamed) or "remove what uses it"
         yield Diagnostic("SW428", f"`{home}` has no `{name}`", at, remedy)
 
 
 def _uses(node: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.Attribute, str]]:
-    """Yield the attributes that are read below a node of what was imported, each with what that is."""
-    for child in reading.running(node, _OF_ATTRIBUTES):
-        if isinstance(child, ast.Attribute) and (home := scopes.dotted(child.value, known)) is not None:
+    """Yield the attributes of imported modules that are read below a node, each with the module."""
+    for child in reading.find_running(node, _OF_ATTRIBUTES):
+        if isinstance(child, ast.Attribute) and (home := scopes.find_meaning(child.value, known)) is not None:
             yield child, home
-        inside = scopes.meanings_inside(child, known) if isinstance(child, Function | ast.Lambda) else known
+        inside = scopes.find_meanings_inside(child, known) if isinstance(child, Function | ast.Lambda) else known
         yield from _uses(child, inside)
 
 
 def _instead(verb: str, name: str, known: Collection[str], renamed: Mapping[str, str]) -> str | None:
-    """Return what to import or to write in place of a name that is not there."""
-    if called := current_names(name, renamed, known):
-        return f"{verb} {quoted(called)}, as it is called now"
-    near = alike(name, sorted(known))
-    return f"did you mean {quoted(near)}?" if near else None
+    """Return the remedy for a missing name: one to import or to write in its place; None if none is like it."""
+    if called := find_current_names(name, renamed, known):
+        return f"{verb} {quote(called)}, as it is called now"
+    near = find_alike(name, sorted(known))
+    return f"did you mean {quote(near)}?" if near else None
 
 
 def _no_module(module: Module, home: str, alias: ast.alias, interface: Interface) -> Diagnostic:
@@ -107,15 +107,15 @@ def _no_module(module: Module, home: str, alias: ast.alias, interface: Interface
         remedy = f"import what you need from `{package}` or `{RUNTIME}`"
     elif name in interface.exports:
         remedy = f"write `from {package} import {name}`"
-    elif near := alike(name, sorted(interface.exports)):
-        remedy = f"`{package}` has no `{name}`; did you mean its {quoted(near)}?"
+    elif near := find_alike(name, sorted(interface.exports)):
+        remedy = f"`{package}` has no `{name}`; did you mean its {quote(near)}?"
     else:
         remedy = "remove the import and what uses it"
     return Diagnostic("SW428", f"there is no module `{home}`", _span(module, alias), remedy)
 
 
 def _span(module: Module, alias: ast.alias) -> Span:
-    return module.span(alias.lineno, alias.col_offset, alias.name)
+    return module.find_span(alias.lineno, alias.col_offset, alias.name)
 
 
 def _is_in(module: str, package: str) -> bool:
@@ -123,7 +123,7 @@ def _is_in(module: str, package: str) -> bool:
 
 
 def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports that fail where what they ask for is not there."""
+    """Yield the imports that fail if their names do not exist."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         yield node
     for child in _certain(node):

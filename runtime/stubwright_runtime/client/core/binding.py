@@ -50,20 +50,20 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class Binding:
-    """What every generated client can do beside its tools, prompts and resources.
+    """The base of every generated client: everything beside the methods of its tools, prompts and resources.
 
     A tool's method raises the following; the methods of prompts and resources raise the last two alone.
 
-    - `ToolFailed` where the tool answered with `isError`; it carries the whole result.
-    - `InvalidResult` where the result breaks the tool's `outputSchema`, or its content is broken.
-    - `ResultTooLarge` where the result has more bytes than `max_result_bytes`.
-    - `CallRefused` where `confirm` said no.
-    - `mcp.MCPError` for a protocol error, such as an unknown tool; for an answer that is none of MCP's
+    - `ToolFailed` if the tool answered with `isError`; it carries the whole result.
+    - `InvalidResult` if the result breaks the tool's `outputSchema`, or its content is broken.
+    - `ResultTooLarge` if the result has more bytes than `max_result_bytes`.
+    - `CallRefused` if `confirm` said no.
+    - `mcp.MCPError` for a protocol error, such as an unknown tool; for a response that is not MCP
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
-      (`mcp_types.REQUEST_TIMEOUT`). Where the connection is to blame, it is a `ConnectError`: `Unauthorized`,
+      (`mcp_types.REQUEST_TIMEOUT`). If the connection is to blame, it is a `ConnectError`: `Unauthorized`,
       `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.
-    - `TypeError` or `ValueError` for an argument that is no JSON value; nothing is sent then. The same for an answer
-      of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
+    - `TypeError` or `ValueError` for an argument that is not a JSON value; nothing is sent then. The same for an answer
+      of `on_question` that does not fit the question. Any other exception of a callback of `connect` is raised, too.
     """
 
     _package: ClassVar[Package]
@@ -155,17 +155,17 @@ class Binding:
         seconds = (own or TIMEOUT) if isinstance(timeout, Omit) else timeout
         options = Options(seconds, confirm, on_call, on_progress, max_result_bytes, confirm_all, sanitize)
         callbacks = Callbacks(on_question, on_sample, roots)
-        given = callbacks.given()
+        given = callbacks.list_given()
         in_flight = InFlight(expects_questions=bool(given))
         subscriptions = Subscriptions()
         on_message = subscriptions.on_message
 
-        def answering() -> SdkCallbacks:
+        def respond() -> SdkCallbacks:
             if not given:
                 return {}
-            from ..features.callbacks import for_sdk
+            from ..features.callbacks import adapt_for_sdk
 
-            return for_sdk(callbacks, in_flight, on_message)
+            return adapt_for_sdk(callbacks, in_flight, on_message)
 
         if toolset is not None or cls._toolset is not None:
             target, headers = narrow(target, headers, toolset, cls._toolset)
@@ -173,7 +173,7 @@ class Binding:
             target,
             identity=(cls._package.name, cls._package.version),
             given=given,
-            callbacks=answering,
+            callbacks=respond,
             on_message=on_message,
             timeout=seconds,
             max_result_bytes=max_result_bytes,
@@ -184,13 +184,13 @@ class Binding:
         )
         binding = cls(Session(client, in_flight, failures), subscriptions, options)
 
-        async def opened() -> None:
+        async def open_session() -> None:
             if drift != "ignore":
                 from ..features.drift import report_drift
 
                 await report_drift(binding.__stubwright__[0], cls._package.tools, options, drift)
 
-        return Connection(client, binding, cls._package.name, subscriptions.close, opened, in_flight.fail)
+        return Connection(client, binding, cls._package.name, subscriptions.close, open_session, in_flight.fail)
 
     def with_options(
         self,

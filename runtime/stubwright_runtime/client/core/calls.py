@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ...observability.logs import named_after
+from ...observability.logs import name_records
 from ..observability.audit import Record, report
 from ..transports.guarded import describe_problems
 from .arguments import to_json, with_extra
@@ -86,7 +86,7 @@ async def _perform(
     read: Callable[[CallToolResult], _T],
 ) -> tuple[_T, CallToolResult]:
     arguments = to_json(given)
-    with named_after(tool.package.name), tool.hiding(arguments):
+    with name_records(tool.package.name), tool.hide(arguments):
         async with report(tool, arguments, options.on_call) as record:
             await confirm_call(tool, arguments, options)
             call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call

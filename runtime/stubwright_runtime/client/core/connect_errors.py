@@ -1,17 +1,17 @@
-"""Why there is no connection to a server, as exceptions.
+"""Exceptions for a server that cannot be reached.
 
     mcp.MCPError
     └── ConnectError      the server cannot be reached, or its HTTP server answers for it
-        ├── Unauthorized  it wants a token, or another one (401)
-        ├── Forbidden     it does not allow this to this caller (403)
-        ├── NotFound      it has nothing at this path (404, 410)
-        ├── NotMCP        what answers is no MCP server
-        ├── SessionLost   it does not know the client's session any more, nor a new one (404)
-        ├── Unreachable   nobody answers, or a gateway does in the server's place (5xx, 408, 429)
+        ├── Unauthorized  the server wants a token, or another one (401)
+        ├── Forbidden     the server does not allow this to this caller (403)
+        ├── NotFound      the server has nothing at this path (404, 410)
+        ├── NotMCP        the server does not speak MCP
+        ├── SessionLost   the server no longer knows the client's session, nor a new one (404)
+        ├── Unreachable   there is no answer, or a gateway answers in the server's place (5xx, 408, 429)
         └── ServerExited  the command ended
 
 Each is raised when a connection is opened, and by any request of an open one. They are kinds of `mcp.MCPError`, so that
-who catches that catches them.
+`except MCPError` catches them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NotFound(ConnectError):
 
 
 class NotMCP(ConnectError):
-    """What answers at the URL does not speak MCP, such as a web site."""
+    """The server at the URL does not speak MCP, such as a web site."""
 
 
 class SessionLost(ConnectError):

@@ -33,7 +33,7 @@ _DATA: Final = frozenset({"data", "blob"})
 """Fields of blocks that are base64, which has no characters to clean."""
 
 _MOST_PROBLEMS: Final = 20
-"""How many problems of one result a message has."""
+"""The most problems of one result that a message lists."""
 
 
 class ToolContent(list["ContentBlock"]):
@@ -105,7 +105,7 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
     cleaning = _Cleaning()
     names = ["content", *(["structured_content", "meta"] if sanitize == "all" else [])]
     try:
-        changes = {name: cleaning.of(getattr(result, name)) for name in names if name in result.model_fields_set}
+        changes = {name: cleaning.clean(getattr(result, name)) for name in names if name in result.model_fields_set}
     except RecursionError:
         raise InvalidResult(tool.name, ["content: nested too deeply"], result, _WRONG) from None
     return (result.model_copy(update=changes) if cleaning.count else result), cleaning.count
@@ -125,7 +125,7 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
 
         message = f"the server's answer {_WRONG}: {'; '.join(broken)}"
         raise MCPError(code=PARSE_ERROR, message=message)
-    clean_parts: list[_Model] = _Cleaning().of([*parts])
+    clean_parts: list[_Model] = _Cleaning().clean([*parts])
     return clean_parts
 
 
@@ -176,7 +176,7 @@ class _Cleaning:
     def __init__(self) -> None:
         self.count = 0
 
-    def of(self, value: Any) -> Any:
+    def clean(self, value: Any) -> Any:
         """Clean the strings and keys of a value: the same object if there is nothing to clean."""
         if isinstance(value, str):
             text = clean(value)
@@ -185,15 +185,15 @@ class _Cleaning:
         if isinstance(value, BaseModel):
             return self._model(value)
         if is_mapping(value):
-            entries = {self.of(key): self.of(below) for key, below in value.items()}
+            entries = {self.clean(key): self.clean(below) for key, below in value.items()}
             return value if all(entries.get(key, entries) is below for key, below in value.items()) else entries
         if is_list(value):
-            items = [self.of(below) for below in value]
+            items = [self.clean(below) for below in value]
             return value if all(item is other for item, other in zip(items, value, strict=True)) else items
         return value
 
     def _model(self, model: BaseModel) -> BaseModel:
         old = {name: value for name, value in model.__dict__.items() if name not in _DATA}
-        new = {name: self.of(value) for name, value in old.items()}
+        new = {name: self.clean(value) for name, value in old.items()}
         changed = {name: value for name, value in new.items() if value is not old[name]}
         return model.model_copy(update=changed) if changed else model

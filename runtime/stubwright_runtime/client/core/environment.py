@@ -31,7 +31,9 @@ _INHERITED: Final = (
     if os.name == "nt"
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 )
-"""What the clients of MCP's SDKs pass on; a test compares it with the SDK's, which costs too much to load for it."""
+"""Variables that the clients of MCP's SDKs pass on. A test compares them with the SDK's, which is too slow to import
+here.
+"""
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NEEDED: Final = re.compile(

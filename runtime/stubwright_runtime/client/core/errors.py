@@ -1,12 +1,12 @@
-"""What goes wrong in a call, as exceptions.
+"""Exceptions of a failed call.
 
     Exception
     ├── ToolFailed      the tool answered with an error
-    ├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not what MCP says
+    ├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not as MCP defines it
     ├── ResultTooLarge  the result has more bytes than `max_result_bytes`
     └── CallRefused     the client's own `confirm` said no; nothing was sent
 
-Takes and gives plain values; imports nothing of the protocol's library.
+Takes and returns plain values; does not import the SDK.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def make_safe_to_show(error: _Error) -> _Error:
 
 
 @contextmanager
-def safe_to_show() -> Generator[None, None, None]:
+def clean_raised() -> Generator[None, None, None]:
     """Let the text of what the SDK raises in the block be safe to show."""
     try:
         yield

@@ -48,11 +48,11 @@ class _Request:
 
 
 class InFlight:
-    """What is under way over one connection.
+    """The requests and callbacks under way over one connection.
 
     Attributes:
-        expects_questions: Whether there are callbacks that the server can ask.
-        visit: Has a person visit URLs without which a request cannot go on; `None` if no person can be asked.
+        expects_questions: True if there are callbacks that the server can ask.
+        open_urls: Has a person visit URLs without which a request cannot go on; `None` if no person can be asked.
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
@@ -65,7 +65,7 @@ class InFlight:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a callback is answering the server now."""
+        """True if a callback is answering the server now."""
         return self._questions > 0
 
     @asynccontextmanager
@@ -73,12 +73,12 @@ class InFlight:
         """Bound the time of one request, from sending it to its answer.
 
         Args:
-            seconds: How long the server may take, without the time in which it waits for us; `None` for no bound.
-            is_asked_in: Whether the server may ask in the middle of it.
+            seconds: The time limit of the server, without the time in which it waits for us; `None` for no limit.
+            is_asked_in: True if the server may ask in the middle of it.
 
         Raises:
             mcp.MCPError: It took longer (`REQUEST_TIMEOUT`).
-            Exception: What a callback raised when the server asked in the middle of this request; or what `fail` got.
+            Exception: The exception of a callback that answered the server in the meantime, or the one given to `fail`.
         """
         import anyio
 
@@ -102,14 +102,14 @@ class InFlight:
             raise MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {seconds} seconds")
 
     def fail(self, error: Exception) -> None:
-        """End all requests, those to come, too, with what ended the connection."""
+        """End all requests, including later ones, with the error that ended the connection."""
         self._failure = error
         for request in self._requests:
             request.error = error
             request.scope.cancel()
 
     @contextmanager
-    def question(self) -> Generator[None, None, None]:
+    def pause_for_question(self) -> Generator[None, None, None]:
         """Stop the clocks while a callback answers the server.
 
         Raises:

@@ -1,6 +1,6 @@
-"""What holds for a call beside the tool's own arguments, and the mark of an argument that was left out.
+"""The options of a call beside the tool's own arguments, and the mark of an argument that was left out.
 
-Takes what a caller says once, to `connect` or to `with_options`; gives frozen values. It never calls a callback.
+Takes the arguments of `connect` or `with_options`; returns frozen values. It never calls a callback.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OMIT: Final = Omit()
 
 
 Outcome: TypeAlias = Literal["ok", "failed", "refused", "invalid", "too_large", "timeout", "error", "cancelled"]
-"""How a call ended.
+"""The outcome of a call.
 
 `ok`: with a result. `failed`: the tool answered with `isError`. `refused`: `confirm` said no. `invalid`: the result
 breaks the tool's `outputSchema`, or its content is broken. `too_large`: it has more bytes than `max_result_bytes`.
@@ -54,22 +54,23 @@ the caller gave up.
 """
 
 Sanitize: TypeAlias = Literal["text", "all", "none"]
-"""What is cleaned of what a server answers: the strings of its content, those of its `structuredContent`, too, or none.
+"""The strings of a server's result that are cleaned: those of its content, those of its `structuredContent`, too, or
+none.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CallEvent:
-    """What `on_call` is told at the start and at the end of a call.
+    """The event that `on_call` gets at the start and at the end of a call.
 
     Attributes:
         call: The call's number in this process; its two events have the same.
         phase: `start` comes before anything is asked or sent, `end` after the result was checked.
         tool: The tool's name on the wire.
-        arguments: All arguments as JSON, a copy, with `"[redacted]"` for what the manifest's `policy.redact` names.
-        outcome: How it ended; `None` at the start.
-        duration: Seconds from start to end, with those in which `confirm` waited for a person; `None` at the start.
-        cleaned: How many strings of the result had characters that were taken out; see `sanitize`.
+        arguments: All arguments as JSON, a copy, with `"[redacted]"` for values in the manifest's `policy.redact`.
+        outcome: The outcome of the call; `None` at the start.
+        duration: Seconds from start to end, including the time that `confirm` took; `None` at the start.
+        cleaned: The number of strings in the result that had characters removed; see `sanitize`.
     """
 
     call: int

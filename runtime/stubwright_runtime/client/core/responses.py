@@ -41,10 +41,10 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class CallResponse(Generic[T_co]):
-    """All that a tool answered.
+    """The complete response of a tool.
 
     Attributes:
-        model: What the method itself gives: the output model, or where the tool has no `outputSchema`, its content;
+        model: The method's own result: the output model, or the content if the tool has no `outputSchema`;
             `None` if the tool failed.
         result: The result as MCP has it, with clean content (see `sanitize`).
     """
@@ -54,17 +54,17 @@ class CallResponse(Generic[T_co]):
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The blocks of content; with an `outputSchema` the first mostly is the JSON of the model."""
+        """The blocks of content; with an `outputSchema` the first is usually the JSON of the model."""
         return self.result.content
 
     @property
     def text(self) -> str:
-        """The text of the content, a line break between its blocks; of a tool that failed, what it says of that."""
+        """The text of the content, with a line break between its blocks; the error message if the tool failed."""
         return "\n".join(block.text for block in self.content if block.type == "text")
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent` as JSON, also where the tool has no `outputSchema`; `None` if there is none."""
+        """The `structuredContent` as JSON, even if the tool has no `outputSchema`; `None` if there is none."""
         return self.result.structured_content
 
     @property
@@ -74,22 +74,22 @@ class CallResponse(Generic[T_co]):
 
     @property
     def is_error(self) -> bool:
-        """Whether the tool answered with `isError`."""
+        """True if the tool answered with `isError`."""
         return self.result.is_error
 
     def parse(self) -> T_co:
-        """Return what the method itself would have returned.
+        """Return the method's own result.
 
         Raises:
             ToolFailed: The tool answered with `isError`.
         """
         if self.is_error:
             raise ToolFailed(self.result)
-        return cast("T_co", self.model)  # of a result that is no error there is one, which may be None itself
+        return cast("T_co", self.model)  # a result without an error has a model, which may itself be None
 
 
 class Responses:
-    """What a client's `with_raw_response` is: the methods of its tools, whose results are `CallResponse`s."""
+    """The base of a client's `with_raw_response`: the methods of its tools, which return `CallResponse`s."""
 
     _package: ClassVar[Package]
 
@@ -133,10 +133,10 @@ class Responses:
 
 
 class Responding(Generic[P, T]):
-    """What stands in a class of responses for the method of a tool."""
+    """A descriptor for the method of a tool in a class of responses."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Take what stands in the class of the client."""
+        """Take the method of the client's class."""
         self._method = method
         self.__doc__ = method.__doc__
 
@@ -151,7 +151,7 @@ class Responding(Generic[P, T]):
     def __get__(
         self, instance: Responses | None, owner: type[object]
     ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
-        """Return the method with the same arguments, but what it calls on `self` returns a `CallResponse`."""
+        """Return the method with the same arguments; its calls on `self` return a `CallResponse`."""
         if instance is None:
             return self
         method: Callable[..., Coroutine[Any, Any, Any]] = self._method
@@ -159,10 +159,10 @@ class Responding(Generic[P, T]):
 
 
 class Sharing(Generic[P, T]):
-    """What stands in the class of a toolset's client for a method of the whole client."""
+    """A descriptor that shares a method of the whole client with the client of a toolset."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
-        """Take what stands in the class of the client."""
+        """Take the method of the client's class."""
         self._method = method
         self.__doc__ = method.__doc__
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from ...mcp.revisions import Revision
 from ...values.terminal import shorten
 from ..features.list_pages import fetch_pages
-from ..transports.bounds import Bound, TooLargeError, at_most
+from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.guarded import SafeTransport, describe_problems, explain
 from ..transports.parameter_headers import ParameterHeaders
-from .errors import ResultTooLarge, safe_to_show, to_url_error
+from .errors import ResultTooLarge, clean_raised, to_url_error
 from .input_required import send_until_result
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _Page = TypeVar("_Page", bound="PaginatedResult")
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
 
 _URL_ATTEMPTS: Final = 3
-"""How often a person is asked to visit URLs for one request."""
+"""The most times that a person is asked to visit URLs for one request."""
 
 
 class Session:
@@ -80,8 +80,8 @@ class Session:
 
     @property
     def modern(self) -> bool:
-        """Whether the connection speaks a revision without a handshake (from 2026-07-28 on)."""
-        return Revision.of(self.client.protocol_version).has("stateless")
+        """True if the connection speaks a revision without a handshake (from 2026-07-28 on)."""
+        return Revision.from_date(self.client.protocol_version).has("stateless")
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
         """Call a tool with JSON arguments (`tools/call`).
@@ -92,7 +92,7 @@ class Session:
         from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
         def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
-            return self.send(CallToolRequest(params=params), or_question(CallToolResult), options)
+            return self.send(CallToolRequest(params=params), allow_question(CallToolResult), options)
 
         return await self.call_with_input(
             tool, CallToolRequestParams(name=tool.name, arguments=arguments), send, options
@@ -120,13 +120,13 @@ class Session:
         async def send_once(params: CallToolRequestParams) -> _Result | InputRequiredResult:
             return await self._headers.send_with_headers(tool, options.timeout, lambda: send(params))
 
-        with self.bounded(tool):
+        with self.bound(tool):
             result = await send_until_result(self.client, params, send_once)
             self.measure(result, options)
         return result
 
     @contextmanager
-    def bounded(self, tool: Tool) -> Generator[None, None, None]:
+    def bound(self, tool: Tool) -> Generator[None, None, None]:
         """Let what is too large of a result of `tool` be `ResultTooLarge`."""
         from mcp import MCPError
 
@@ -143,7 +143,7 @@ class Session:
         if not isinstance(self.client.server, SafeTransport):
             Bound(options.max_result_bytes).check(_measure_json(result))
 
-    def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
+    def fetch_pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
         """Return all pages of a list.
 
         Args:
@@ -155,13 +155,13 @@ class Session:
             mcp.MCPError: As for all requests; also where the list has no end.
         """
 
-        async def page(cursor: str | None) -> _Page:
+        async def fetch_page(cursor: str | None) -> _Page:
             async with self._request(options, options.timeout):
                 answer = await fetch(cursor=cursor, cache_mode="refresh")
             self.check_kind(answer)
             return answer
 
-        return fetch_pages(page, options.max_result_bytes)
+        return fetch_pages(fetch_page, options.max_result_bytes)
 
     async def send(
         self,
@@ -287,7 +287,7 @@ class Session:
         from mcp_types import PARSE_ERROR
         from pydantic import ValidationError
 
-        with safe_to_show(), at_most(options.max_result_bytes) as bound:
+        with clean_raised(), bound_answers(options.max_result_bytes) as bound:
             try:
                 async with self.in_flight.request(seconds, is_asked_in=is_asked_in):
                     try:
@@ -325,7 +325,7 @@ def _make_progress_callback(on_progress: OnProgress | None) -> ProgressFnT | Non
 
 
 @cache
-def or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
+def allow_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
     """Return the adapter of a result of this kind, or `input_required`."""
     from mcp_types import InputRequiredResult
     from pydantic import TypeAdapter

@@ -1,8 +1,7 @@
-"""What a caller answers the server with: questions to a person, samples of a model, and roots.
+"""Callbacks that answer the server: questions to a person, samples of a model, and roots.
 
-Takes the caller's own functions; gives the callbacks of the SDK's client, and only those that were asked for, since the
-SDK announces a capability for each that it has. It never imports the protocol's library before a connection is asked
-for.
+Takes the caller's own functions; returns callbacks for the SDK's client, only for those that were given, since the SDK
+announces a capability for each. It never imports the SDK before a connection is opened.
 """
 
 from __future__ import annotations
@@ -52,7 +51,9 @@ class SdkCallbacks(TypedDict, total=False):
     message_handler: MessageHandlerFnT
 
 
-def for_sdk(callbacks: Callbacks, in_flight: InFlight, on_message: MessageHandlerFnT | None = None) -> SdkCallbacks:
+def adapt_for_sdk(
+    callbacks: Callbacks, in_flight: InFlight, on_message: MessageHandlerFnT | None = None
+) -> SdkCallbacks:
     """Return the callbacks for the SDK's client; those not given are left out.
 
     Args:
@@ -88,16 +89,16 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHa
 
 
 def _make_elicit(on_question: OnQuestion, url_elicitation: UrlElicitation, in_flight: InFlight) -> ElicitationFnT:
-    async def answered(question: Question) -> ElicitResult:
+    async def respond(question: Question) -> ElicitResult:
         return build_result(await _resolve(on_question(question)), question.schema)
 
     async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
         key = str(context.request_id) if _is_between_requests(context) else None
         if params.mode == "url":
-            question = url_elicitation.question(params, key)
+            question = url_elicitation.make_question(params, key)
         else:
             question = Question(params.message, schema=params.requested_schema, key=key)
-        return await _run_callback(context, in_flight, answered(question))
+        return await _run_callback(context, in_flight, respond(question))
 
     return elicit
 
@@ -105,7 +106,7 @@ def _make_elicit(on_question: OnQuestion, url_elicitation: UrlElicitation, in_fl
 def _make_sample(on_sample: OnSample, in_flight: InFlight) -> SamplingFnT:
     from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, TextContent
 
-    async def sampled(params: CreateMessageRequestParams) -> CreateMessageResult:
+    async def respond_to_sampling(params: CreateMessageRequestParams) -> CreateMessageResult:
         answer: Sample = await _resolve(on_sample(params))
         if isinstance(answer, str):
             return CreateMessageResult(role="assistant", content=TextContent(text=answer), model="unknown")
@@ -116,7 +117,7 @@ def _make_sample(on_sample: OnSample, in_flight: InFlight) -> SamplingFnT:
     ) -> CreateMessageResult | ErrorData:
         if params.tools or params.tool_choice:  # an error, since the capability is not announced (MCP 2025-11-25)
             return ErrorData(code=INVALID_PARAMS, message="This client samples without tools")
-        return await _run_callback(context, in_flight, sampled(params))
+        return await _run_callback(context, in_flight, respond_to_sampling(params))
 
     return sample
 
@@ -127,26 +128,26 @@ def _make_list_roots(roots: Roots, in_flight: InFlight) -> ListRootsFnT:
     give = roots if callable(roots) else None
     fixed = [] if callable(roots) else _check_roots(roots)
 
-    async def listed() -> ListRootsResult:
+    async def respond_to_roots() -> ListRootsResult:
         return ListRootsResult(roots=fixed if give is None else _check_roots(await _resolve(give())))
 
     async def list_roots(context: ClientRequestContext) -> ListRootsResult | ErrorData:
-        return await _run_callback(context, in_flight, listed())
+        return await _run_callback(context, in_flight, respond_to_roots())
 
     return list_roots
 
 
 async def _run_callback(context: ClientRequestContext, in_flight: InFlight, working: Awaitable[_T]) -> _T:
-    """Wait for a callback. Between rounds no clock runs, and what it raises is the caller's at once."""
+    """Wait for a callback. Between rounds no clock runs, and its exception goes straight to the caller."""
     if _is_between_requests(context):
         return await working
-    with in_flight.question():
+    with in_flight.pause_for_question():
         return await working
 
 
 def _is_between_requests(context: ClientRequestContext) -> bool:
-    """Tell whether this is asked between two rounds of a call (from 2026-07-28 on), and not in the middle of it."""
-    return Revision.of(context.session.protocol_version or "").has("stateless")
+    """Tell whether the server asks between two rounds of a call (from 2026-07-28 on), not in the middle of it."""
+    return Revision.from_date(context.session.protocol_version or "").has("stateless")
 
 
 async def _resolve(value: _T | Awaitable[_T]) -> _T:

@@ -1,8 +1,8 @@
-"""Whether a server's tools still are those that its client was compiled for.
+"""A check that a server's tools still are those that its client was compiled for.
 
-Takes the tools of the package and asks the server for its own; gives one line for each tool that differs, and warns or
-raises. Values are compared as JSON: neither the order of keys counts, nor whether a number is written `1` or `1.0`.
-What the connection's revision of the protocol cannot carry is not missed.
+Takes the tools of the package and asks the server for its own; writes one line for each tool that differs, and warns or
+raises. Values are compared as JSON: neither the order of keys matters, nor whether a number is written `1` or `1.0`.
+A field that the connection's revision of the protocol cannot carry is not missed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mcp_types import (
     PaginatedResult,
 )
 
-from ...mcp.downgrades import tool_for
+from ...mcp.downgrades import downgrade_tool
 from ...mcp.revisions import SINCE
 from ...schema.objects import as_objects
 from ...values.json import Json
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
-"""What to do where the server's tools are not those that were compiled: nothing, `DriftWarning` or `DriftError`."""
+"""The reaction to tools that differ from the compiled ones: none, `DriftWarning` or `DriftError`."""
 
 _FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
-"""What of a tool is compared."""
+"""The fields of a tool that are compared."""
 
 _DETAILS: Final = 6  # differences that are told of one field
 _LONGEST: Final = 60  # characters of somebody else's text in a message
@@ -53,7 +53,7 @@ class _Page(PaginatedResult):
 
 
 _CHANGES: Final = 20
-"""How many changes a message has."""
+"""The most changes that a message lists."""
 
 
 def _format_message(changes: Sequence[str]) -> str:
@@ -116,12 +116,12 @@ async def report_drift(session: Session, tools: Tools, options: Options, drift: 
 
 
 async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, Any]]:
-    async def page(cursor: str | None) -> _Page:
+    async def fetch_page(cursor: str | None) -> _Page:
         request = ListToolsRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
         return await session.send(request, _Page, options)
 
     try:
-        return [tool async for listing in fetch_pages(page, options.max_result_bytes) for tool in listing.tools]
+        return [tool async for listing in fetch_pages(fetch_page, options.max_result_bytes) for tool in listing.tools]
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND:
             raise
@@ -149,7 +149,7 @@ def compare(tools: Tools, live: Sequence[Mapping[str, Any]], revision: str) -> I
 
 def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
     compiled = tool.definition if "outputSchema" in live else tool.listed
-    carried = tool_for(compiled, revision)
+    carried = downgrade_tool(compiled, revision)
     for field in _FIELDS:
         was, is_ = _normalize_field(field, compiled.get(field)), _normalize_field(field, live.get(field))
         if is_ is None and (revision < SINCE["tools"].get(field, "") or field not in carried):
@@ -167,7 +167,7 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
 
 
 def _normalize_field(field: str, value: Json) -> Json:
-    """Return a field's value without what has no meaning.
+    """Return a field's value without the parts that have no meaning.
 
     That is a `null`, which servers may leave out; in a schema its `$schema`, which `stubwright import` may have mended;
     in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
@@ -182,7 +182,7 @@ def _normalize_field(field: str, value: Json) -> Json:
 
 
 def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
-    """Yield what differs between two JSON values: places as JSON Pointers, in the order of the first."""
+    """Yield the differences between two JSON values: places as JSON Pointers, in the order of the first."""
     if isinstance(was, dict) and isinstance(is_, dict):
         for key in was | is_:
             place = f"{at}/{key.replace('~', '~0').replace('/', '~1')}"
@@ -200,7 +200,7 @@ def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
 
 
 def _shorten_json(value: Any) -> str:
-    """Format a value as short JSON in ASCII, so that no terminal obeys it and no reader mistakes it."""
+    """Format a value as short JSON in ASCII, which is safe on a terminal and unambiguous."""
     return _shorten(json.dumps(value))
 
 

@@ -19,7 +19,7 @@ _Any = TypeVar("_Any")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
 _PAGES: Final = 1000
-"""How many pages a list may have."""
+"""The most pages that a list may have."""
 
 
 class EndlessError(Exception):

@@ -1,6 +1,6 @@
-"""What a generated client does beside tools: it reads resources, gets prompts and completes their arguments.
+"""Resources, prompts and completion of a generated client.
 
-Takes names, URIs and texts from generated methods; gives the server's results, their content checked and cleaned.
+Takes names, URIs and texts from generated methods; returns the server's results, with checked and clean content.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ..core.arguments import to_json
 from ..core.binding import Binding
 from ..core.content import check_parts
 from ..core.input_required import send_until_result
-from ..core.session import or_question
+from ..core.session import allow_question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class PrimitivesBinding(Binding):
             session.client,
             ReadResourceRequestParams(uri=uri),
             lambda params: session.send(
-                ReadResourceRequest(params=params), or_question(ReadResourceResult), self._options
+                ReadResourceRequest(params=params), allow_question(ReadResourceResult), self._options
             ),
         )
         return check_parts(result.contents, "contents", self._options.sanitize)
@@ -63,7 +63,9 @@ class PrimitivesBinding(Binding):
         result: GetPromptResult = await send_until_result(
             session.client,
             GetPromptRequestParams(name=name, arguments=to_json(arguments) or None),
-            lambda params: session.send(GetPromptRequest(params=params), or_question(GetPromptResult), self._options),
+            lambda params: session.send(
+                GetPromptRequest(params=params), allow_question(GetPromptResult), self._options
+            ),
         )
         return check_parts(result.messages, "messages", self._options.sanitize)
 

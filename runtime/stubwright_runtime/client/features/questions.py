@@ -1,6 +1,6 @@
-"""What a server may ask its client, and the shapes of what answers it.
+"""The requests that a server may send to its client, and the types of the callbacks that answer them.
 
-Takes and gives nothing; `callbacks` puts questions to what a caller gave to `connect`.
+It has only types; `callbacks` puts the questions to the functions that a caller gave to `connect`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the server wants to know from a person (MCP 2025-11-25, client/elicitation).
+    """A question of the server to a person (MCP 2025-11-25, client/elicitation).
 
     Attributes:
-        message: What to show; as the server sent it, where `str(question)` is safe on a terminal.
+        message: The text to show, as the server sent it; `str(question)` is safe on a terminal.
         schema: The JSON Schema of the form; `None` if there is a URL. Its properties are plain values and enums.
-        url: What to open in a browser, after the person agreed and saw where it leads; `None` if there is a form.
-        key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
-        elicitation: By which the server says that all is done at the URL, up to 2025-11-25.
+        url: The URL to open in a browser, after the person saw it and agreed; `None` if there is a form.
+        key: The question's name within the call that asks it; `None` before 2026-07-28.
+        elicitation: The id with which the server says that all is done at the URL, up to 2025-11-25.
     """
 
     message: str
@@ -42,7 +42,7 @@ class Question:
     async def completed(self) -> None:
         """Wait until the server says that all is done at the URL (`notifications/elicitation/complete`).
 
-        That word may never come: put a bound on the wait, such as `asyncio.timeout(300)`.
+        The server may never say so: bound the wait, for instance with `asyncio.timeout(300)`.
 
         Raises:
             ValueError: The server does not say it: the question has no URL, or is of 2026-07-28.
@@ -52,7 +52,7 @@ class Question:
         await self._done.wait()
 
     def __str__(self) -> str:
-        """Return the text for a person at a terminal: the message and the URL, without what a terminal obeys."""
+        """Return the text for a person at a terminal: the message and the URL, without control characters."""
         return replace_controls(self.message if self.url is None else f"{self.message}\n{self.url}")
 
 
@@ -70,17 +70,17 @@ RootLike: TypeAlias = "str | Path | Root"
 """A folder or a file: a path, a file:// URI, or the SDK's own class."""
 
 Roots: TypeAlias = "Sequence[RootLike] | Callable[[], Sequence[RootLike] | Awaitable[Sequence[RootLike]]]"
-"""What the server may look at (MCP 2025-11-25, client/roots); or what gives it whenever the server asks."""
+"""The folders and files that the server may look at (MCP 2025-11-25, client/roots), or a function that returns them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """What the caller answers with; `None` for what is not offered."""
+    """The callbacks of the caller; `None` for each that is not offered."""
 
     on_question: OnQuestion | None = None
     on_sample: OnSample | None = None
     roots: Roots | None = None
 
-    def given(self) -> list[str]:
+    def list_given(self) -> list[str]:
         """Return the names of the callbacks that are set."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not None]

@@ -1,8 +1,8 @@
-"""What the server says has changed: its lists, and the resources that a client subscribed to.
+"""Changes that the server announces: of its lists, and of the resources that a client subscribed to.
 
-Takes the notifications of a connection; gives one change after the other, each once however often it was told while
-nothing listened. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are
-subscribed to one by one.
+Takes the notifications of a connection; yields one change after the other, each once however often it was announced
+before the listener read it. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and
+resources are subscribed to one by one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ..core.errors import make_safe_to_show, safe_to_show
+from ..core.errors import clean_raised, make_safe_to_show
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _MOST: Final = 1024
-"""How many different changes may wait; as many as the SDK lets wait from 2026-07-28 on."""
+"""The most different changes that may wait; as many as the SDK lets wait from 2026-07-28 on."""
 
 _QUIET: Final = 15.0
 """Seconds without a change after which a server of before 2026-07-28 is asked whether it is still there."""
@@ -83,7 +83,7 @@ def changes(
 
 
 class Subscriptions:
-    """Who listens for changes over one connection."""
+    """The listeners for changes over one connection."""
 
     def __init__(self) -> None:
         """Start without listeners."""
@@ -110,12 +110,12 @@ class Subscriptions:
 
         Args:
             session: The requests of the connection.
-            options: Of these, `timeout` holds for each answer of the server.
-            lists: Whether to hear of changed lists.
+            options: Its `timeout` holds for each response of the server.
+            lists: True to hear of changed lists.
             resources: The URIs of the resources to hear of.
 
         Raises:
-            mcp.MCPError: The server refused, did not answer in time, is gone, or does not tell of resources.
+            mcp.MCPError: The server refused, did not answer in time, is gone, or does not announce changed resources.
             TypeError: `resources` is one string.
             ValueError: There is nothing to listen for.
         """
@@ -252,7 +252,7 @@ async def _listen(
 
     async with AsyncExitStack() as stack:
         try:
-            with safe_to_show():
+            with clean_raised():
                 async with session.in_flight.request(options.timeout):
                     subscription = await stack.enter_async_context(
                         session.client.listen(

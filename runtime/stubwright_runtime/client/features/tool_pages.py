@@ -28,7 +28,7 @@ Item_co = TypeVar("Item_co", covariant=True)
 T_co = TypeVar("T_co", covariant=True)
 
 _PAGES: Final = 10_000
-"""How many pages are followed."""
+"""The most pages that are followed."""
 
 
 class EndlessPages(Exception):
@@ -36,7 +36,7 @@ class EndlessPages(Exception):
 
 
 class Page(Protocol[Item_co]):
-    """What a tool with pages gives."""
+    """A page of a tool with pages."""
 
     @property
     def items(self) -> Sequence[Item_co]:
@@ -58,7 +58,9 @@ class Pages(Generic[Item, T]):
         items: Callable[[T], Sequence[Item]],
         following: Callable[[T], str | None],
     ) -> None:
-        """Take what gives a page by its cursor, `None` for the first, its items, and the cursor of the next."""
+        """Take functions that fetch a page by its cursor (`None` for the first), return its items, and return the next
+        cursor.
+        """
         self._fetch = fetch
         self._items = items
         self._following = following
@@ -138,21 +140,21 @@ class OwnPagedMethod(Generic[P, T, Item]):
             `async for book in client.list_books.pages(genre="novel")`; the pages are in `….pages(…).by_page()`.
         """
 
-        def items(page: T) -> Sequence[Item]:
+        def iterate_items(page: T) -> Sequence[Item]:
             found: Sequence[Item] | None = getattr(page, self._items)
             return found or ()
 
-        def following(page: T) -> str | None:
+        def fetch_following(page: T) -> str | None:
             cursor: str | None = getattr(page, NEXT_CURSOR)
             return cursor
 
-        return Pages(_fetching(self._method, args, kwargs), items, following)
+        return Pages(_fetching(self._method, args, kwargs), iterate_items, fetch_following)
 
 
 def _fetching(
     method: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[[str | None], Coroutine[Any, Any, T]]:
-    """Return what fetches a page by its cursor, with the arguments of the first; `None` for that one."""
+    """Return a function that fetches a page by its cursor, with the arguments of the first; `None` is the first."""
 
     async def fetch(cursor: str | None) -> T:
         return await method(*args, **(kwargs if cursor is None else {**kwargs, CURSOR: cursor}))
@@ -161,7 +163,7 @@ def _fetching(
 
 
 class Paged(Generic[P, T]):
-    """What stands in the class of a client for the method of a tool with pages."""
+    """A descriptor for the method of a tool with pages in the class of a client."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         """Take the function."""
@@ -189,10 +191,10 @@ def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Page
 
 
 class OwnPaged(Generic[P, T, Item]):
-    """What stands in the class of a client for the method of a tool whose pages have items of a name of their own."""
+    """A descriptor for the method of a tool whose pages have another name for their items."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
-        """Take the function, and the attribute of a page that has its items."""
+        """Take the function, and the attribute of a page that holds its items."""
         self._method = method
         self._items = items
         self.__doc__ = method.__doc__

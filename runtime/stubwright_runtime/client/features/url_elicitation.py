@@ -30,14 +30,14 @@ _PATIENCE: Final = 300.0
 
 
 class UrlElicitation:
-    """What a person is asked to visit over one connection."""
+    """The URLs that a person is asked to visit over one connection."""
 
     def __init__(self, on_question: OnQuestion) -> None:
-        """Take what asks a person."""
+        """Take the callback that asks a person."""
         self._on_question = on_question
         self._done: OrderedDict[str, Event] = OrderedDict()
 
-    def question(self, params: ElicitRequestURLParams, key: str | None = None) -> Question:
+    def make_question(self, params: ElicitRequestURLParams, key: str | None = None) -> Question:
         """Return the question for the parameters of `elicitation/create`."""
         known = params.elicitation_id
         done = None if known is None else self._event(known)
@@ -58,7 +58,7 @@ class UrlElicitation:
         import anyio
 
         for params in elicitations:
-            question = self.question(params)
+            question = self.make_question(params)
             result: Any = self._on_question(question)
             answer = await result if inspect.isawaitable(result) else result
             if not isinstance(answer, Accepted):

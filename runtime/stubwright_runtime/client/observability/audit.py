@@ -1,7 +1,7 @@
 """Telling a caller's `on_call` of each call: that it starts, and how it ended.
 
-Takes the call; gives two events, whose arguments are copies without what the manifest redacts. It changes nothing
-about the call.
+Takes the call; reports two events, whose arguments are copies without the values that the manifest redacts. It changes
+nothing about the call.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _CALLS: Final = count(1)
 
 
 class Record:
-    """What `on_call` is told of one call.
+    """The report of one call to `on_call`.
 
     Attributes:
-        cleaned: How many strings of its result were cleaned; the reader of the result says so before the end.
+        cleaned: The number of strings in its result that were cleaned; set by the reader of the result before the end.
     """
 
     def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
@@ -43,7 +43,7 @@ class Record:
     async def begin(self) -> None:
         """Report the start, once."""
         if self._on_call is not None and self._start is None:
-            self._start = CallEvent(next(_CALLS), "start", self._tool.name, self._tool.shown(self._arguments))
+            self._start = CallEvent(next(_CALLS), "start", self._tool.name, self._tool.redact(self._arguments))
             await _tell(self._on_call, self._start)
             self._began = time.monotonic()
 

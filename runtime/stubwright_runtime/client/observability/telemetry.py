@@ -1,7 +1,7 @@
-"""What OpenTelemetry learns of a client: attributes on the spans that the SDK starts, and two metrics.
+"""OpenTelemetry for clients: attributes on the spans that the SDK starts, and two metrics.
 
-Takes what is sent and what comes over one connection; adds to the span of each request what the semantic conventions
-for MCP have and the SDK leaves out. It changes no message, but for secrets in what a server says of a failure.
+Takes the messages of one connection; adds to the span of each request the attributes of the semantic conventions for
+MCP that the SDK leaves out. It changes no message, except that it removes secrets from a server's text about a failure.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Sent:
 
 
 class Telemetry:
-    """What is told of one connection."""
+    """The telemetry of one connection."""
 
     def __init__(self, address: tuple[str, int] | None) -> None:
         """Take the host and the port of a server over HTTP; `None` for a command."""
@@ -97,7 +97,7 @@ class Telemetry:
         self._record(sent, {})
 
     def record_cancellation(self, params: Mapping[str, Any]) -> None:
-        """Record that the client waits no longer for an answer, as a notification says; the span has ended."""
+        """Record that the client no longer waits for an answer, as a notification says; the span has ended."""
         sent = self._sent.pop(params.get("requestId", ""), None)
         if sent is not None:
             is_late = str(params.get("reason")).startswith("timed out")

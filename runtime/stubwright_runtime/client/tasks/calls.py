@@ -70,17 +70,17 @@ class ToolTask(Generic[T_co]):
 
     @property
     def state(self) -> ToolTaskState:
-        """All that the server said of it last."""
+        """The last state that the server reported."""
         return self._run.state
 
     @property
     def status(self) -> Status:
-        """How far it is, as the server said last; of one that was resumed `working`, until the server is asked."""
+        """The status that the server reported last; `working` for a resumed task until the server is asked."""
         return self._run.state.status
 
     @property
     def message(self) -> str | None:
-        """What the server said of that last, in words."""
+        """The server's last message about the status."""
         return self._run.state.message
 
     def done(self) -> bool:
@@ -107,7 +107,7 @@ class ToolTask(Generic[T_co]):
             Exception: Whatever else is said of the client's methods, and what a callback raised.
         """
         await self._end(timeout)
-        return self._call_state.value()
+        return self._call_state.get_value()
 
     async def response(self, *, timeout: float | None = None) -> CallResponse[T_co]:
         """Wait for the end; gives the whole response, also that of a tool that failed, as `with_raw_response` does.
@@ -116,7 +116,7 @@ class ToolTask(Generic[T_co]):
             timeout: As for `wait`, and it raises as that does but for `ToolFailed`.
         """
         await self._end(timeout)
-        return self._call_state.response()
+        return self._call_state.get_response()
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
         """Yield its state now, and each change until it has ended, the end included; the result comes from `await`.
@@ -136,11 +136,11 @@ class ToolTask(Generic[T_co]):
                 yield self._run.state
             if self._run.has_ended:
                 break
-            with self._call_state.hiding():
-                since, changes = changes, await self._run.changed(changes)
+            with self._call_state.hide():
+                since, changes = changes, await self._run.wait_for_change(changes)
             is_repeated = since == changes
-        with self._call_state.hiding():
-            await self._call_state.settle(await self._run.outcome())
+        with self._call_state.hide():
+            await self._call_state.settle(await self._run.wait_for_outcome())
 
     async def refresh(self) -> ToolTaskState:
         """Ask the server now, once; gives the state. One that has ended does not change, and is not asked about.
@@ -149,7 +149,7 @@ class ToolTask(Generic[T_co]):
             TaskExpired: The server does not know it (any more).
             mcp.MCPError: The server cannot be asked.
         """
-        with self._call_state.hiding():
+        with self._call_state.hide():
             await self._call_state.begin()
             await self._run.look()
             await self._settle()
@@ -163,7 +163,7 @@ class ToolTask(Generic[T_co]):
             TasksUnsupported: The server cannot cancel tasks.
             mcp.MCPError: The server cannot be asked.
         """
-        with self._call_state.hiding():
+        with self._call_state.hide():
             await self._call_state.begin()
             await self._run.cancel()
             await self._settle()
@@ -177,9 +177,9 @@ class ToolTask(Generic[T_co]):
 
         if self._call_state.is_settled:
             return
-        with anyio.move_on_after(math.inf if seconds is None else seconds), self._call_state.hiding():
+        with anyio.move_on_after(math.inf if seconds is None else seconds), self._call_state.hide():
             await self._call_state.begin()
-            await self._call_state.settle(await self._run.outcome())
+            await self._call_state.settle(await self._run.wait_for_outcome())
             return
         raise TimeoutError(f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it goes on")
 
@@ -188,13 +188,13 @@ class ToolTask(Generic[T_co]):
         from .errors import TaskExpired
 
         if self._run.has_ended:
-            failed = await self._call_state.settle(await self._run.outcome())
+            failed = await self._call_state.settle(await self._run.wait_for_outcome())
             if isinstance(failed, TaskExpired):
                 raise failed
 
 
 class _CallState(Generic[T_co]):
-    """What is told of a task, and what its result is read as."""
+    """The state of a call that runs as a task, and the function that reads its result."""
 
     def __init__(
         self,
@@ -214,9 +214,9 @@ class _CallState(Generic[T_co]):
         self._response: CallResponse[T_co] | None = None
         self._failure: Exception | None = None
 
-    def hiding(self) -> AbstractContextManager[None]:
-        """Keep what is redacted out of the log during the block."""
-        return self.tool.hiding(self._arguments)
+    def hide(self) -> AbstractContextManager[None]:
+        """Keep redacted values out of the log during the block."""
+        return self.tool.hide(self._arguments)
 
     async def begin(self) -> None:
         """Report the start, once."""
@@ -227,22 +227,22 @@ class _CallState(Generic[T_co]):
         await confirm_call(self.tool, self._arguments, self._options)
 
     async def leave(self, error: BaseException) -> None:
-        """Report the end of one that could not be started."""
+        """Report the end of a task that could not be started."""
         await self._record.end(error)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the end is known, and was told."""
+        """True if the end is known, and was reported."""
         return self._response is not None or self._failure is not None
 
-    def value(self) -> T_co:
-        """Return what the method returns, or raise what it raises."""
+    def get_value(self) -> T_co:
+        """Return the method's result, or raise its exception."""
         if self._response is None:
             raise self._failure or LookupError("the task has not ended")
         return self._response.parse()
 
-    def response(self) -> CallResponse[T_co]:
-        """Return the tool's whole answer; raise if there is none, or it is broken."""
+    def get_response(self) -> CallResponse[T_co]:
+        """Return the tool's whole response; raise if there is none, or it is broken."""
         if isinstance(self._failure, ToolFailed):
             return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:
@@ -250,7 +250,7 @@ class _CallState(Generic[T_co]):
         return self._response
 
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
-        """Read the result and tell the end, once; gives what the call raises."""
+        """Read the result and report the end, once; return the exception of the call."""
         if not self.is_settled:
             if isinstance(outcome, Exception):
                 self._failure = outcome
@@ -266,7 +266,9 @@ class _CallState(Generic[T_co]):
 
 
 class Tasks:
-    """What a client's `tasks` is: a method for each tool that can be a task, with the arguments of the client's own."""
+    """The base of a client's `tasks`: a method for each tool that can be a task, with the same arguments as the
+    client's.
+    """
 
     _package: ClassVar[Package]
 
@@ -280,11 +282,11 @@ class Tasks:
 
         Args:
             ttl: Seconds for which the server is asked to keep a task and its result, from its start on. It may keep it
-                for a shorter or a longer time: `state.ttl` says. From 2026-07-28 on the server alone decides. `None`
+                for a shorter or a longer time: see `state.ttl`. From 2026-07-28 on the server alone decides. `None`
                 leaves it to the server.
 
         Raises:
-            ValueError: It is no positive number of seconds.
+            ValueError: It is not a positive number of seconds.
         """
         if ttl is not None and not 0 < ttl < math.inf:
             raise ValueError(f"ttl must be a positive number of seconds, not {ttl!r}")
@@ -294,7 +296,7 @@ class Tasks:
 
     @property
     def __stubwright__(self) -> tuple[Session, Options, Tools]:
-        """The session, the options, and the tools of the package, for what takes tasks up."""
+        """The session, the options, and the tools of the package, for functions that resume tasks."""
         return self._session, self._options, self._package.tools
 
     async def list(self) -> AsyncIterator[ToolTaskState]:
@@ -307,7 +309,7 @@ class Tasks:
         from .requests import list_tasks
 
         async for task in list_tasks(self._session, self._options):
-            yield task.state(is_clean=self._options.sanitize != "none")
+            yield task.make_state(is_clean=self._options.sanitize != "none")
 
     async def _call(
         self,
@@ -334,7 +336,7 @@ class Tasks:
 
         given = to_json(arguments)
         call_state = _CallState(tool, self._options, read, given)
-        with call_state.hiding():
+        with call_state.hide():
             await call_state.begin()
             try:
                 await call_state.confirm()
@@ -343,7 +345,7 @@ class Tasks:
                 await call_state.leave(error)
                 raise
             if run.has_ended:
-                await call_state.settle(await run.outcome())
+                await call_state.settle(await run.wait_for_outcome())
         return ToolTask(run, call_state)
 
 
@@ -381,15 +383,15 @@ class TaskMethod(Generic[P, T]):
         tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
         output: Any = tool.Output
         read = partial(ToolContent, tool.name) if output is None else make_reader(session, tool, output)
-        run = TaskRun.resumed(session, tool, id, options)
+        run = TaskRun.resume(session, tool, id, options)
         return ToolTask(run, _CallState(tool, options, read, {}, is_resumed=True))
 
 
 class Starting(Generic[P, T]):
-    """What stands in a class of tasks for the method of a tool."""
+    """A descriptor for the method of a tool in a class of tasks."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Take what stands in the class of the client."""
+        """Take the method of the client's class."""
         self._method = method
         self.__doc__ = method.__doc__
 

@@ -1,11 +1,11 @@
-"""What goes wrong with tasks, beside what goes wrong with calls.
+"""Exceptions of tasks, beside those of calls.
 
     Exception
     ├── TaskCancelled     the task was cancelled before it had a result
     ├── TaskExpired       the server does not know the task (any more)
     └── TasksUnsupported  the server, or the revision that it speaks, cannot do this with tasks
 
-Takes and gives plain values; imports nothing of the protocol's library.
+Takes and returns plain values; does not import the SDK.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...values.terminal import replace_controls
 
 
 class TaskCancelled(Exception):
-    """The task was cancelled, by whomever, before it had a result.
+    """The task was cancelled, not necessarily by this client, before it had a result.
 
     Attributes:
         tool: The tool's name on the wire.
@@ -33,7 +33,7 @@ class TaskCancelled(Exception):
 
 
 class TaskExpired(Exception):
-    """The server does not know the task: it is past its `ttl`, somebody else's, or never was.
+    """The server does not know the task: it is past its `ttl`, belongs to another caller, or never existed.
 
     Attributes:
         tool: The tool's name on the wire.

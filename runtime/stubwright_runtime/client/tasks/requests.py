@@ -38,7 +38,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
 
-from ...mcp.revisions import Revision, since
+from ...mcp.revisions import Revision, find_revision
 from ...values.json import Json, is_mapping
 from ..core.input_required import answer_input_requests
 from ..features.list_pages import fetch_pages
@@ -58,7 +58,7 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 RELATED: Final = "io.modelcontextprotocol/related-task"
 
 Started: TypeAlias = WireTask | CallToolResult
-"""What a call gives that may become a task."""
+"""The result of a call that may become a task."""
 
 
 class _Meta(dict[str, Any]):
@@ -160,7 +160,7 @@ class TaskRequests:
         Raises:
             TaskExpired: It does not know the task.
         """
-        with self.session.bounded(self._tool):
+        with self.session.bound(self._tool):
             request: Request[Any, Any] = (
                 _Get(method="tasks/get", params={"taskId": task})
                 if self.session.modern
@@ -175,7 +175,7 @@ class TaskRequests:
             self.session.measure(task_state, self.options)
         return task_state
 
-    async def result(self, task: str, *, waits: bool) -> CallToolResult:
+    async def fetch_result(self, task: str, *, waits: bool) -> CallToolResult:
         """Wait for the result of a task, up to 2025-11-25; questions of the server may come before.
 
         Args:
@@ -184,7 +184,7 @@ class TaskRequests:
         """
         options = replace(self._given, timeout=None) if waits else self.options
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
-        with self.session.bounded(self._tool):
+        with self.session.bound(self._tool):
             result = await self.session.send(request, CallToolResult, options)
             self.session.measure(result, options)
         related: Json = (result.meta or {}).get(RELATED)
@@ -192,7 +192,7 @@ class TaskRequests:
             raise MCPError(code=PARSE_ERROR, message="the server's answer is the result of another task")
         return result
 
-    async def answers(self, asked: dict[str, Any]) -> InputResponses:
+    async def ask_callbacks(self, asked: dict[str, Any]) -> InputResponses:
         """Return the answers of the caller's callbacks to questions of a task, from 2026-07-28 on.
 
         Raises:
@@ -269,7 +269,7 @@ class TaskRequests:
 
 def offers_tasks(session: Session) -> bool:
     """Tell whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
-    if not Revision.of(session.client.protocol_version).has("handshake_tasks"):
+    if not Revision.from_date(session.client.protocol_version).has("handshake_tasks"):
         return False
     tasks = session.client.server_capabilities.tasks
     calls = None if tasks is None or tasks.requests is None else tasks.requests.tools
@@ -285,17 +285,22 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
     """
     if session.modern:
         raise TasksUnsupported(
-            f"from {since('task_extension')} on servers list no tasks; keep the `id` of each, and `resume` it by that"
+            f"from {find_revision('task_extension')} on servers list no tasks; "
+            "keep the `id` of each, and `resume` it by that"
         )
     tasks = session.client.server_capabilities.tasks
-    if not Revision.of(session.client.protocol_version).has("handshake_tasks") or tasks is None or tasks.list is None:
+    if (
+        not Revision.from_date(session.client.protocol_version).has("handshake_tasks")
+        or tasks is None
+        or tasks.list is None
+    ):
         raise TasksUnsupported(f"the server lists no tasks (in {session.client.protocol_version})")
 
-    async def page(cursor: str | None) -> _Page:
+    async def fetch_page(cursor: str | None) -> _Page:
         request = ListTasksRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
         return await session.send(request, _Page, options, is_asked_in=False)
 
-    async for listing in fetch_pages(page, options.max_result_bytes):
+    async for listing in fetch_pages(fetch_page, options.max_result_bytes):
         for task in listing.tasks:
             yield task
 

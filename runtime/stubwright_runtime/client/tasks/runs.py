@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _LOST: Final = 7
-"""How many looks in a row may get no answer before the caller is told."""
+"""The most looks in a row that may get no answer before the caller is told."""
 
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 15.0
@@ -48,7 +48,7 @@ _LONGEST_PAUSE: Final = 15.0
 
 _CUT_OFF: Final = frozenset({CONNECTION_CLOSED})
 _OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
-"""What the loss of an answer on its way is told as; the latter by a server, or a proxy before it, in trouble."""
+"""Error codes for an answer lost on its way; `INTERNAL_ERROR` comes from a server, or a proxy before it, in trouble."""
 
 _WRONG: Final = "the server's answer is not what MCP says"
 _AGAIN: Final = 4
@@ -64,7 +64,7 @@ def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any],
     async def call(tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
         run = await TaskRun.start(session, tool, arguments, options)
         try:
-            outcome = await run.outcome()
+            outcome = await run.wait_for_outcome()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(1, shield=True):
                 await run.give_up()
@@ -92,9 +92,9 @@ class TaskRun:
         *,
         is_known: bool = True,
     ) -> None:
-        """Take what was said of it; `result` is there where there is no task, since the server answered at once.
+        """Take the first state; `result` is set if the server answered at once and made no task.
 
-        A task that is not known was taken up by its id: it is looked at without a pause before.
+        A task that is not known was resumed by its id: the first look comes without a pause.
         """
         self.state = state
         self._requests = requests
@@ -123,22 +123,22 @@ class TaskRun:
         came = await requests.start(arguments, ttl)
         if not isinstance(came, WireTask):
             return cls(requests, tool, ToolTaskState("", "completed"), came)
-        state = came.state(is_clean=options.sanitize != "none")
+        state = came.make_state(is_clean=options.sanitize != "none")
         if session.modern and state.ended:  # its result comes with the first look, and not here
             return cls(requests, tool, replace(state, status="working"), is_known=False)
         return cls(requests, tool, state)
 
     @classmethod
-    def resumed(cls, session: Session, tool: Tool, task: str, options: Options) -> TaskRun:
+    def resume(cls, session: Session, tool: Tool, task: str, options: Options) -> TaskRun:
         """Take up a task by its id; nothing is asked yet."""
         return cls(TaskRequests(session, tool, options), tool, ToolTaskState(task, "working"), is_known=False)
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more is to come, but for the result."""
+        """True if nothing more is to come, except the result."""
         return self._result is not None or self._failure is not None or self.state.ended
 
-    async def outcome(self) -> CallToolResult | Exception:
+    async def wait_for_outcome(self) -> CallToolResult | Exception:
         """Wait for the end: the result as it came, or what the call ends with instead.
 
         That is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the `mcp.MCPError` that the call itself would have
@@ -150,16 +150,16 @@ class TaskRun:
         """
         changes = self._changes
         while not self.has_ended:
-            changes = await self.changed(changes)
+            changes = await self.wait_for_change(changes)
         async with self._lock:
             return await self._read_ending()
 
     @property
     def changes(self) -> int:
-        """How often its state has changed."""
+        """The number of changes of its state."""
         return self._changes
 
-    async def changed(self, since: int) -> int:
+    async def wait_for_change(self, since: int) -> int:
         """Wait until its state has changed more often than `since` says, or it has ended; gives how often.
 
         Raises as `outcome`.
@@ -190,8 +190,8 @@ class TaskRun:
                 await self._requests.cancel(self.state.id)
 
     def on_notification(self, came: WireTask) -> None:
-        """Take what a notification says."""
-        with suppress(MCPError):  # of what is wrong with it, the next look tells
+        """Take the state in a notification."""
+        with suppress(MCPError):  # the next look reports what is wrong with it
             self._update(came)
             self._woken.set()
 
@@ -222,16 +222,16 @@ class TaskRun:
             self._update(came)
 
     def _update(self, came: WireTask) -> None:
-        """Take what the server says of the task; once it has ended, nothing more.
+        """Take a state that the server reports; ignore it once the task has ended.
 
         Raises:
-            mcp.MCPError: It is about another one (`PARSE_ERROR`).
+            mcp.MCPError: It is about another task (`PARSE_ERROR`).
         """
         if self.has_ended:
             return
         if came.id != self.state.id:
             raise MCPError(code=PARSE_ERROR, message=f"{_WRONG}: it is of another task")
-        state = came.state(is_clean=self._requests.options.sanitize != "none")
+        state = came.make_state(is_clean=self._requests.options.sanitize != "none")
         self._due = time.monotonic() + state.poll_interval
         if self._requests.session.modern:
             self._read_task(came)
@@ -259,7 +259,7 @@ class TaskRun:
         new = {key: asked for key, asked in self._asked.items() if key not in self._answers}
         if new:
             self._count_input_round()
-            self._answers = {**self._answers, **await self._requests.answers(new)}
+            self._answers = {**self._answers, **await self._requests.ask_callbacks(new)}
         waiting = {
             key: self._answers[key] for key in self._asked if self._looks >= self._sent.get(key, -_AGAIN) + _AGAIN
         }
@@ -295,7 +295,7 @@ class TaskRun:
             async with anyio.create_task_group() as group:
                 group.start_soon(watch)
                 try:
-                    self._result = await self._requests.result(self.state.id, waits=True)
+                    self._result = await self._requests.fetch_result(self.state.id, waits=True)
                 except (MCPError, ResultTooLarge) as error:
                     refused = error
                 group.cancel_scope.cancel()
@@ -310,7 +310,7 @@ class TaskRun:
             self._failure = refused
 
     async def _check_error(self, error: MCPError) -> None:
-        """Find out whether the error in the place of a result is what the task ended with."""
+        """Find out whether the error in the place of a result is the end of the task."""
         if self._is_lost(error, _CUT_OFF):
             self._retry_later(error, _CUT_OFF)
             return
@@ -347,7 +347,7 @@ class TaskRun:
             self._failure = TaskCancelled(self._tool.name, task, self.state.message)
         while (outcome := self._failure or self._result) is None:
             try:
-                self._result = await self._requests.result(task, waits=False)
+                self._result = await self._requests.fetch_result(task, waits=False)
             except ResultTooLarge as error:
                 self._failure = error
             except MCPError as error:
@@ -364,13 +364,13 @@ class TaskRun:
 
 
 class _TaskNotifications:
-    """What notifications say of the tasks of a connection, of which some server tells by itself."""
+    """The notifications about tasks of a connection, which some servers send."""
 
     def __init__(self) -> None:
         self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
 
     def __call__(self, notification: JSONRPCNotification) -> None:
-        """Hear a notification; what is no state of a task that is known is passed over."""
+        """Take a notification; ignore it if it is not the state of a known task."""
         if notification.method not in _NOTIFICATIONS:
             return
         try:

@@ -1,7 +1,7 @@
-"""What a server says of a task, in either era.
+"""The state of a task as a server reports it, in either era.
 
-Takes its JSON; gives frozen values, cleaned and within bounds. What is no state of a task breaks its model, which the
-caller of a request is told as any answer that is not what MCP says.
+Takes its JSON; returns frozen values, cleaned and within bounds. JSON that is not the state of a task fails validation,
+which the caller of a request sees like any other response that is not MCP.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, Field
 from ...values.sanitizing import clean
 
 Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""How far a task is; the last three are ends."""
+"""The status of a task; the last three are ends."""
 
 ENDS: Final = frozenset({"completed", "failed", "cancelled"})
 
@@ -26,14 +26,14 @@ _LONGEST: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ToolTaskState:
-    """What the server said of a task last.
+    """The last state of a task that the server reported.
 
     Attributes:
-        id: The task's id; `""` where the server answered at once and made no task.
-        status: How far it is.
-        message: What the server says of that, in words; `None` if it says nothing.
+        id: The task's id; `""` if the server answered at once and made no task.
+        status: The status of the task.
+        message: The server's message about the status; `None` if there is none.
         ttl: Seconds from its creation for which the server keeps it; `None` if it does not say, or for ever.
-        poll_interval: Seconds until it is worth looking again: what the server wants, but at least 0.1 and at most 60.
+        poll_interval: Seconds before the next look: the server's wish, but at least 0.1 and at most 60.
     """
 
     id: str
@@ -44,7 +44,7 @@ class ToolTaskState:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended, so that nothing of this changes any more."""
+        """True if the task has ended, so that its state never changes again."""
         return self.status in ENDS
 
 
@@ -65,7 +65,7 @@ class WireTask(BaseModel):
     error: dict[str, Any] | None = None
     result_type: str | None = Field(None, alias="resultType")
 
-    def state(self, *, is_clean: bool) -> ToolTaskState:
+    def make_state(self, *, is_clean: bool) -> ToolTaskState:
         """Return the state for callers; `is_clean` says whether its words are cleaned of what a terminal obeys."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000

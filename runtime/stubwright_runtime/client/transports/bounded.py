@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .refusals import Refusals
 
 
-def over_http(
+def connect_http(
     url: str,
     headers: Mapping[str, str],
     bounds: Bounds,
@@ -39,7 +39,7 @@ def over_http(
     from .http import NetworkClient
 
     @asynccontextmanager
-    async def transport() -> AsyncGenerator[Any, None]:
+    async def connect() -> AsyncGenerator[Any, None]:
         # By itself the SDK takes events of 1 MiB, but JSON of any size; here both are the network's to bound.
         async with (
             NetworkClient(headers, bounds, auth, refusals) as network,
@@ -47,4 +47,4 @@ def over_http(
         ):
             yield streams
 
-    return transport()
+    return connect()

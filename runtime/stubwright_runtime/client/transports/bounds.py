@@ -1,7 +1,7 @@
-"""How much a server may send: for one message, and, where that is said, in all.
+"""Bounds on the bytes that a server may send: for one message, and, if given, in all.
 
-Takes the bytes of messages after decoding, so that what is compressed counts as what it becomes; says when they are too
-many. The bound of a request goes with its context, as a `contextvars` variable, to whatever reads the answer.
+Takes the bytes of messages after decoding, so that compressed data counts with its full size; raises if there are too
+many. The bound of a request travels in a `contextvars` variable to the code that reads the answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_REQUEST: ContextVar[Bound | None] = ContextVar("of_request", default=None)
 
 
 class TooLargeError(Exception):
-    """The server sent more than it may; the message says how much that is.
+    """The server sent more than it may; the message states the limit.
 
     Attributes:
         size: The bytes that had come when that was seen; more may have followed.
@@ -40,25 +40,25 @@ class TooLargeError(Exception):
 
 @dataclass(slots=True)
 class Bound:
-    """How many bytes the answer to one request may have, and what was found too large, once it was.
+    """The bound on the bytes of the answer to one request, and the error once it was too large.
 
     Attributes:
         most: Bytes after decoding; `None` for no bound.
-        broken: What is raised where there is more; `None` as long as there is not.
+        broken: The error that was raised for more; `None` if there was none.
     """
 
     most: int | None
     broken: TooLargeError | None = None
 
     def check(self, size: int, who: str = "the server's answer has") -> None:
-        """Raise TooLargeError where `size` bytes are more than there may be."""
+        """Raise TooLargeError if `size` bytes exceed the bound."""
         if self.most is not None and size > self.most:
             self.broken = TooLargeError(f"{who} more than {self.most:,} bytes", size, self.most)
             raise self.broken
 
 
 @contextmanager
-def at_most(most: int | None) -> Generator[Bound, None, None]:
+def bound_answers(most: int | None) -> Generator[Bound, None, None]:
     """Bound the answers to the requests that are sent in the block; gives the bound, which says whether it held.
 
     Args:
@@ -87,7 +87,7 @@ class Bounds:
     exceeded: str | None = None
     _seen: int = 0
 
-    def bound_of_request(self) -> Bound:
+    def find_bound(self) -> Bound:
         """Return the bound of an answer to the request in whose context this is called."""
         return _OF_REQUEST.get() or Bound(self.each)
 

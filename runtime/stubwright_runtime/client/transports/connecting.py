@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
-from ...observability.logs import named_after, redact_library_logs
+from ...observability.logs import name_records, redact_library_logs
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
 from .guarded import describe_problems, explain
@@ -170,7 +170,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         redact_library_logs()
         task = OwnTask(self._client, f"{self._package} connection", self._failed_early)
         try:
-            with named_after(self._package):  # and in what the connection begins, too
+            with name_records(self._package):  # and in what the connection begins, too
                 await task.open()
         except ExceptionGroup as group:
             raise make_safe_to_show(_describe_refusal(_unwrap_only(group), self._client)) from None
@@ -254,12 +254,12 @@ def _create_transport(
 ) -> Server[Any] | MCPServer | Transport:
     """Return the target as the SDK's client takes it."""
     from ...sdk.server import MCPServer, Server
-    from .bounded import over_http
+    from .bounded import connect_http
     from .process import ProcessTransport
 
     if isinstance(target, str):
         refusals: Refusals = {}
-        transport = over_http(_check_url(target), headers, bounds, refusals, auth)
+        transport = connect_http(_check_url(target), headers, bounds, refusals, auth)
         return TolerantTransport(transport, refusals=refusals, address=_parse_address(target))
     if _is_command(target):
         return TolerantTransport(ProcessTransport(_parse_command(target, env, cwd), bounds, sys.stderr))

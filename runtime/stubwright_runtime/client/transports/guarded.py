@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _ID: Final = re.compile(
     r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")\s*,\s*(?!"method")'
 )
-"""How an answer begins that most servers write. Needed only where the whole of it cannot be read."""
+"""The usual start of an answer. Needed only if the whole of it cannot be read."""
 
 _LATE: Final = 1.0
 """Seconds that the end of a connection waits for what is still to be sent."""
@@ -54,7 +54,7 @@ _LONGEST_REASON: Final = 300
 """Characters of an error that a message of ours quotes."""
 
 _MOST_PROBLEMS: Final = 3
-"""How many problems of one answer a message has."""
+"""The most problems of one answer that a message lists."""
 
 
 def has_failed(client: Client) -> bool:
@@ -231,7 +231,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
                 self._unaddressed = None
             headers: Mapping[str, str] = getattr(item.metadata, "headers", None) or {}
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
-            bound = Bounds(None).bound_of_request() if self._bounds is None else self._bounds.bound_of_request()
+            bound = Bounds(None).find_bound() if self._bounds is None else self._bounds.find_bound()
             self._under_way[message.id] = UnderWay(item, message.method, revision, bound, copy_context())
             if self._telemetry is not None:
                 self._telemetry.record_request(message)
@@ -294,15 +294,15 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         """Send a message without an answer as soon as the server takes it, unless the connection ends before."""
         import anyio
 
-        async def sent() -> None:
+        async def pass_on() -> None:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await send()
 
         if self._late is not None:
-            self._late.start_soon(sent)
+            self._late.start_soon(pass_on)
 
     def hold_back(self, item: SessionMessage) -> bool:
-        """Return whether a message is not to be sent now, since there is no session."""
+        """Hold a message back if there is no session, and tell whether it was held."""
         from mcp_types import JSONRPCRequest
 
         renewal, key = self._renewal, _cancelled_id(item)
@@ -363,7 +363,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             self._end(partial(_make_closed, f"the connection failed: {_find_first(error)!r}"))
 
     async def note_end(self) -> None:
-        """Note how the process ended that sends nothing any more."""
+        """Note the reason why the process ended."""
         if self.failure is None and self._process is not None:
             self.failure = await self._process.explain_end()
 
@@ -376,7 +376,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
 
 class _Reading:
-    """What comes from the server."""
+    """The messages from the server."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], transport: SafeTransport) -> None:
         self._stream = stream
@@ -387,7 +387,7 @@ class _Reading:
 
     @property
     def last_context(self) -> Any:
-        """The context of what came last, where the stream knows it."""
+        """The context of the last message, if the stream knows it."""
         return getattr(self._stream, "last_context", None)
 
     def end(self) -> None:
@@ -414,7 +414,7 @@ class _Reading:
         raise anyio.EndOfStream
 
     def insert(self, item: SessionMessage) -> None:
-        """Have a message come next that the server did not send."""
+        """Insert a message that the server did not send as the next one."""
         self._inserted.append(item)
         if self._scope is not None:
             self._scope.cancel()
@@ -444,7 +444,7 @@ class _Reading:
 
 
 class _Writing:
-    """What goes to the server."""
+    """The messages to the server."""
 
     def __init__(self, stream: WriteStream[SessionMessage], transport: SafeTransport) -> None:
         self._stream = stream
@@ -460,7 +460,7 @@ class _Writing:
         await self._stream.send(item)
 
     async def send_unseen(self, item: SessionMessage) -> None:
-        """Send what no caller asked for, or what was recorded before."""
+        """Send a message that no caller asked for, or that was recorded before."""
         await self._stream.send(item)
 
     async def aclose(self) -> None:
@@ -510,7 +510,7 @@ def _cancelled_id(item: SessionMessage) -> RequestId | None:
 
 
 def _find_crowded(item: SessionMessage) -> str | None:
-    """Return what is wrong with a result of very many parts, before each of them becomes an object."""
+    """Return the problem of a result with too many parts, before each becomes an object; `None` if it has none."""
     from mcp_types import JSONRPCResponse
 
     if isinstance(item.message, JSONRPCResponse):

@@ -123,7 +123,7 @@ class NetworkClient(httpx2.AsyncClient):
 
     async def _read(self, response: httpx2.Response) -> bytes:
         """Return the body after decoding; the rest is not asked for where it is too long."""
-        body, bound = bytearray(), self._bounds.bound_of_request()
+        body, bound = bytearray(), self._bounds.find_bound()
         async for chunk in response.aiter_bytes():
             self._bounds.add(len(chunk))
             body += chunk
@@ -150,7 +150,7 @@ class _Events(httpx2.AsyncByteStream):
         self._cut = {} if cut is None else cut
         self._last: str | None = None
         self._bounds = bounds
-        self._bound = bounds.bound_of_request()
+        self._bound = bounds.find_bound()
         self._size = 0
         self._end = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -189,7 +189,7 @@ class _Events(httpx2.AsyncByteStream):
         return event
 
     def _note(self, last: str) -> None:
-        """Note what a client comes back with that reads on elsewhere."""
+        """Note the id of the last event, with which a client resumes the stream elsewhere."""
         if self._last is not None:
             self._cut.pop(self._last, None)
         if self._asked is not None:

@@ -27,7 +27,7 @@ _Answer = TypeVar("_Answer")
 
 
 class ParameterHeaders:
-    """What is known of the headers over one connection."""
+    """The headers of calls over one connection."""
 
     def __init__(self, client: Client) -> None:
         """Take a client; it is used when it is open."""
@@ -41,7 +41,7 @@ class ParameterHeaders:
 
         Args:
             tool: The tool.
-            seconds: How long reading the list may take; `None` for no bound.
+            seconds: The time limit for reading the list; `None` for no limit.
             send: Sends the call, perhaps twice.
         """
         from mcp import MCPError
@@ -58,7 +58,7 @@ class ParameterHeaders:
 
     @property
     def _has_headers(self) -> bool:
-        return Revision.of(self._client.protocol_version).has("parameter_headers")
+        return Revision.from_date(self._client.protocol_version).has("parameter_headers")
 
     def _mirrors(self) -> bool:
         """Tell whether calls have headers: over HTTP only, and from 2026-07-28 on."""

@@ -43,7 +43,7 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is known of a line that was read: its bytes, and whether they are UTF-8."""
+    """A line that was read: its size in bytes, and whether it is UTF-8."""
 
     size: int
     is_text: bool
@@ -61,11 +61,11 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
     """
 
     def __init__(self, server: StdioServerParameters, bounds: Bounds, shown: TextIO | None) -> None:
-        """Take what to start, the bounds of what it sends, and where its standard error goes to; `None` for nowhere."""
+        """Take the command, the bounds of its output, and the stream that shows its standard error; `None` for none."""
         self.bounds = bounds
         self.line: Line | None = None
         self.has_answered = False
-        self.longest: Callable[[], Bound] = bounds.bound_of_request
+        self.longest: Callable[[], Bound] = bounds.find_bound
         self.too_large: Callable[[TooLargeError], None] = lambda _: None
         self._server = server
         self._errors = StandardError(shown)
@@ -124,7 +124,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
             await self._process.stdin.send(data)
 
     async def read(self) -> bytes:
-        """Read what is there. Raises anyio.EndOfStream and the like at the end."""
+        """Read the available bytes. Raises anyio.EndOfStream and the like at the end."""
         if self._process is None or self._process.stdout is None:
             return b""
         return await self._process.stdout.receive()
@@ -135,7 +135,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
 
     def log_lines(self) -> tuple[str, ...]:
         """Return the first and the last lines of the process's standard error so far."""
-        return self._errors.lines()
+        return self._errors.list_lines()
 
     @property
     def _status(self) -> int | None:
@@ -162,7 +162,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
 
 
 class _Reading:
-    """What the process writes to standard output, as messages."""
+    """The standard output of the process, as messages."""
 
     def __init__(self, transport: ProcessTransport) -> None:
         self._transport = transport
@@ -187,14 +187,14 @@ class _Reading:
             self._scope.cancel()
 
     async def drain(self) -> None:
-        """Read and forget what still comes."""
+        """Read and discard the remaining output."""
         async with self._lock:
             with _ended():
                 while await self._transport.read():
                     pass
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or what is wrong with it. Raises anyio.EndOfStream at the end."""
+        """Return the next message, or the error in its place. Raises anyio.EndOfStream at the end."""
         import anyio
 
         while not self._lines:
@@ -264,7 +264,7 @@ class _Reading:
 
 
 class _Writing:
-    """What the process reads from standard input, as messages."""
+    """The standard input of the process, as messages."""
 
     def __init__(self, transport: ProcessTransport) -> None:
         import anyio
@@ -280,10 +280,10 @@ class _Writing:
             try:
                 await self._transport.write(data)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-                self._transport.stop_reading()  # it may go on, but nothing that is asked can be answered
+                self._transport.stop_reading()  # it may still run, but no request can be answered
 
     async def aclose(self) -> None:
-        """Leave the process's standard input open, which is closed when it is stopped."""
+        """Leave the process's standard input open; it is closed when the process is stopped."""
 
     async def __aenter__(self) -> Self:
         return self

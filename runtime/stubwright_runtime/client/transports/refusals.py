@@ -1,6 +1,6 @@
-"""Why an HTTP server, or the network before it, has no answer of MCP's for a request.
+"""Reasons of an HTTP server, or the network before it, not to answer a request with MCP.
 
-Takes a response or what was raised instead; gives a `Refusal`, which goes with the SDK's error to the caller, and
+Takes a response or the exception in its place; returns a `Refusal`, which goes to the caller with the SDK's error and
 becomes a `ConnectError` there.
 """
 
@@ -27,7 +27,7 @@ _LONGEST: Final = 300
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance
 }
-"""What a server may answer otherwise in a moment."""
+"""Statuses of errors that may pass in a moment."""
 
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PATH: Final = "check the path, which is `/mcp` at most servers"
@@ -37,16 +37,16 @@ Kind: TypeAlias = Literal["unauthorized", "forbidden", "not_found", "not_mcp", "
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no answer.
+    """The reason why there is no answer.
 
     Attributes:
-        kind: Which exception it becomes.
-        url: Who was asked, without what may be secret.
-        why: What is wrong, as a sentence that continues the URL.
+        kind: The kind of exception that it becomes.
+        url: The URL of the request, without possible secrets.
+        why: The problem, as a sentence that continues the URL.
         status: The HTTP status; `None` if there was none.
         challenge: The `WWW-Authenticate` header; `None` if there was none.
-        data: What the server's own error had as `data`, where it sent one.
-        session: The id of the session that the server does not know; `None` if that is not what is wrong.
+        data: The `data` of the server's own error, if it sent one.
+        session: The id of the session that the server does not know; `None` if that is not the problem.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class Refusal:
     session: str | None = None
 
     def to_error(self, error: MCPError) -> MCPError:
-        """Return the exception, with the code of the error in whose place it is raised."""
+        """Return the exception, with the code of the error that it replaces."""
         from ..core import connect_errors
 
         kinds: dict[Kind, type[connect_errors.ConnectError]] = {
@@ -81,18 +81,18 @@ Refusals: TypeAlias = dict[str, Refusal]
 
 
 def hide_secrets(request: httpx2.Request) -> str:
-    """Return the target of a request without what may be secret."""
+    """Return the URL of a request without possible secrets."""
     return to_one_line(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
 
 
 def judge(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
-    """Return why a response is not an answer of MCP's; `None` if it is, or if the SDK is to explain what is wrong.
+    """Return the refusal in a response; `None` if it is an MCP answer, or if the SDK is to explain what is wrong.
 
     Args:
         request: The request.
         response: Its response.
-        method: What was asked for.
-        body: What came as JSON; empty if something else came.
+        method: The method of the request.
+        body: The body if it is JSON; otherwise empty.
     """
     from mcp_types import METHOD_NOT_FOUND
 
@@ -134,7 +134,7 @@ def _phrase(status: int) -> str:
 
 
 def _reasons(response: httpx2.Response) -> list[str]:
-    """Return what `WWW-Authenticate` says for people and programs (RFC 6750, section 3)."""
+    """Return the reasons in `WWW-Authenticate` for people and programs (RFC 6750, section 3)."""
     from mcp.client.auth.utils import extract_field_from_www_auth
 
     error, description, scope = (
@@ -151,7 +151,7 @@ def _joined(*parts: str) -> str:
 
 
 def _error_message(body: bytes) -> str:
-    """Return the message of an error of JSON-RPC; empty if it is none."""
+    """Return the message of a JSON-RPC error; empty if the body is none."""
     text = _error_field(body, "message")
     return text if isinstance(text, str) else ""
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from .refusals import Refusal
 
 _SECONDS: Final = 30.0
-"""How long a server may take for the new handshake and for subscribing again."""
+"""The time limit in seconds for the new handshake and for subscribing again."""
 
 _REPLACED: Final = 100
-"""How many sessions that were replaced are remembered: late refusals name one of the last."""
+"""The number of replaced sessions that are remembered: late refusals name one of the last."""
 
 _CHANGES_SESSION: Final = {"resources/subscribe": "uri", "resources/unsubscribe": "uri", "logging/setLevel": ""}
 """The requests that a server remembers for a session, and the parameter by which it tells them apart."""
@@ -48,7 +48,7 @@ class Renewal:
         send_again: Callable[[UnderWay], Awaitable[None]],
         refuse: Callable[[UnderWay, Refusal], None],
     ) -> None:
-        """Take what sends a message, what sends a request of a caller again, and what gives that caller an error."""
+        """Take functions that send a message, send a caller's request again, and give that caller an error."""
         self.is_running = False
         self._send = send
         self._send_again = send_again
@@ -63,7 +63,7 @@ class Renewal:
         self._numbers = count(1)
 
     def note_success(self, request: UnderWay, result: dict[str, Any]) -> None:
-        """Note what a server remembers of a request that it answered with a result."""
+        """Note a successful request whose effect the session remembers."""
         from mcp_types import JSONRPCRequest
 
         message = request.item.message
@@ -87,12 +87,12 @@ class Renewal:
         self._waiting[key] = request
 
     def accept(self, key: RequestId, request: UnderWay, refusal: Refusal) -> bool:
-        """Return whether a refused request will be sent again, once `run` is called.
+        """Accept a refused request to be sent again, once `run` is called, and tell whether it will be.
 
         Args:
             key: The request's id.
             request: The request.
-            refusal: Why there is no answer: the server does not know the session.
+            refusal: The refusal: the server does not know the session.
         """
         if self._initialize is None or request.is_sent_again:
             return False
@@ -102,7 +102,7 @@ class Renewal:
         return True
 
     def take_answer(self, key: RequestId, item: SessionMessage, refusal: Refusal | None) -> bool:
-        """Return whether a message answers a request of this class itself."""
+        """Take the answer to a request of this class itself, and tell whether it was one."""
         answer = self._answers.pop(key, None)
         if answer is not None and not answer.done():
             answer.set_result((item, refusal))

@@ -1,4 +1,4 @@
-"""What a server's process writes to standard error: passed on as it comes, and its first and last lines kept.
+"""The standard error of a server's process: passed on as it comes, with its first and last lines kept.
 
 A thread reads it, so that a server never waits for the caller's event loop before it can log.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _FIRST: Final = 5
-"""Lines that are kept of the start, where the cause often stands."""
+"""Lines that are kept of the start, which often has the cause."""
 
 _LAST: Final = 10
 """Lines that are kept of the end."""
@@ -37,7 +37,7 @@ class StandardError:
     """
 
     def __init__(self, shown: TextIO | None) -> None:
-        """Take where it is passed on to; `None` for nowhere."""
+        """Take the stream to pass it on to; `None` for none."""
         self._shown = shown
         reading, writing = os.pipe()
         self.writing: TextIO = os.fdopen(writing, "w")
@@ -57,7 +57,7 @@ class StandardError:
         if self._reader.ident is not None:
             self._reader.join(seconds)
 
-    def lines(self) -> tuple[str, ...]:
+    def list_lines(self) -> tuple[str, ...]:
         """Return the first and the last lines, with a mark between them where there are more; each safe to show."""
         ends = [self._begun] if self._begun.strip() else []
         lines = [*self._first, *(["…"] if self._passed_over else []), *self._last, *ends]

@@ -1,6 +1,6 @@
-"""From a package and its handlers to a server's core: what must hold before anything is served.
+"""Building a server's core from a package and its handlers, after checks of both.
 
-Takes what a user gives; gives the core, or says in one exception what is wrong.
+Takes the arguments of `build_server`; gives the core, or raises one exception that names the faults.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from ..declared import add_calls
 from ..execution.threads import THREADS, Threads
 from ..handlers import check
 from . import required_features
-from .composition import parts
+from .composition import list_parts
 from .core import Core
-from .principal import local
+from .principal import make_local
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,14 +38,16 @@ def build_core(
     required_features.check(package)
     pool = Threads(threads)
     store = store_at(state, package)
-    server_parts = package.replace_parts(parts(package))
+    server_parts = package.replace_parts(list_parts(package))
     present = check.NoHandlers() if handlers is None else handlers
     check.check(
-        package.manifest["server"]["name"], [method for part in server_parts for method in part.needed()], present
+        package.manifest["server"]["name"], [method for part in server_parts for method in part.list_needed()], present
     )
     recorder = None
     if audit is not None:
-        from ..observability.instrumentation import recorder as make_recorder
+        from ..observability.instrumentation import make_recorder as make_recorder
 
         recorder = make_recorder(package, audit)
-    return Core(package, add_calls(package, present), server_parts, local(local_scopes), store, recorder, pool, toolset)
+    return Core(
+        package, add_calls(package, present), server_parts, make_local(local_scopes), store, recorder, pool, toolset
+    )

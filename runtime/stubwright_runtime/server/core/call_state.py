@@ -1,6 +1,6 @@
-"""The state of one call, for the log and the audit log: what is known of it so far, and its id.
+"""The state of one call, for the log and the audit log: the facts known so far, and its id.
 
-Takes what the parts of the server learn while they answer; holds it for the length of the request.
+Takes facts that the parts of the server learn while they answer; holds them for the length of the request.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from .principal import Principal
 
 _NAME: Final = 200
-"""Characters of what a caller called something."""
+"""The maximum length of a name from a caller, in characters."""
 
 _KEYS: Final = 50
-"""Keys of arguments, at most."""
+"""The maximum number of argument names to keep."""
 
 Transport: TypeAlias = Literal["http", "stdio", "memory"]
-"""What requests come over; `memory` is this process."""
+"""The transport of a request; `memory` is this process."""
 
 
 @dataclass(slots=True)
@@ -34,27 +34,27 @@ class CallState:
     """One call of a tool.
 
     Attributes:
-        began: When it came, in seconds since 1970.
-        transport: What it came over.
+        began: The time at which it came, in seconds since 1970.
+        transport: The transport that it came over.
         revision: The revision that the caller speaks.
-        principal: Who asks.
+        principal: The caller.
         tool: The tool, once it is known that there is one and that the caller may use it.
-        arguments: What the caller sent.
+        arguments: The arguments from the caller.
         size: The bytes of these as JSON.
-        is_valid: Whether they were found valid, so that they are what the manifest says.
-        ending: How it ended, where that is known.
-        reason: Why, in one word, where it did not complete.
-        reference: The id, where the log says more by it.
-        result: What the caller gets of a tool that was asked.
-        cleaned: How many texts of it had something that was cleaned out.
-        seconds: How long it took.
+        is_valid: True if they were found valid.
+        ending: The ending of the call, if it is known.
+        reason: The reason in one word, if it did not complete.
+        reference: The id, if the log says more under it.
+        result: The result of the tool that the caller gets.
+        cleaned: The number of texts in it that were sanitized.
+        seconds: The duration of the call.
         trace: The trace that it belongs to.
-        client: What the client program says of itself: its name and its version.
+        client: The name and the version that the client program reports.
         name: The tool, as the caller wrote it.
         keys: The names of the arguments, the first of them and shortened.
-        key_count: How many there are.
+        key_count: The number of arguments.
         result_bytes: The size of the result as JSON.
-        known_id: The id, where there is one already.
+        known_id: The id, if there is one already.
     """
 
     began: float
@@ -81,13 +81,13 @@ class CallState:
 
     @property
     def id(self) -> str:
-        """What the log, the record and the caller know the call by; no other call has the same."""
+        """The unique id of the call in the log, in the record and for the caller."""
         if self.known_id is None:
             self.known_id = secrets.token_hex(8)
         return self.known_id
 
     def note_parameters(self, params: Mapping[str, Any]) -> None:
-        """Note what is called with what, as far as these parameters say."""
+        """Note the name of the tool and the names of the arguments that these parameters hold."""
         name, arguments = params.get("name"), params.get("arguments")
         if isinstance(name, str):
             self.name = name[:_NAME]
@@ -95,22 +95,22 @@ class CallState:
             self.keys, self.key_count = [str(key)[:_NAME] for key in islice(arguments, _KEYS)], len(arguments)
 
     def note_outcome(self, outcome: Outcome) -> None:
-        """Note how it ended."""
+        """Note the outcome of the call."""
         self.ending, self.reason, self.reference = outcome.ending, outcome.reason, outcome.reference
         self.result, self.cleaned = outcome.result, outcome.cleaned.strings
 
 
 CURRENT: Final[ContextVar[CallState | None]] = ContextVar("call_state", default=None)
-"""The call that is being answered, where calls are recorded."""
+"""The call that is being answered; `None` if calls are not recorded."""
 
 
 def note(ending: Ending, reason: str) -> None:
-    """Note how the call that is being answered ended, where calls are recorded."""
+    """Note the ending of the call that is being answered, if calls are recorded."""
     if (current := CURRENT.get()) is not None:
         current.ending, current.reason = ending, reason
 
 
-def reference() -> str:
-    """Return what the log and the caller call a failure by: the id of the call, where it is recorded."""
+def make_reference() -> str:
+    """Return the reference of a failure for the log and the caller: the id of the call if it is recorded."""
     current = CURRENT.get()
     return secrets.token_hex(4) if current is None else current.id

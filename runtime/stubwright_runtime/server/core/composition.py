@@ -1,6 +1,6 @@
-"""The parts of a package's server: its tools, and what else the package has by its own word.
+"""The parts of a package's server, such as its tools.
 
-Takes a package; gives its parts. What the manifest does not declare is not imported.
+Takes a package; gives its parts. Modules that the manifest does not need are not imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .parts import Part
 
 
-def parts(package: Package) -> tuple[Part, ...]:
+def list_parts(package: Package) -> tuple[Part, ...]:
     """Return the parts of a package's server, in the order in which stubs of missing methods are shown."""
     declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
     server_parts: list[Part] = []
@@ -46,5 +46,5 @@ def _completes(package: Package) -> bool:
     return any(
         extension.get("complete")
         for section in ("resourceTemplates", "prompts")
-        for _, extension in package.entries(section).values()
+        for _, extension in package.list_entries(section).values()
     )

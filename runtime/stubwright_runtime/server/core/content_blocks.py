@@ -30,17 +30,19 @@ from ...values.sanitizing import (
 from .sanitizing import encode_json, sanitize
 
 
-def block(content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None) -> dict[str, Any]:
+def encode_block(
+    content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
+) -> dict[str, Any]:
     """Return a content block as it goes on the wire, cleaned as the policy has it.
 
     Args:
         content: The block.
         extent: With `none` no string of it is cleaned.
-        count: Learns what was taken out.
+        count: Counts the removals.
 
     Raises:
-        TypeError: Its `_meta` is no JSON.
-        ValueError: It holds what is no JSON, data that are no base64, or what is no URI or no MIME type.
+        TypeError: Its `_meta` is not JSON.
+        ValueError: It holds a value that is not JSON, or invalid base64, or an invalid URI or MIME type.
     """
     match content:
         case TextContent(text=text, annotations=None, meta=None):
@@ -64,10 +66,10 @@ def block(content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned
     return wire
 
 
-def resource_contents(
+def encode_contents(
     content: TextResourceContents | BlobResourceContents, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
 ) -> dict[str, Any]:
-    """Return the contents of a resource as they go on the wire; as for `block`."""
+    """Return the contents of a resource as they go on the wire; as for `encode_block`."""
     _check_resource(content)
     wire: dict[str, Any] = _to_wire(content.model_dump(by_alias=True, mode="json", exclude_none=True), extent, count)
     return wire

@@ -1,4 +1,4 @@
-"""What a handler knows about the call that it answers, and how it talks to the caller meanwhile.
+"""The context of a handler: the call that it answers, and the way to talk to the caller meanwhile.
 
 Takes a channel, which the server's adapter to the protocol's library provides; gives a handler `ctx`. It holds no
 state of its own.
@@ -51,30 +51,30 @@ T = TypeVar("T")
 class Channel(Protocol):
     """The way to the caller of one request."""
 
-    async def progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Send a progress notification, where the caller asked for them."""
+    async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Send a progress notification, if the caller asked for them."""
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message, where the caller wants messages of this level."""
+        """Send a log message, if the caller wants messages of this level."""
 
     async def subscribe(self, uri: str) -> None:
         """Tell the caller's connection of changes of a resource, up to 2025-11-25."""
 
     async def release(self) -> None:
-        """Close the stream that carries the response, where the caller can come back for it."""
+        """Close the stream that carries the response, if the caller can come back for it."""
 
 
 class Progress:
-    """How far a request is, as its caller was told."""
+    """The progress of a request that its caller was last told."""
 
     __slots__ = ("_done",)
 
     def __init__(self) -> None:
-        """Begin with nothing told."""
+        """Begin with no progress."""
         self._done = -math.inf
 
     def grows(self, done: float) -> bool:
-        """Note how far it is; whether that is further than before."""
+        """Note the progress; tell whether it is greater than before."""
         if done <= self._done:
             return False
         self._done = done
@@ -88,15 +88,15 @@ class Context:
     Attributes:
         request_id: The JSON-RPC id of the request.
         revision: The MCP revision that the caller speaks, such as `2025-11-25`.
-        name: What was asked for: the name of a tool or a prompt on the wire, or the URI of a resource.
-        principal: Who asks: whoever the access token is for; on standard input and output `local`.
+        name: The name of the tool or the prompt on the wire, or the URI of the resource.
+        principal: The caller: the subject of the access token; on standard input and output `local`.
         tools: The server's tools, to switch them on and off for all clients.
         prompts: The server's prompts, likewise.
         resources: The server's resources and resource templates, likewise, and to tell that one changed.
-        task_id: The id of the task in which the call goes on; `None` where it is none.
-        cancellation: Whom to tell when this request is cancelled; `on_cancel` is the way to be told.
-        slot: What this request takes up while it runs.
-        rounds: The questions of this request and what was answered so far; `ask` is the way to put them.
+        task_id: The id of the task in which the call goes on; `None` outside of tasks.
+        cancellation: The functions to call when this request is cancelled; `on_cancel` adds one.
+        slot: The resources that this request takes up while it runs.
+        rounds: The questions of this request and the answers so far; `ask` adds one.
     """
 
     request_id: str | int
@@ -117,13 +117,13 @@ class Context:
     _progress: Progress = field(repr=False, default_factory=Progress)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the caller how far the work is. Does nothing where the caller did not ask.
+        """Tell the caller the progress of the work. Does nothing if the caller did not ask for it.
 
         Args:
-            done: How much is done, in any unit; what does not grow is not sent (MCP 2025-11-25,
+            done: The amount done, in any unit; a value that does not grow is not sent (MCP 2025-11-25,
                 basic/utilities/progress: it MUST increase).
-            total: How much there is to do, in the same unit, where that is known.
-            message: What is being done.
+            total: The amount to do, in the same unit, if it is known.
+            message: The work that is being done.
 
         Raises:
             ValueError: A number is not finite.
@@ -133,22 +133,22 @@ class Context:
         if not self._progress.grows(done):
             log().debug("%s: progress %s is not sent, since it does not grow", self.name, done)
             return
-        await self._channel.progress(done, total, None if message is None else clean(message))
+        await self._channel.send_progress(done, total, None if message is None else clean(message))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a message to the caller's log, where the caller wants messages of this level.
+        """Send a message to the caller's log, if the caller wants messages of this level.
 
-        Up to 2025-11-25 that is what `logging/setLevel` said last on the connection (`info` before it said anything);
-        from 2026-07-28 each request says it for itself.
+        Up to 2025-11-25 the last `logging/setLevel` of the connection sets the level (`info` before the first); from
+        2026-07-28 each request sets its own.
 
         Args:
             level: From `debug` to `emergency`.
             data: Text, or any JSON value.
-            logger: Which part of the server speaks.
+            logger: The part of the server that speaks.
 
         Raises:
             ValueError: There is no such level, or `data` holds an infinite number.
-            TypeError: `data` is no JSON.
+            TypeError: `data` is not JSON.
         """
         if level not in LOG_LEVELS:
             raise ValueError(f"{level!r} is not a log level; the levels are {', '.join(LOG_LEVELS)}")
@@ -157,11 +157,11 @@ class Context:
     def on_cancel(self, function: Callable[[], object]) -> None:
         """Have `function` called when this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
 
-        An `async def` handler is cancelled itself; this is for a plain `def`, whose thread nobody can stop.
+        An `async def` handler is cancelled itself; this is for a plain `def`, whose thread cannot be stopped.
 
         Args:
-            function: Is called on the event loop, so that it must not block; where the request is cancelled already, at
-                once. What it raises is logged.
+            function: Is called on the event loop, so it must not block; if the request is cancelled already, it is
+                called at once. An exception that it raises is logged.
 
         Example:
             `ctx.on_cancel(stop.set)`, with `stop = threading.Event()`
@@ -171,8 +171,8 @@ class Context:
     async def release_stream(self) -> None:
         """Close the stream of this request, so that nothing holds a connection open while the work goes on.
 
-        The client comes back for the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). Where
-        it cannot, as over stdio or with an older client, nothing happens.
+        The client comes back for the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). If it
+        cannot, as over stdio or with an older client, this does nothing.
         """
         await self._channel.release()
 
@@ -185,39 +185,39 @@ class Context:
         return self.rounds.can(capability)
 
     async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
-        """Return what `function` gives, called once in the whole request.
+        """Return the result of `function`, called once in the whole request.
 
-        From 2026-07-28 a handler that asks runs again with each answer; what may happen only once, such as a payment,
-        goes through here. What it gave travels, encrypted, with the question.
+        From 2026-07-28 a handler that asks runs again with each answer; an effect that may happen only once, such as a
+        payment, goes through here. The result travels, encrypted, with the question.
 
         Args:
-            key: What to keep the result by.
-            function: An `async def`, or a plain `def`, which runs in a worker thread; gives JSON.
+            key: The key to keep the result under.
+            function: An `async def`, or a plain `def`, which runs in a worker thread; returns JSON.
 
         Raises:
-            TypeError: What it gave is no JSON.
+            TypeError: The result is not JSON.
         """
-        value: T = await self.rounds.once(key, function)
+        value: T = await self.rounds.run_once(key, function)
         return value
 
     async def complete(self, elicitation: str) -> bool:
         """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
 
-        From 2026-07-28 on, where the client comes back by itself, nothing happens. After the request,
+        From 2026-07-28 on, the client comes back by itself, and this does nothing. After the request,
         `server.complete(elicitation)` does the same.
 
         Args:
             elicitation: The id that the question was asked with; it is also that of its answer, `Accepted`.
 
         Returns:
-            Whether a client was told. Each question is told of once.
+            True if a client was told. A client is told once of each question.
         """
         return await self.rounds.complete(elicitation)
 
     def url_required(
         self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
     ) -> UrlRequired:
-        """Return what to raise where the request cannot go on before the user has been at a URL, such as to sign in.
+        """Return the error to raise if the user must visit a URL before the request can go on, such as to sign in.
 
         A client of 2025-11-25 gets the error -32042, and sends the request again when all is done there. From
         2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
@@ -225,19 +225,19 @@ class Context:
         Args:
             name: One of the questions with `mode: url` that the manifest has for this handler.
             url: An http or https URL.
-            message: What the user reads, in place of the manifest's words.
-            elicitation: An id for the question that nobody can guess; by default there is a new one.
+            message: The text for the user, in place of the manifest's words.
+            elicitation: An id for the question that cannot be guessed; by default a new one.
 
         Raises:
             KeyError: There is no such question.
-            ValueError: The URL is none of the web.
+            ValueError: The URL is not an http or https URL.
         """
-        from ..features.input_requests import url_required
+        from ..features.input_requests import require_url
 
         question = self._questions.get(name, {})
         if question.get("mode") != "url":
             raise KeyError(f"the manifest has no question {name!r} with `mode: url`")
-        return url_required(name, url, message or question["message"], elicitation)
+        return require_url(name, url, message or question["message"], elicitation)
 
     @overload
     async def sample(
@@ -286,40 +286,40 @@ class Context:
 
         Args:
             messages: The conversation; a text is one message of the user.
-            max_tokens: How many tokens the model may write.
+            max_tokens: The maximum number of tokens that the model may write.
             system: A system prompt; the client may change it.
-            temperature: How freely the model writes.
+            temperature: The sampling temperature.
             stop: Texts that end the answer.
-            model: Which models are preferred.
+            model: The preferences for a model.
             tools: Tools that the model may ask to be called; needs the capability `sampling.tools`.
-            tool_choice: Whether it may, or must.
-            key: What this question is called among those of the request, where several are asked together.
+            tool_choice: The tool choice: may the model call tools, or must it.
+            key: The name of this question among those of the request, if several are asked together.
 
         Raises:
             MissingCapability: The client has no model to offer.
         """
-        from ..features.sampling import conversation, sample
+        from ..features.sampling import make_request, sample
 
-        request = conversation(messages, max_tokens, system, temperature, stop, model, tools, tool_choice)
+        request = make_request(messages, max_tokens, system, temperature, stop, model, tools, tool_choice)
         return await sample(self.rounds, key, request)
 
     async def roots(self, key: str = "roots") -> list[Root]:
         """Return the folders that the client lets the server work in (MCP 2025-11-25, client/roots).
 
         Raises:
-            MissingCapability: The client has no folders to tell of.
+            MissingCapability: The client does not share folders.
         """
         from ..features.sampling import roots
 
         return await roots(self.rounds, key)
 
     def leaves(self, error: BaseException) -> bool:
-        """Tell whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
+        """Tell whether an exception is no failure of the handler: it waits, or its request is being cancelled.
 
-        That is also an `MCPError`, which is the answer, and with which a task fails.
+        The same holds for an `MCPError`, which is the answer, and with which a task fails.
 
         Raises:
-            MissingCapability: It asked what the client cannot answer.
+            MissingCapability: The handler asked a question that the client cannot answer.
         """
         from ..features.input_requests import waits
 
@@ -350,11 +350,11 @@ async def _result_of(awaitable: Awaitable[T]) -> T:
 
 
 class OfContext(Protocol):
-    """What a request has of its own, such as the questions that its handler may ask."""
+    """A class with one instance for each request, such as the questions that its handler may ask."""
 
     @classmethod
-    def of(cls, context: Context, /) -> Self:
-        """Return that of a request."""
+    def from_context(cls, context: Context, /) -> Self:
+        """Return the instance of a request."""
         ...
 
 
@@ -362,12 +362,12 @@ M = TypeVar("M", bound=OfContext)
 
 
 class PerCall(Generic[M]):
-    """A member of a generated context, such as `ctx.ask`, which is made of the request when it is read."""
+    """A member of a generated context, such as `ctx.ask`, made from the request when it is read."""
 
     __slots__ = ("_kind",)
 
     def __init__(self, kind: type[M]) -> None:
-        """Take the class of what the member is."""
+        """Take the class of the member."""
         self._kind = kind
 
     @overload
@@ -377,5 +377,5 @@ class PerCall(Generic[M]):
     def __get__(self, context: Context, owner: type, /) -> M: ...
 
     def __get__(self, context: Context | None, owner: type, /) -> Self | M:
-        """Return what the member is in a request; the descriptor itself on the class."""
-        return self if context is None else self._kind.of(context)
+        """Return the member of a request; on the class, the descriptor itself."""
+        return self if context is None else self._kind.from_context(context)

@@ -1,4 +1,4 @@
-"""A server that knows no transport: what a package, its handlers and its store make together.
+"""A server without a transport, made of a package, its handlers and its store.
 
 Takes messages as exchanges; gives results as they go on the wire. The direct path and the SDK both answer by it, so
 that there is one order of steps, and one answer, whichever way a message takes.
@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ...mcp.downgrades import tool_for
+from ...mcp.downgrades import downgrade_tool
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SERVER_INFO_META_KEY, SKILLS_EXTENSION
 from ...observability.failures import Failures
-from ...observability.logs import logger, name_after
+from ...observability.logs import make_logger, name_after
 from ..declared import get_scopes, get_tasks, list_task_methods
 from ..execution.slots import Slot
 from ..execution.threads import Threads
@@ -31,10 +31,10 @@ from ..observability.instrumentation import Instrumentation
 from ..protocol.wants import ChangeLog
 from ..toolsets import Toolsets
 from .call_state import CURRENT
-from .exchange import chain
+from .exchange import chain_steps
 from .lists import Lists, Shows, StaleCursorError
 from .parts import Answer, Host, Part, Request
-from .principal import Principal, current
+from .principal import Principal, find_current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,24 +64,24 @@ class Core:
         tools: The tools, to switch them on and off for all clients.
         prompts: The prompts, likewise.
         resources: The resources and resource templates, likewise, and to tell that one changed.
-        scopes: Who may use what; `None` where anybody may.
-        toolsets: Which part of the tools is there.
-        store: Where what outlives a request is kept.
-        tasks: What makes tasks of calls; `None` where no tool has `taskSupport`.
-        threads: Where plain `def` methods of the handlers run.
-        failures: What handlers raised, for a client in this process.
-        recorder: Where calls are recorded; `None` where they are not.
+        scopes: The scopes that entries need; `None` if they need none.
+        toolsets: The toolsets, which select the tools that are present.
+        store: The store of state that outlives a request.
+        tasks: The task service; `None` if no tool has `taskSupport`.
+        threads: The pool of threads for plain `def` methods of the handlers.
+        failures: Exceptions that handlers raised, for a client in this process.
+        recorder: The recorder of calls; `None` if they are not recorded.
         instrumentation: Sees all messages.
         in_flight: Knows the requests that are being answered.
         lifespan: The handlers' own life, and the store's.
         methods: The methods of the parts, such as `tools/call`.
         input_requests: Asks clients in the middle of requests.
-        changes: What changed of the lists.
-        publishers: Those who tell clients of changes.
-        streams: What ends the streams on which they are told, each with its answer.
+        changes: The log of changes of the lists.
+        publishers: Functions that tell clients of changes.
+        streams: Functions that end the streams of changes, each with its answer.
         listeners: The streams of clients from 2026-07-28 on.
-        identity: What the server says that it is (MCP 2026-07-28, schema, `Implementation`).
-        has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
+        identity: The name, version and other details of the server (MCP 2026-07-28, schema, `Implementation`).
+        has_sessions: True if there are connections, up to 2025-11-25, that outlive a request.
     """
 
     def __init__(
@@ -112,19 +112,19 @@ class Core:
             handlers,
             partial(_kept, package, store),
             None if recorder is None else recorder.flush,
-            nullcontext if self.tasks is None else self.tasks.running,
+            nullcontext if self.tasks is None else self.tasks.run,
         )
-        listings = {name: entries for part in parts for name, entries in part.listings().items()}
+        listings = {name: entries for part in parts for name, entries in part.make_listings().items()}
         lists = Lists(listings, package.manifest, lambda all_: Changes(store, all_, self._publish))
         self._lists = lists
         self.lists = lists.by_name
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
         self.failures = Failures()
-        log, scopes, failures = logger(package.name), self.scopes, self.failures
+        log, scopes, failures = make_logger(package.name), self.scopes, self.failures
         host = Host(package, handlers, lists, log, scopes, store, self.tasks, self.threads, failures)
         self.methods: dict[str, Answer] = {}
         for part in parts:
-            self.methods |= part.answers(host)
+            self.methods |= part.list_answers(host)
         self.instrumentation = Instrumentation(package, recorder, user)
         self.in_flight = InFlight()
         self.input_requests = InputRequestRunner(_PATIENCE, store)
@@ -142,9 +142,9 @@ class Core:
             self._answer,
         )
 
-    def answering(self, rest: Rest) -> Rest:
-        """Return what gives the answer to a message, or raises ProtocolError; `rest` answers what no part serves."""
-        return chain(self._steps, rest)
+    def make_answerer(self, rest: Rest) -> Rest:
+        """Return a function that answers a message or raises ProtocolError; `rest` answers what no part serves."""
+        return chain_steps(self._steps, rest)
 
     async def complete(self, elicitation: str) -> bool:
         """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
@@ -153,7 +153,7 @@ class Core:
             elicitation: The id that the question was asked with.
 
         Returns:
-            Whether a client was told: one that is still connected, of this question, for the first time.
+            True if a client was told: it is still connected, and was not told of this question before.
         """
         return await self.input_requests.urls.complete(elicitation)
 
@@ -173,19 +173,19 @@ class Core:
 
     def shows_tool(self, name: str) -> bool:
         """Tell whether a tool is there for the caller of the request over HTTP that is being answered."""
-        tools = self.toolsets.present()
+        tools = self.toolsets.list_present()
         if name not in self.lists.get("tools", ()) or (tools is not None and name not in tools):
             return False
-        return self.scopes is None or self.scopes.allows(self.principal(over_http=True), "tools", name)
+        return self.scopes is None or self.scopes.allows(self.find_principal(over_http=True), "tools", name)
 
-    def principal(self, *, over_http: bool) -> Principal:
-        """Return who sent the request that is being answered, with all scopes that its own hold."""
-        caller = current(over_http=over_http, user=self._user)
-        return caller if self.scopes is None else self.scopes.widened(caller)
+    def find_principal(self, *, over_http: bool) -> Principal:
+        """Return the sender of the request that is being answered, with all scopes that its own scopes imply."""
+        caller = find_current(over_http=over_http, user=self._user)
+        return caller if self.scopes is None else self.scopes.widen(caller)
 
     def stamp(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
-        """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
-        if not Revision.of(revision).has("stateless"):
+        """Add the fields of every result from 2026-07-28 on: that it is complete, and the identity of the server."""
+        if not Revision.from_date(revision).has("stateless"):
             return result
         meta = {**result.get("_meta", {}), SERVER_INFO_META_KEY: self.identity}
         return {"resultType": "complete", **result, "_meta": meta}
@@ -197,7 +197,7 @@ class Core:
         self.end_streams()
 
     def end_streams(self) -> None:
-        """Answer the requests that are open until somebody ends them."""
+        """Answer the requests that stay open until they are ended, such as streams of changes."""
         for end in self.streams:
             end()
 
@@ -209,12 +209,12 @@ class Core:
             await publish(change)
 
     async def _answer(self, rest: Rest, exchange: Exchange) -> Result:
-        """Answer what the parts serve; pass on any other message: the last step."""
+        """Answer the methods that parts serve; pass on any other message: the last step."""
         if exchange.id is None or not self.serves(exchange.method):
             return await rest(exchange)
         if not exchange.is_admissible:
             await rest(exchange)  # which refuses it
-        principal = self.principal(over_http=exchange.over_http)
+        principal = self.find_principal(over_http=exchange.over_http)
         if (call_state := CURRENT.get()) is not None:
             call_state.principal = principal
         params = exchange.params or {}
@@ -224,7 +224,7 @@ class Core:
             except StaleCursorError:
                 raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
         slot = Slot(self.threads)
-        channel, tools = exchange.channel(), self.toolsets.present()
+        channel, tools = exchange.make_channel(), self.toolsets.list_present()
         request = Request(
             exchange.method, exchange.id, params, exchange.revision, channel, principal, slot, tools=tools
         )
@@ -232,10 +232,10 @@ class Core:
         return self.stamp(result, exchange.revision)
 
     def _list(self, method: str, cursor: str | None, revision: str, principal: Principal) -> dict[str, Any]:
-        """Return a page of a list. The first is kept until the list changes, since every client begins with it."""
+        """Return a page of a list. The first is cached until the list changes, since every client begins with it."""
         name = LISTS[method]
-        allowed = None if self.scopes is None else self.scopes.relevant(principal, name)
-        tools = self.toolsets.present() if name == "tools" else None
+        allowed = None if self.scopes is None else self.scopes.select_relevant(principal, name)
+        tools = self.toolsets.list_present() if name == "tools" else None
         key = _Page(name, self.lists[name].version, revision, principal.kind, allowed, tools)
         if cursor is None and key in self._pages:
             return self._pages[key]
@@ -244,7 +244,7 @@ class Core:
             shows = partial(_shows, tools, shows)
         answer = self._lists.answer(name, cursor, revision, shows)
         if name == "tools":
-            answer["tools"] = [tool_for(definition, revision) for definition in answer["tools"]]
+            answer["tools"] = [downgrade_tool(definition, revision) for definition in answer["tools"]]
         answer = self.stamp(answer, revision)
         if cursor is None:
             pages = [(page, listed) for page, listed in self._pages.items() if page[0] != name or page[1] == key[1]]
@@ -258,7 +258,7 @@ def _shows(tools: frozenset[str], shows: Shows | None, name: str) -> bool:
 
 
 class _Page(NamedTuple):
-    """What the first page of a list depends on."""
+    """The cache key of the first page of a list."""
 
     name: str
     version: int
@@ -273,7 +273,7 @@ _IDENTITY: Final = ("name", "title", "version", "description", "websiteUrl", "ic
 
 @asynccontextmanager
 async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
-    """Yield the time in which a store is at work. What begins in it, handlers too, is at work for the package."""
+    """Run a store during the block. Everything started in it, handlers too, works for the package."""
     name_after(package.name)
     async with store.run():
         yield

@@ -1,7 +1,7 @@
 """One call of a tool, from its arguments to its result.
 
 Takes the handlers object and calls; gives their outcomes, with results as they go on the wire in the newest revision.
-Whatever happens in a handler ends as a result; only cancellation and questions leave.
+Every failure of a handler ends as a result; only cancellation and questions propagate.
 It knows no transport. Models and content blocks are loaded with the first of them.
 """
 
@@ -16,15 +16,15 @@ from ...schema.validation import Validator, get_input_validator, get_output_vali
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
 from ...values.json import is_group, is_list, is_object
-from ...values.modules import loaded
+from ...values.modules import find_loaded
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ...values.sanitizing import DEFAULT_EXTENT, Cleaned, Extent, sanitize_text
 from ..declared import keep_misfits, takes_misfits
 from ..execution.invocation import Method
 from ..execution.threads import NoFreeThreadError
 from ..handlers.returns import Reply, Tolerated, Unstructured
-from .call_state import CURRENT, reference
-from .outcomes import Outcome, refusal
+from .call_state import CURRENT, make_reference
+from .outcomes import Outcome, refuse
 from .sanitizing import encode_json, sanitize
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Dispatcher:
     """The handlers, ready to be called."""
 
     def __init__(self, host: Host) -> None:
-        """Take what the parts of the server share.
+        """Take the host of the server's parts.
 
-        Without resources, the first link to one, and the first that is embedded, is told to the log: its reader may not
-        be able to follow it (MCP 2025-11-25, server/tools, "Embedded Resources").
+        Without resources, the first link to one and the first embedded one are logged: the client may not be able to
+        follow them (MCP 2025-11-25, server/tools, "Embedded Resources").
         """
         self._handlers = host.handlers
         self._log = host.log
@@ -64,14 +64,14 @@ class Dispatcher:
         """Run a call.
 
         Raises:
-            MissingCapability: The handler asks what the client cannot answer.
+            MissingCapability: The handler asks a question that the client cannot answer.
             Suspended: The handler waits for an answer.
         """
         tool, values, context = call.tool, call.arguments, call.context
         bound: Any = None
         page: Any = None
         has_begun = False
-        with tool.hiding(values):
+        with tool.hide(values):
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
                 if is_too_deep(values):
@@ -95,7 +95,7 @@ class Dispatcher:
                     context = replace(context, _handles=bound)
                 is_asked = route.is_confirmed and not call.is_run
                 if is_asked and (reason := await _refuse_unconfirmed(tool, values, context)):
-                    return refusal(reason, "denied", "not_confirmed")
+                    return refuse(reason, "denied", "not_confirmed")
                 if call.begin is not None:
                     return await call.begin(call)
                 has_begun = True
@@ -109,20 +109,20 @@ class Dispatcher:
                     return self._refuse_depth(tool, error)
                 if bound is None:
                     return outcome
-                wrong: list[str] = await bound.registry.broken(tool, outcome, bound)
+                wrong: list[str] = await bound.registry.find_broken(tool, outcome, bound)
                 return self._refuse_result(tool, wrong) if wrong else outcome
             except BaseException as error:  # a handler's SystemExit must not end the server
                 if context.leaves(error):
                     raise
                 if isinstance(error, BudgetExceeded):
-                    return refusal(str(error), "limited", "storage")
+                    return refuse(str(error), "limited", "storage")
                 if isinstance(error, NoFreeThreadError):
-                    return refusal(f"{tool.name} was not run. {error}", "limited", "threads")
+                    return refuse(f"{tool.name} was not run. {error}", "limited", "threads")
                 if texts := _error_texts(error):
-                    return refusal("\n".join(texts), "tool_error", "tool_error")
+                    return refuse("\n".join(texts), "tool_error", "tool_error")
                 if (loss := find_state_lost(error)) is not None:
                     text = describe_lost_state(is_unknown=loss.is_unknown or has_begun)
-                    return refusal(text, "limited", "state_lost")
+                    return refuse(text, "limited", "state_lost")
                 return self._refuse_failure(tool, error)
 
     def _misfits(self, tool: Tool, values: Mapping[str, Any], violations: list[str]) -> object:
@@ -135,7 +135,7 @@ class Dispatcher:
         route = _Route(
             input=get_input_validator(tool),
             model=tool.Input,
-            method=Method.of(self._handlers, tool.method, "tool"),
+            method=Method.find(self._handlers, tool.method, "tool"),
             takes_misfits=takes_misfits(self._handlers, tool),
             is_confirmed=bool(tool.policy.get("confirm")),
             extent=tool.policy.get("sanitize", DEFAULT_EXTENT),
@@ -159,7 +159,7 @@ class Dispatcher:
         else:
             is_ours = not isinstance(reply, Tolerated)
             data = _dump(tool, route.output.model, reply.model) if is_ours else reply.model
-            data = data if page is None else page.sealed(data)
+            data = data if page is None else page.seal(data)
             validator = route.output.validator
             try:
                 data, text = sanitize(data, count) if extent == "all" else encode_json(data)
@@ -204,25 +204,25 @@ class Dispatcher:
         )
 
     def _refuse_result(self, tool: Tool, violations: Sequence[str]) -> Outcome:
-        reference_id, lines = reference(), "\n".join(violations)
+        reference_id, lines = make_reference(), "\n".join(violations)
         self._failures.note(reference_id, TypeError(f"{tool.method} returned {_MISFIT}:\n{lines}"))
         self._log.error("%s returned %s (reference %s):\n%s", tool.method, _MISFIT, reference_id, lines)
         text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
-        return refusal(text, "failed", "output_schema", reference_id)
+        return refuse(text, "failed", "output_schema", reference_id)
 
     def _refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
-        reference_id = reference()
+        reference_id = make_reference()
         self._failures.note(reference_id, error)
         self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
         text = f"The result of {tool.name} cannot be sent: {error} (reference {reference_id})."
-        return refusal(text, "failed", "result_depth", reference_id)
+        return refuse(text, "failed", "result_depth", reference_id)
 
     def _refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
-        reference_id = reference()
+        reference_id = make_reference()
         self._failures.note(reference_id, error)
         self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
         text = f"Internal error in {tool.name} (reference {reference_id})."
-        return refusal(text, "failed", "internal_error", reference_id)
+        return refuse(text, "failed", "internal_error", reference_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class _Output:
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """What a call of one tool needs, looked up once."""
+    """The validators, model and method for calls of one tool, looked up once."""
 
     input: Validator
     model: type[Model]
@@ -261,14 +261,14 @@ def _cursors(host: Host) -> Cursors | None:
 
 
 async def _refuse_unconfirmed(tool: Tool, values: Mapping[str, Any], context: Context) -> str | None:
-    """Return why a call that needs a confirmation must not run."""
+    """Return the reason that a call without its confirmation must not run; `None` if it may."""
     from ..features.confirmation import confirm
 
     return await confirm(tool, values, context)
 
 
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
-    """Return the JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
+    """Return the JSON of an output model; a value that is JSON already is accepted, too, since the schema decides."""
     if isinstance(value, expected):
         return value.model_dump(mode="json")
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
@@ -282,14 +282,14 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
 
 
 def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
-    """Return what a handler gives as structured content without a schema, as JSON."""
+    """Return structured content without a schema as JSON."""
     data = value.model_dump(mode="json") if _is_model(value) else value
     return (sanitize(data, count) if extent == "all" else encode_json(data))[0]
 
 
 def _is_model(value: object) -> bool:
-    """Tell whether it is a model. Where these are not loaded, nobody has made one."""
-    base = loaded("stubwright_runtime.models.base")
+    """Tell whether a value is a model. If models are not loaded, none exists."""
+    base = find_loaded("stubwright_runtime.models.base")
     return base is not None and isinstance(value, (base.Model, base.Root))
 
 
@@ -300,8 +300,8 @@ def _has_fields(expected: type[Model | Root[Any]]) -> bool:
 
 
 def _is_block(value: object) -> bool:
-    """Tell whether it is a content block. Where the SDK's types are not loaded, nobody has made one."""
-    types = loaded("mcp_types")
+    """Tell whether a value is a content block. If the SDK's types are not loaded, none exists."""
+    types = find_loaded("mcp_types")
     return types is not None and isinstance(value, types.ContentBlock)
 
 
@@ -331,9 +331,9 @@ def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) 
 def _to_wire(value: Any, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
     if isinstance(value, str):
         return {"type": "text", "text": sanitize_text(value, extent, count)}
-    from .content_blocks import block
+    from .content_blocks import encode_block
 
-    return block(value, extent, count)
+    return encode_block(value, extent, count)
 
 
 def _kind(value: object) -> str:
@@ -342,13 +342,11 @@ def _kind(value: object) -> str:
 
 def _refuse_arguments(tool: Tool, violations: Sequence[str]) -> Outcome:
     lines = "".join(f"\n- {line}" for line in violations)
-    return refusal(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
+    return refuse(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
 
 
 def _error_texts(error: BaseException) -> list[str]:
-    """Return what the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing
-    else.
-    """
+    """Return the error texts for the caller: those of a `ToolError`, or of an exception group that holds only these."""
     if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):

@@ -1,7 +1,8 @@
-"""A message and what is known of its sender, as all steps of a server see it, whatever it came by.
+"""A message and its sender, as all steps of a server see it, over any transport.
 
-Takes nothing of a transport or of the SDK: `direct` makes exchanges of what comes in, and `sdk` of what the SDK passes
-on. Steps are middlewares: each takes the rest of the way and an exchange, and gives the result as it goes on the wire.
+Depends on no transport and not on the SDK: `direct` makes exchanges of incoming messages, and `embedding` of those that
+the SDK passes on. Steps are middlewares: each takes the rest of the chain and an exchange, and gives the result as it
+goes on the wire.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 Result: TypeAlias = Mapping[str, Any] | None
-"""What a message is answered with; `None` for a notification."""
+"""The result of a message; `None` for a notification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Exchange(Protocol):
 
     @property
     def method(self) -> str:
-        """What is asked for, such as `tools/call`."""
+        """The method, such as `tools/call`."""
         ...
 
     @property
@@ -61,44 +62,44 @@ class Exchange(Protocol):
 
     @property
     def over_http(self) -> bool:
-        """Whether it came over HTTP."""
+        """True if it came over HTTP."""
         ...
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that the client program says it has."""
+        """The name and the version that the client program reports."""
         ...
 
     @property
     def peer(self) -> Peer | None:
-        """Who sent it over HTTP, if that is known."""
+        """The sender over HTTP, if it is known."""
         ...
 
     @property
     def is_admissible(self) -> bool:
-        """Whether its sender has shaken hands, where its revision wants that, and its parameters are well-formed."""
+        """True if its parameters are well-formed and its sender has shaken hands, if its revision requires that."""
         ...
 
-    def channel(self) -> Channel:
+    def make_channel(self) -> Channel:
         """Return the way to its sender."""
         ...
 
     def with_params(self, params: Mapping[str, Any]) -> Exchange:
-        """Return the same with other parameters."""
+        """Return a copy with other parameters."""
         ...
 
 
 Rest: TypeAlias = Callable[[Exchange], Awaitable[Result]]
-"""The rest of the way."""
+"""The rest of the chain."""
 
 Middleware: TypeAlias = Callable[[Rest, Exchange], Awaitable[Result]]
 
 
-def chain(
+def chain_steps(
     steps: Sequence[Callable[[Callable[[_In], Awaitable[_Out]], _In], Awaitable[_Out]]],
     last: Callable[[_In], Awaitable[_Out]],
 ) -> Callable[[_In], Awaitable[_Out]]:
-    """Return the whole way, the first step first. Each takes the rest of the way, and what goes it."""
+    """Return the whole chain, the first step first. Each step takes the rest of the chain and its argument."""
     for step in reversed(steps):
         last = partial(step, last)
     return last

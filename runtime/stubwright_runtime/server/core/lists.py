@@ -1,7 +1,7 @@
-"""The server's lists: what is in them, what is switched off, and the pages that clients read.
+"""The server's lists: their entries, on and off, and the pages that clients read.
 
-Takes definitions in the manifest's order; gives pages with opaque cursors, and tells of changes. A list varies by what
-the caller is allowed, and by nothing else, such as a connection (MCP 2026-07-28, server/utilities/caching).
+Takes definitions in the manifest's order; gives pages with opaque cursors, and tells of changes. A list varies by the
+caller's permissions only, never by the connection, for example (MCP 2026-07-28, server/utilities/caching).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...mcp.vocabulary import SECTIONS
 from ...values.units import parse_duration
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
-"""What changes together: resource templates are told of as resources."""
+"""A kind of entries that change together: resource templates count as resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something to tell clients: that a list changed, or, with `uri`, that one resource did."""
+    """A change to tell clients: of a list, or, with `uri`, of one resource."""
 
     kind: Kind
     uri: str | None = None
@@ -33,19 +33,19 @@ Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 
 class Switchboard(Protocol):
-    """What holds for all clients of a server, whichever process they are connected to."""
+    """Switches and changes for all clients of a server, in every process."""
 
     async def publish(self, change: Change) -> None:
         """Tell clients of a change."""
         ...
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Switch an entry on or off; whether that changed something."""
+        """Switch an entry on or off; tell whether that changed its state."""
         ...
 
 
 Shows: TypeAlias = Callable[[str], bool]
-"""Whether a caller sees what has a key."""
+"""Tells whether a caller sees the entry with a key."""
 
 _KINDS: Final[Mapping[str, Kind]] = {section.name: section.capability for section in SECTIONS}
 
@@ -59,9 +59,9 @@ class Listing:
     """One list.
 
     Attributes:
-        name: What it is called in results, such as `resourceTemplates`.
-        kind: What is told to have changed when it does.
-        version: How often it changed.
+        name: Its name in results, such as `resourceTemplates`.
+        kind: The kind that is announced as changed when it changes.
+        version: The number of its changes.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Listing:
 
     @property
     def keys(self) -> list[str]:
-        """The keys of what is on, in order."""
+        """The keys of the entries that are on, in order."""
         return [key for key in self._entries if key not in self._off]
 
     def __contains__(self, key: str) -> bool:
@@ -88,19 +88,19 @@ class Listing:
         return key in self._entries
 
     def leave_out(self, keys: Collection[str]) -> None:
-        """Switch off what has these keys, and nothing else."""
+        """Switch off the entries with these keys, and no others."""
         off = frozenset(keys) & self._entries.keys()
         if off != self._off:
             self._off = off
             self.version += 1
 
-    def page(
+    def make_page(
         self, cursor: str | None, size: int | None, shows: Shows | None = None
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """Return one page, and the cursor of the next where there is one (MCP 2025-11-25, server/utilities/pagination).
+        """Return one page, and the cursor of the next if there is one (MCP 2025-11-25, server/utilities/pagination).
 
-        A cursor holds where to go on and a digest of the list, so that one of another list, or of this one before it
-        changed, is known. `shows` says which keys the caller sees; by default all.
+        A cursor holds the position of the next page and a digest of the list, so that a cursor of another list, or of
+        this one before it changed, is detected. `shows` selects the keys that the caller sees; by default all.
 
         Raises:
             StaleCursorError: This list gave no such cursor.
@@ -131,7 +131,7 @@ def _position(cursor: str, digest: str, length: int) -> int:
 
 
 class Lists:
-    """All lists of one server, with what the manifest says of pages and caching."""
+    """All lists of one server, with the manifest's settings of pages and caching."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Lists:
         manifest: Mapping[str, Any],
         switchboard: Callable[[Lists], Switchboard],
     ) -> None:
-        """Take the definitions of each list by their keys; `switchboard` makes what tells clients of changes."""
+        """Take the definitions of each list by their keys, and the factory of the switchboard."""
         self.by_name: dict[str, Listing] = {
             name: Listing(name, _KINDS[name], entries) for name, entries in listings.items()
         }
@@ -161,16 +161,16 @@ class Lists:
 
     def answer(self, name: str, cursor: str | None, revision: str, shows: Shows | None = None) -> dict[str, Any]:
         """Return the result of a list method: one page, with hints for caches from 2026-07-28 on."""
-        result = self.page(self.by_name[name], cursor, shows)
-        return {**result, **self.hints} if Revision.of(revision).has("cache_hints") else result
+        result = self.make_page(self.by_name[name], cursor, shows)
+        return {**result, **self.hints} if Revision.from_date(revision).has("cache_hints") else result
 
-    def page(self, listing: Listing, cursor: str | None, shows: Shows | None = None) -> dict[str, Any]:
-        """Return one page of a list, which need not be one of these, as long as the manifest wants its pages.
+    def make_page(self, listing: Listing, cursor: str | None, shows: Shows | None = None) -> dict[str, Any]:
+        """Return one page, of the manifest's page size, of a list, which need not be one of these.
 
         Raises:
             StaleCursorError: That list gave no such cursor.
         """
-        entries, following = listing.page(cursor, self._size, shows)
+        entries, following = listing.make_page(cursor, self._size, shows)
         result: dict[str, Any] = {listing.name: entries}
         if following is not None:
             result["nextCursor"] = following

@@ -1,4 +1,4 @@
-"""How calls end: what the caller gets, and how the record of the call puts it.
+"""The outcomes of calls: the result for the caller, and the ending for the record.
 
 Takes texts; gives outcomes. A call that fails is a result as well (MCP 2025-11-25, server/tools, "Error Handling").
 """
@@ -15,14 +15,14 @@ Ending: TypeAlias = Literal["completed", "tool_error", "denied", "limited", "inv
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one call ended.
+    """The outcome of one call.
 
     Attributes:
         result: `content`, and `structuredContent` or `isError`, as they go on the wire in the newest revision.
-        ending: How it ended.
-        reason: Why, in one word, where it did not complete.
-        reference: What the log calls it by, where the log says more.
-        cleaned: What was taken out of what the handler gave (`policy.sanitize`).
+        ending: The ending for the record.
+        reason: The reason in one word, if it did not complete.
+        reference: Its reference in the log, if the log says more.
+        cleaned: Counts of what was removed from the handler's result (`policy.sanitize`).
     """
 
     result: dict[str, Any]
@@ -32,6 +32,6 @@ class Outcome:
     cleaned: Cleaned = field(default_factory=Cleaned)
 
 
-def refusal(text: str, ending: Ending, reason: str, reference: str | None = None) -> Outcome:
+def refuse(text: str, ending: Ending, reason: str, reference: str | None = None) -> Outcome:
     """Return an `isError` result that says `text`."""
     return Outcome({"content": [{"type": "text", "text": clean(text)}], "isError": True}, ending, reason, reference)

@@ -1,4 +1,4 @@
-"""What a server is made of: parts, which each answer some of the protocol's methods, and what they share.
+"""The parts of a server, each of which answers some of the protocol's methods, and the host that they share.
 
 Takes requests whose parameters are well-formed; gives results as they go on the wire in the newest revision. A part
 knows no transport.
@@ -19,7 +19,7 @@ from ...values.sanitizing import DEFAULT_EXTENT, Extent, clean
 from ..execution.invocation import Method
 from ..execution.slots import Slot
 from ..execution.threads import NoFreeThreadError, Threads
-from .call_state import reference
+from .call_state import make_reference
 from .context import Channel, Context
 
 if TYPE_CHECKING:
@@ -34,18 +34,18 @@ _T = TypeVar("_T")
 
 
 class Scopes(Protocol):
-    """Who may use what.
+    """The scopes that entries need, and the decisions about callers.
 
     Attributes:
-        challenges: Whether what a caller over HTTP lacks scopes for is listed, and asks for them.
-        every: All scopes that something needs.
+        challenges: True if entries are listed even if a caller over HTTP lacks their scopes, and a use asks for these.
+        every: All scopes that any entry needs.
     """
 
     challenges: bool
     every: Sequence[str]
 
-    def widened(self, principal: Principal) -> Principal:
-        """Return a principal with the scopes that its own hold."""
+    def widen(self, principal: Principal) -> Principal:
+        """Return a principal with the scopes that its own scopes imply."""
         ...
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
@@ -56,16 +56,16 @@ class Scopes(Protocol):
         """Tell whether a list shows an entry to a principal."""
         ...
 
-    def lacks(self, principal: Principal) -> Sequence[str]:
-        """Return the scopes that something needs and a principal has not."""
+    def find_lacking(self, principal: Principal) -> Sequence[str]:
+        """Return the scopes that any entry needs and a principal lacks."""
         ...
 
-    def relevant(self, principal: Principal, section: str) -> frozenset[str]:
+    def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
         """Return the scopes of a principal that a list depends on."""
         ...
 
-    def lacking(self, principal: Principal, message: object) -> Sequence[str]:
-        """Return all scopes that a JSON-RPC message needs, where its sender lacks some of them and may be told."""
+    def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
+        """Return all scopes that a JSON-RPC message needs, if its sender lacks some of them and may be told."""
         ...
 
 
@@ -74,15 +74,15 @@ class Request:
     """One request.
 
     Attributes:
-        method: What is asked for, such as `tools/call`.
+        method: The method, such as `tools/call`.
         id: The JSON-RPC id.
         params: The parameters, as they came.
         revision: The revision that the caller speaks.
         channel: The way to the caller.
-        principal: Who asks.
-        slot: What the request takes up while it runs.
-        more: What features of the server give to the context, by its names there.
-        tools: The names of the tools that are there for it, by its toolset; `None` where all are.
+        principal: The caller.
+        slot: The resources that the request takes up while it runs.
+        more: Additions of the server's features to the context, by their names there.
+        tools: The names of the tools of its toolset; `None` for all tools.
     """
 
     method: str
@@ -96,7 +96,7 @@ class Request:
     tools: frozenset[str] | None = None
 
     def with_more(self, more: Mapping[str, Any]) -> Request:
-        """Return the same with this in the context."""
+        """Return a copy with these additions to the context."""
         return replace(self, more=more)
 
 
@@ -108,7 +108,7 @@ Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
 class Needed:
     """A method of the handlers: its name, its parameters and result as a stub has them.
 
-    One that is optional is only looked at where it was written.
+    An optional method is only checked if it is defined.
     """
 
     name: str
@@ -125,18 +125,18 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the parts of one server share.
+    """The objects that the parts of one server share.
 
     Attributes:
         package: The package.
         handlers: The handlers object.
         lists: The server's lists.
-        log: Learns what callers must not.
-        scopes: Who may use what; `None` where anybody may.
-        store: Where what outlives a request is kept.
-        tasks: What makes tasks of calls; `None` where nothing does.
-        threads: Where plain `def` methods of the handlers run.
-        failures: What handlers raised, for a client in this process.
+        log: The log, for details that callers must not see.
+        scopes: The scopes that entries need; `None` if they need none.
+        store: The store of state that outlives a request.
+        tasks: The task service; `None` if no tool has `taskSupport`.
+        threads: The pool of threads for plain `def` methods of the handlers.
+        failures: Exceptions that handlers raised, for a client in this process.
     """
 
     package: Package
@@ -150,7 +150,7 @@ class Host:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Tell whether there is an entry with this key for the caller: it is on, of its toolset, and of its scopes."""
+        """Tell whether an entry is there for the caller: it is on, in its toolset, and within its scopes."""
         if key not in self.lists.by_name[section]:
             return False
         if section == "tools" and request.tools is not None and key not in request.tools:
@@ -159,25 +159,24 @@ class Host:
 
     @property
     def extent(self) -> Extent:
-        """How much of what resources and prompts give is cleaned: what the manifest says for all."""
+        """The extent of sanitizing for resources and prompts: the manifest's own `policy.sanitize`."""
         policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
         extent: Extent = policy.get("sanitize", DEFAULT_EXTENT)
         return extent
 
-    def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
-        """Return what a handler gets as `ctx`: a class of its own where the manifest declares questions, handles or
-        pages.
+    def make_context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
+        """Return the `ctx` of a handler, of a generated class if the manifest declares questions, handles or pages.
 
         Args:
             request: The request.
-            name: What was asked for.
+            name: The name or URI that was asked for.
             stem: The start of the names of its classes.
-            extension: What the manifest says about it under `stubwright`.
+            extension: Its settings under `stubwright` in the manifest.
         """
         kind, more = Context, request.more
         questions = extension.get("ask")
         if questions or "handles" in extension or "paginate" in extension:
-            kind = self.package.context(f"{stem}Context")
+            kind = self.package.load_context(f"{stem}Context")
         if questions and self.package.has_exact_formats:
             questions = {key: {**each, EXACT_FORMATS: True} for key, each in questions.items()}
         if questions:
@@ -195,12 +194,12 @@ class Host:
             **more,
         )
 
-    async def handled(self, method: Method, read: Callable[[Any], _T], *arguments: object, context: Context) -> _T:
-        """Return what `read` makes of what a method of the handlers gives.
+    async def handle(self, method: Method, read: Callable[[Any], _T], *arguments: object, context: Context) -> _T:
+        """Call a method of the handlers, and return its result as converted by `read`.
 
         Raises:
-            ProtocolError: The method raised, or gave what `read` does not take: an internal error, whose reason is only
-                in the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
+            ProtocolError: The method raised, or `read` rejected its result: an internal error, whose reason is only in
+                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
                 `ToolError`, whose text the caller gets. Or there was no thread.
             StateLost: The method needed the store, which cannot be reached.
         """
@@ -215,7 +214,7 @@ class Host:
                 raise ProtocolError(INTERNAL_ERROR, clean(error.message)) from None
             if find_state_lost(error) is not None:
                 raise StateLost(f"{method.name} needs the store", is_unknown=True) from error
-            reference_id = reference()
+            reference_id = make_reference()
             self.failures.note(reference_id, error)
             self.log.exception("%s failed (reference %s)", method.name, reference_id)
             raise ProtocolError(INTERNAL_ERROR, f"Internal error in {method.name} (reference {reference_id})") from None
@@ -224,14 +223,14 @@ class Host:
 class Part(Protocol):
     """One part."""
 
-    def needed(self) -> list[Needed]:
+    def list_needed(self) -> list[Needed]:
         """Return the methods that the handlers must have for it."""
         ...
 
-    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Its lists, each with its definitions by their keys, in order; by the names of the lists in results."""
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return its lists by their names in results, each with its definitions by their keys, in order."""
         ...
 
-    def answers(self, host: Host) -> Mapping[str, Answer]:
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
         """Return the methods that it answers, such as `prompts/get`."""
         ...

@@ -1,6 +1,6 @@
-"""Who asks.
+"""The principal of a request.
 
-Takes what the SDK knows of a request; gives a principal. Tokens themselves go no further than here.
+Takes the access token of a request, if any; gives a principal. Tokens themselves go no further than here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ...values.modules import loaded
+from ...values.modules import find_loaded
 
 if TYPE_CHECKING:
     from ...sdk.auth import AccessToken
@@ -20,12 +20,12 @@ Kind: TypeAlias = Literal["token", "local", "anonymous"]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks: whoever an access token is for, the user of this machine, or nobody known.
+    """The caller of a request: the subject of an access token, the user of this machine, or an anonymous caller.
 
     Attributes:
         kind: `token`; `local`, on standard input and output and in one process; `anonymous`, over HTTP without a token.
-        issuer: Who issued the token; `None` where there is none.
-        subject: Whom the token is for, unique with its issuer only; else the kind.
+        issuer: The issuer of the token; `None` without one.
+        subject: The subject of the token, unique with its issuer only; without a token, the kind.
         client: The OAuth client that the token was issued to.
         scopes: The scopes of the token, or those that the server was started with for the local user.
         claims: The other claims of the token.
@@ -52,12 +52,12 @@ class Principal:
 ANONYMOUS: Final = Principal("anonymous", subject="anonymous")
 
 
-def local(scopes: Sequence[str]) -> Principal:
+def make_local(scopes: Sequence[str]) -> Principal:
     """Return the user of this machine."""
     return Principal("local", subject="local", scopes=frozenset(scopes))
 
 
-def of_token(token: AccessToken) -> Principal:
+def make_from_token(token: AccessToken) -> Principal:
     """Return the principal that a verified access token is for."""
     claims = token.claims or {}
     issuer = claims.get("iss")
@@ -71,18 +71,16 @@ def of_token(token: AccessToken) -> Principal:
     )
 
 
-def access_token() -> AccessToken | None:
-    """Return the access token of the request that is being answered. Where the SDK is not loaded, nobody has shown
-    one.
-    """
-    auth = loaded("mcp.server.auth.middleware.auth_context")
+def find_access_token() -> AccessToken | None:
+    """Return the access token of the request that is being answered. If the SDK is not loaded, there is none."""
+    auth = find_loaded("mcp.server.auth.middleware.auth_context")
     token: AccessToken | None = None if auth is None else auth.get_access_token()
     return token
 
 
-def current(*, over_http: bool, user: Principal) -> Principal:
-    """Return who sent the request that is being answered; `user` is the local user."""
+def find_current(*, over_http: bool, user: Principal) -> Principal:
+    """Return the sender of the request that is being answered; `user` is the local user."""
     if not over_http:
         return user
-    token = access_token()
-    return ANONYMOUS if token is None else of_token(token)
+    token = find_access_token()
+    return ANONYMOUS if token is None else make_from_token(token)

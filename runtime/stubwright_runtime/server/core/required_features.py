@@ -1,7 +1,7 @@
-"""A server keeps what its manifest promises, or does not start.
+"""The check that this runtime supports each feature of a manifest, without which a server does not start.
 
-Takes a package; compares what its `manifest.json` declares with what this runtime knows. A newer compiler may declare
-something else.
+Takes a package; compares the keys of its `manifest.json` with those that this runtime knows. A newer compiler may
+declare others.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ MANIFEST: Final = frozenset(
 
 
 class UnsupportedManifestError(ValueError):
-    """The manifest declares what this runtime does not serve, so that the server would leave open what it closes."""
+    """The manifest declares a feature, such as a restriction, that this runtime does not support."""
 
 
 def check(package: Package) -> None:
-    """Let a server start.
+    """Check that this runtime knows every key that the manifest declares.
 
     Raises:
-        UnsupportedManifestError: It would leave open what its manifest closes.
+        UnsupportedManifestError: It does not know one.
     """
     for words in _unknown(package):
         raise UnsupportedManifestError(
@@ -101,12 +101,12 @@ def check(package: Package) -> None:
 
 
 def _unknown(package: Package) -> Iterator[str]:
-    """Yield what the manifest declares and this runtime does not know."""
+    """Yield each key that the manifest declares and this runtime does not know."""
     manifest: Mapping[str, Any] = package.manifest
     yield from _others(manifest, MANIFEST)
     yield from _others_within(manifest)
     for section in ("tools", "resources", "resourceTemplates", "prompts"):
-        for _, extension in package.entries(section).values():
+        for _, extension in package.list_entries(section).values():
             yield from _others(extension, EXTENSION)
             yield from _others_within(extension)
 

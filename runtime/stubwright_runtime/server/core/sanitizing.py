@@ -1,9 +1,9 @@
-"""What leaves the server is clean: no escape sequences, no hidden reordering of text, no half characters.
+"""Sanitizing of the server's output: no escape sequences, no hidden reordering of text, no half characters.
 
-Takes text and JSON values; gives the same without what could harm a terminal, a reader or a transport
-(MCP 2025-11-25, server/tools, "Security Considerations": servers MUST sanitize tool outputs). It changes nothing else.
-How much is cleaned is the manifest's `policy.sanitize`: `text`, every string of every content block; `all`, structured
-content, too; `none`, nothing but halves of surrogate pairs, which no transport can carry.
+Takes text and JSON values; removes characters that could harm a terminal, a reader or a transport
+(MCP 2025-11-25, server/tools, "Security Considerations": servers MUST sanitize tool outputs), and changes nothing else.
+The manifest's `policy.sanitize` sets the extent: `text`, every string of every content block; `all`, structured
+content, too; `none`, only halves of surrogate pairs, which no transport can carry.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 
 def sanitize(value: Any, count: Cleaned | None = None) -> tuple[Any, str]:
-    """Return a JSON value whose strings and keys are all clean, and its JSON text.
+    """Return a JSON value with all strings and keys clean, and its JSON text.
 
-    Of two keys that are alike when they are clean, the value of the last one stays.
+    Of two keys that become the same, the value of the last one stays.
 
     Raises:
-        TypeError: It holds what is no JSON.
-        ValueError: It holds what is no JSON, such as an infinite number.
+        TypeError: It holds a value that is not JSON.
+        ValueError: It holds a number that is not JSON, such as an infinite one.
         DepthError: No message can carry it.
     """
     value, text = encode_json(value)
@@ -52,8 +52,8 @@ def _sanitize_strings(value: object, count: Cleaned | None) -> Any:
 def repair_unicode(value: Any) -> tuple[Any, int | None]:
     """Return a JSON value whose strings and keys are Unicode, and its size as JSON, in bytes.
 
-    Halves of surrogate pairs are joined or become U+FFFD. A value that is no JSON comes back as it is, without a size;
-    validation says what is wrong with it.
+    Halves of surrogate pairs are joined or become U+FFFD. A value that is not JSON comes back as it is, without a size;
+    validation finds its fault.
     """
     try:
         return value, len(_encode(value).encode())
@@ -66,11 +66,11 @@ def repair_unicode(value: Any) -> tuple[Any, int | None]:
 def encode_json(value: Any) -> tuple[Any, str]:
     """Return a JSON value with whole characters, and its JSON text.
 
-    The text parses to the same value and holds nothing that `clean` would remove; that is written `\\uXXXX`.
+    The text parses to the same value. Characters that `clean` would remove are written `\\uXXXX` in it.
 
     Raises:
-        TypeError: It holds what is no JSON.
-        ValueError: It holds what is no JSON, such as an infinite number.
+        TypeError: It holds a value that is not JSON.
+        ValueError: It holds a number that is not JSON, such as an infinite one.
         DepthError: No message can carry it.
     """
     try:

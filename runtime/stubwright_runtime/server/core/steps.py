@@ -1,6 +1,6 @@
-"""What a call goes through on the way to its tool and back: its limits, its record.
+"""The steps of a call on the way to its tool and back, such as its limits.
 
-Takes a call and the rest of the way; gives the outcome, its own or that of the rest.
+Takes a call and the rest of the chain; gives the outcome, its own or that of the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ...values import units
-from .outcomes import Outcome, refusal
+from .outcomes import Outcome, refuse
 
 if TYPE_CHECKING:
     from ...package import Tool
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ARGUMENTS: Final = "1MiB"
 TASK_ARGUMENTS: Final = "256KiB"
-"""How large the arguments of a call may be, and of one that becomes a task, whose arguments are stored."""
+"""The default limits on the size of a call's arguments; those of a task, which are stored, have the lower one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Call:
 
     Attributes:
         tool: The tool.
-        arguments: What the caller sent; absent arguments are an empty object.
-        size: The bytes of these as JSON; `None` where they are no JSON.
-        context: What the handler gets as `ctx`.
-        is_answer: Whether it goes on with a call that asked something, from 2026-07-28 on.
-        is_run: Whether it is the run of a task, whose call has been let through.
+        arguments: The arguments from the caller; absent arguments are an empty object.
+        size: The bytes of these as JSON; `None` if they are not JSON.
+        context: The handler's `ctx`.
+        is_answer: True if it goes on with a call that asked a question, from 2026-07-28 on.
+        is_run: True if it is the run of a task, whose call has been let through.
         begin: Makes a task of the call in place of running the handler.
-        clashes: What is wrong with the arguments whatever their schema says: a line for each that came twice.
+        clashes: Faults of the arguments apart from their schema: a line for each that came twice.
     """
 
     tool: Tool
@@ -48,18 +48,18 @@ class Call:
 
     @property
     def principal(self) -> Principal:
-        """Who calls."""
+        """The caller."""
         return self.context.principal
 
 
 Proceed: TypeAlias = Callable[[Call], Awaitable[Outcome]]
-"""The rest of the way."""
+"""The rest of the chain."""
 
 Step: TypeAlias = Callable[[Proceed, Call], Awaitable[Outcome]]
 
 
 async def check_size(proceed: Proceed, call: Call) -> Outcome:
-    """Let a call through whose arguments are not too large: a step."""
+    """Refuse a call whose arguments are too large: a step."""
     if call.is_run or call.size is None:
         return await proceed(call)
     most = units.parse_size(
@@ -69,4 +69,4 @@ async def check_size(proceed: Proceed, call: Call) -> Outcome:
         return await proceed(call)
     name = call.tool.name if call.begin is None else f"a task of {call.tool.name}"
     text = f"The arguments of {name} are too large: {call.size:,} bytes; the limit is {most:,}. Send less."
-    return refusal(text, "limited", "argument_size")
+    return refuse(text, "limited", "argument_size")

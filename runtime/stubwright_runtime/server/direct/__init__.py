@@ -1,1 +1,1 @@
-"""Requests that are being answered, whatever they came by, and the ways to their senders."""
+"""Requests that are being answered, over any transport, and the channels to their senders."""

@@ -1,7 +1,7 @@
 """Requests, answered by the server's core.
 
-Takes requests, with what is known of their sender and what is wrong with them; gives JSON-RPC responses. What no part
-of the server serves, the handshake and what belongs to it, is answered here.
+Takes requests, with their sender and their fault, if any; gives JSON-RPC responses. Requests that no part of the server
+serves, such as the handshake, are answered here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from ...mcp.errors import INTERNAL_ERROR, UNWRITABLE, ProtocolError
 from ...mcp.revisions import negotiate
 from ...observability.logs import log
 from ..core.core import LISTS
-from ..protocol.messages import error_response, to_json
+from ..protocol.messages import encode_error, to_json
 from ..protocol.outgoing import Outgoing
-from ..protocol.requests import STATELESS, invalid, unknown_method
+from ..protocol.requests import STATELESS, refuse_invalid, refuse_unknown_method
 from .runs import DirectChannel
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class DirectExchange:
     """One request.
 
     Attributes:
-        fault: What is wrong with it, whoever serves its method.
-        is_shaken: Whether its sender has shaken hands, or need not.
+        fault: The fault of the request, apart from an unknown method, if any.
+        is_shaken: True if its sender has shaken hands, or need not.
     """
 
     method: str
@@ -56,39 +56,39 @@ class DirectExchange:
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that the client program says it has."""
+        """The name and the version that the client program reports."""
         return self.sender.name
 
     @property
     def is_admissible(self) -> bool:
-        """Whether it is valid, and its sender may send it now."""
+        """True if it is valid, and its sender may send it now."""
         return self.fault is None and self.is_shaken
 
-    def channel(self) -> Channel:
+    def make_channel(self) -> Channel:
         """Return the way to its sender."""
         return self.way
 
     def with_params(self, params: Mapping[str, Any]) -> DirectExchange:
-        """Return the same with other parameters."""
+        """Return a copy with other parameters."""
         return replace(self, params=params)
 
 
 class Direct:
-    """Answers requests of one server.
+    """The direct path of requests to the core of one server.
 
     Attributes:
         answer: Gives the result of a request. Raises ProtocolError.
     """
 
     def __init__(self, core: Core) -> None:
-        """Take what answers what parts serve."""
+        """Take the core of the server."""
         self._core = core
         self._texts: dict[int, tuple[Result, bytes]] = {}
-        self.answer = core.answering(self._rest)
+        self.answer = core.make_answerer(self._rest)
 
     @property
     def has_tasks(self) -> bool:
-        """Whether the server has tasks."""
+        """True if the server has tasks."""
         return self._core.tasks is not None
 
     async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:
@@ -98,15 +98,15 @@ class Direct:
         exchange = DirectExchange(message["method"], params, None, peer is not None, sender, channel, peer)
         await self.answer(exchange)
 
-    def response(self, exchange: DirectExchange, result: Result | ProtocolError) -> bytes:
+    def encode_response(self, exchange: DirectExchange, result: Result | ProtocolError) -> bytes:
         """Return the response with a result, or an error, as JSON."""
         if isinstance(result, ProtocolError):
-            return error_response(exchange.id, result)
+            return encode_error(exchange.id, result)
         try:
             text = self._listed(result) if exchange.method in LISTS else to_json(result)
         except (TypeError, ValueError):
             log().exception(UNWRITABLE)
-            return error_response(exchange.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
+            return encode_error(exchange.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(exchange.id), text)
 
     def _listed(self, result: Result) -> bytes:
@@ -122,7 +122,7 @@ class Direct:
         return text
 
     async def _rest(self, exchange: Exchange) -> Result:
-        """Answer what no part serves, and refuse what is not admissible."""
+        """Answer the requests that no part serves, and refuse those that are not admissible."""
         if exchange.id is None or not isinstance(exchange, DirectExchange):
             return None
         if exchange.fault is not None:
@@ -136,9 +136,9 @@ class Direct:
             case "server/discover":
                 return self._discover(exchange.revision)
         if not self._serves(exchange.method):
-            raise unknown_method(exchange.method)
+            raise refuse_unknown_method(exchange.method)
         if not exchange.is_shaken:
-            raise invalid()
+            raise refuse_invalid()
         if exchange.sender.wants is not None:
             if exchange.method == "logging/setLevel":
                 exchange.sender.wants.level = params["level"]
@@ -163,7 +163,7 @@ class Direct:
         }
 
     def _discover(self, revision: str) -> dict[str, Any]:
-        """Return what the server is, and what it can do (MCP 2026-07-28, server/discover)."""
+        """Return the server's identity and capabilities (MCP 2026-07-28, server/discover)."""
         result = {
             "supportedVersions": list(STATELESS),
             "capabilities": self._capabilities(announces=True),
@@ -179,7 +179,7 @@ class Direct:
         return {} if instructions is None else {"instructions": instructions}
 
     def _capabilities(self, *, announces: bool) -> dict[str, Any]:
-        """Return what the server can do; `announces` says whether it tells of changes of its lists."""
+        """Return the server's capabilities; `announces` says whether it tells of changes of its lists."""
         core = self._core
         listed: dict[str, dict[str, bool]] = {
             name: {"listChanged": announces} for name in ("prompts", "resources", "tools") if name in core.lists

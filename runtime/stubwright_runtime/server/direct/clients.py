@@ -1,6 +1,6 @@
-"""What a client has said about itself, in a handshake or in the request itself.
+"""The client's description of itself, from a handshake or from the request.
 
-Takes valid messages; gives what steps and handlers want to know of their sender.
+Takes valid messages; gives steps and handlers the facts about their sender.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Client:
 
     Attributes:
         revision: The revision that it speaks.
-        info: What it says that it is.
-        declared: What its request says that it can do.
-        wants: What its connection wants to hear.
+        info: The name and version that it reports.
+        declared: The capabilities that its request declares.
+        wants: The wants of its connection.
         level: The least level of log messages that its request wants; `None` for the connection's.
         opening: The parameters of its handshake, as JSON: parsed, they would take many times as much memory, for as
             long as the session lasts.
@@ -48,7 +48,7 @@ class Client:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """Return what it says that it can do."""
+        """The capabilities that it declared."""
         if self.opening is None:
             return self.declared
         capabilities: Mapping[str, Any] = json.loads(self.opening)["capabilities"]
@@ -56,27 +56,25 @@ class Client:
 
     @property
     def name(self) -> tuple[str, str] | None:
-        """The name and the version that it says it has."""
+        """The name and the version that it reports."""
         return None if self.info is None else (self.info["name"], self.info["version"])
 
     @property
     def listens_to(self) -> LogLevel | None:
-        """The least level of messages that it wants; `None` where it wants none."""
+        """The least level of log messages that it wants; `None` if it wants none."""
         return self.level if self.wants is None else self.wants.level
 
     @classmethod
-    def of_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Return who shakes hands; from now on it hears of changes (MCP 2025-11-25, basic/lifecycle)."""
+    def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
+        """Return the client of a handshake; it hears of changes from now on (MCP 2025-11-25, basic/lifecycle)."""
         wants = Wants(since=changes.count)
         info = {key: params["clientInfo"][key] for key in ("name", "version")}
         opening = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()
         return cls(negotiate(params["protocolVersion"]), info, {}, wants, opening=opening)
 
     @classmethod
-    def of_request(cls, meta: Mapping[str, Any]) -> Client:
-        """Return the sender of a request that says all about itself (MCP 2026-07-28, basic, "Per-request protocol
-        fields").
-        """
+    def from_request(cls, meta: Mapping[str, Any]) -> Client:
+        """Return the client that a request describes (MCP 2026-07-28, basic, "Per-request protocol fields")."""
         return cls(
             meta[PROTOCOL_VERSION_META_KEY],
             meta.get(CLIENT_INFO_META_KEY),
@@ -86,6 +84,6 @@ class Client:
         )
 
     @classmethod
-    def unknown(cls, revision: str, *, stateless: bool) -> Client:
-        """Return a client that has said nothing of itself that holds."""
+    def make_unknown(cls, revision: str, *, stateless: bool) -> Client:
+        """Return a client that has not described itself validly."""
         return cls(revision, None, {}, None if stateless else Wants())

@@ -1,4 +1,4 @@
-"""Where the scope of a request over HTTP holds what the server's own parts tell each other of it."""
+"""Keys in the ASGI scope of a request for objects that the server's own parts share."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RUN: Final = "stubwright.run"
-"""The run of a request that is under way, and whose stream gets this connection."""
+"""The run of a request that is under way; its stream gets this connection."""
 
 WIRE: Final = "stubwright.wire"
-"""The `Wire` of a request that has come to the server's own listener."""
+"""The `Wire` of a request that came to the server's own listener."""
 
 
 class Wire(Protocol):
-    """What a connection knows of a request, beside what ASGI says."""
+    """The state of a request on its connection that ASGI does not tell."""
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:
-        """Tell whether the request has come with all of its body, so that nothing is to be waited for."""
+        """Tell whether the whole body of the request has come, so that there is nothing to wait for."""
         ...
 
     def hold_head(self) -> None:

@@ -1,4 +1,4 @@
-"""Requests that are given a moment, and a stream when it is over.
+"""Requests that have a moment to end, and move to a stream when it is over.
 
 Takes runs as they begin and end; one timer watches over all of them, since most end long before it goes off.
 """
@@ -16,7 +16,7 @@ class Moments:
     """The runs of one server that still have a moment."""
 
     def __init__(self, seconds: float) -> None:
-        """Take how long a moment is."""
+        """Take the length of a moment in seconds."""
         self._seconds = seconds
         self._ends: dict[Run, float] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -33,7 +33,7 @@ class Moments:
         self._ends.pop(run, None)
 
     def _look(self) -> None:
-        """Move what has had its moment, and come back for the others."""
+        """Move the runs whose moment is over, and come back for the others."""
         loop = asyncio.get_running_loop()
         now, self._timer = loop.time(), None
         for run, at in [*self._ends.items()]:  # in the order in which they end

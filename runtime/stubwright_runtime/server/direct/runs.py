@@ -1,7 +1,7 @@
-"""A request that is being answered, and the way from its handler to its sender.
+"""A request that is being answered, and the channel from its handler to its sender.
 
-Over HTTP a run begins as one that ends with a response. When its handler says something else, or it takes long, it is
-moved to a stream; the handler does not notice.
+Over HTTP a run begins without a stream, to end with a plain response. If its handler sends another message, or it takes
+long, it is moved to a stream; the handler does not notice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .clients import Client
 
 CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
-"""The answer to a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
+"""The answer to a request that its client cancelled, up to 2025-11-25, on a stream that ends with an answer."""
 
 
 class Run:
@@ -33,13 +33,13 @@ class Run:
     Attributes:
         id: Its JSON-RPC id.
         task: The task that answers it.
-        is_cancelled: Whether nobody wants its result any more.
-        is_moved: Whether it is answered on its stream.
+        is_cancelled: True if its result is not wanted any more.
+        is_moved: True if it is answered on its stream.
         stream: Over HTTP, the stream that it may be answered on.
     """
 
     def __init__(self, request_id: str | int, move: Callable[[Run], object] | None = None) -> None:
-        """Take what gives it a stream, if it may have one."""
+        """Take the id, and the function that moves it to a stream, if it may have one."""
         self.id = request_id
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False
@@ -61,7 +61,7 @@ class Run:
             self.stream.release()
 
     def abandon(self) -> None:
-        """Note that its client has gone before its stream had a connection; if it cannot come back, cancel it."""
+        """Note that its client left before its stream had a connection; if it cannot come back, cancel the run."""
         if self.stream is not None and self.stream.is_kept:
             self.stream.abandon()
         else:
@@ -72,7 +72,7 @@ class Run:
         self._has_ended = True
 
     def cancel(self) -> None:
-        """End it, since nobody wants its result any more. If it has not begun, whoever begins it looks."""
+        """End it, since its result is not wanted any more. A run without a task yet looks at `is_cancelled`."""
         if not self._has_ended:
             self.is_cancelled = True
             if self.task is not None:
@@ -82,14 +82,13 @@ class Run:
 class DirectChannel:
     """The way to the caller of a request.
 
-    A client that has disconnected cannot be told anything more: what it would have been told is dropped, and the
-    handler goes on. What needs an answer fails.
+    Notifications to a client that has disconnected are dropped, and the handler goes on. Requests to it fail.
 
     Attributes:
         outgoing: The messages to it.
-        connection: The messages to it that belong to no request, up to 2025-11-25; without that, it gets none.
+        connection: The messages to it that belong to no request, up to 2025-11-25; without this, it gets none.
         session: The id of its session over HTTP, up to 2025-11-25.
-        is_resumable: Whether it can come back for the answer, when the stream has ended.
+        is_resumable: True if it can come back for the answer when the stream has ended.
     """
 
     def __init__(
@@ -103,11 +102,11 @@ class DirectChannel:
         session: str | None = None,
         release: Callable[[], None] | None = None,
     ) -> None:
-        """Take who calls, and with what.
+        """Take the caller and the parameters of the request.
 
         Args:
-            client: Who calls.
-            params: What with.
+            client: The caller.
+            params: The parameters.
             outgoing: The messages to the client.
             urls: The questions that open a URL.
             connection: The messages to the client that belong to no request, up to 2025-11-25.
@@ -125,17 +124,17 @@ class DirectChannel:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the client declared that it can do."""
+        """The capabilities that the client declared."""
         return self._client.capabilities
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that it says it has."""
+        """The name and the version that it reports."""
         return self._client.name
 
     @property
     def token(self) -> str | int | None:
-        """What progress is told with, where the caller asked for it."""
+        """The progress token, if the caller asked for progress."""
         meta: Mapping[str, Any] = (self._params or {}).get("_meta") or {}
         return meta.get("progressToken")
 
@@ -154,8 +153,8 @@ class DirectChannel:
             message = notification.model_dump(by_alias=True, mode="json", exclude_none=True)
             await self.connection.notify(message["method"], message.get("params"))
 
-    async def progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Send a progress notification, where the caller asked for them."""
+    async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Send a progress notification, if the caller asked for them."""
         if (token := self.token) is None:
             return
         known = {"total": total, "message": message}
@@ -163,7 +162,7 @@ class DirectChannel:
         await self.outgoing.notify("notifications/progress", {"progressToken": token, "progress": done, **told})
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message, where the caller wants messages of this level."""
+        """Send a log message, if the caller wants messages of this level."""
         if not self.wants(level):
             return
         source = {} if logger is None else {"logger": logger}
@@ -175,7 +174,7 @@ class DirectChannel:
             self._client.wants.subscribe(uri)
 
     async def release(self) -> None:
-        """Close the stream of the request, where the caller can come back for the response."""
+        """Close the stream of the request, if the caller can come back for the response."""
         if self._release is not None:
             self._release()
 
@@ -183,11 +182,11 @@ class DirectChannel:
         """Ask it something."""
         return await self.outgoing.ask(request, result)
 
-    async def asked_to_visit(self, elicitation: str) -> None:
+    async def note_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""
         if self._urls is not None:
             self._urls.add(elicitation, self.outgoing)
 
-    async def visited(self, elicitation: str) -> bool:
+    async def notify_visited(self, elicitation: str) -> bool:
         """Tell it that all is done at a URL."""
         return self._urls is not None and await self._urls.complete(elicitation)

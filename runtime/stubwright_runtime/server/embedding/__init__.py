@@ -1,1 +1,1 @@
-"""Servers for those who mount them in the official SDK: its low-level server, whose middleware asks the core."""
+"""Servers for embedding in the official SDK: its low-level server, whose middleware asks the core."""

@@ -1,6 +1,6 @@
-"""What the SDK passes on, as exchanges, and the way back to a client through the SDK.
+"""Messages of the SDK as exchanges, and the channel back to a client through the SDK.
 
-Takes the SDK's context of a message; gives an exchange, whose channel speaks by the SDK's session.
+Takes the SDK's context of a message; gives an exchange, whose channel uses the SDK's session.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Result = TypeVar("_Result", bound=BaseModel)
 
 
 class Adapter:
-    """The middleware of the SDK that answers what the server's parts serve."""
+    """The SDK's middleware that answers the methods of the server's parts."""
 
     def __init__(self, core: Core, connections: Connections) -> None:
         """Take the server, and the connections of its clients."""
@@ -44,7 +44,7 @@ class Adapter:
         self._connections = connections
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Answer a request; the SDK and the middlewares below answer what no part serves."""
+        """Answer a request; the SDK and the middlewares below answer methods that no part serves."""
 
         async def rest(exchange: Exchange) -> Result:
             try:
@@ -57,7 +57,7 @@ class Adapter:
 
         exchange = SdkExchange(ctx, self._core, self._connections)
         try:
-            return cast("HandlerResult", await self._core.answering(rest)(exchange))
+            return cast("HandlerResult", await self._core.make_answerer(rest)(exchange))
         except ProtocolError as error:
             raise MCPError(error.code, error.message, error.data) from None
 
@@ -76,7 +76,7 @@ class SdkExchange:
 
     @property
     def method(self) -> str:
-        """What is asked for."""
+        """The method."""
         return self.ctx.method
 
     @property
@@ -96,17 +96,17 @@ class SdkExchange:
 
     @property
     def over_http(self) -> bool:
-        """Whether it came over HTTP."""
+        """True if it came over HTTP."""
         return self.ctx.request is not None
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that the client program says it has."""
-        return client_of(self.ctx)
+        """The name and the version that the client program reports."""
+        return identify_client(self.ctx)
 
     @property
     def peer(self) -> Peer | None:
-        """Who sent it over HTTP."""
+        """The sender over HTTP; `None` over other transports."""
         request = self.ctx.request
         if request is None:
             return None
@@ -116,8 +116,8 @@ class SdkExchange:
 
     @property
     def is_admissible(self) -> bool:
-        """Whether its sender has shaken hands, and its parameters are well-formed."""
-        shakes_hands = Revision.of(self.revision).has("handshake") and self._core.has_sessions
+        """True if its sender has shaken hands, if it must, and its parameters are well-formed."""
+        shakes_hands = Revision.from_date(self.revision).has("handshake") and self._core.has_sessions
         if shakes_hands and self.ctx.session.client_params is None:
             return False
         try:
@@ -126,7 +126,7 @@ class SdkExchange:
             return False
         return True
 
-    def channel(self) -> Channel:
+    def make_channel(self) -> Channel:
         """Return the way to its sender."""
         return SdkChannel(self.ctx, self._connections, self._core.input_requests.urls)
 
@@ -135,8 +135,8 @@ class SdkExchange:
         return replace(self, ctx=replace(self.ctx, params=params))
 
 
-def client_of(ctx: ServerRequestContext[Any, Any]) -> tuple[str, str] | None:
-    """Return the name and the version that a client program says it has."""
+def identify_client(ctx: ServerRequestContext[Any, Any]) -> tuple[str, str] | None:
+    """Return the name and the version that a client program reports."""
     params = ctx.session.client_params
     return None if params is None else (params.client_info.name, params.client_info.version)
 
@@ -151,14 +151,14 @@ class SdkChannel:
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """What the client declared that it can do."""
+        """The capabilities that the client declared."""
         declared = self._ctx.session.client_capabilities
         return None if declared is None else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and the version that it says it has."""
-        return client_of(self._ctx)
+        """The name and the version that it reports."""
+        return identify_client(self._ctx)
 
     @property
     def session(self) -> str | None:
@@ -167,12 +167,12 @@ class SdkChannel:
 
     @property
     def token(self) -> str | int | None:
-        """What progress is told with."""
+        """The progress token."""
         return (self._ctx.meta or {}).get("progress_token")
 
     @property
     def is_resumable(self) -> bool:
-        """Whether it can come back for the answer, when the stream has ended."""
+        """True if it can come back for the answer when the stream has ended."""
         return self._ctx.close_sse_stream is not None
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -193,12 +193,12 @@ class SdkChannel:
             raised = UnreachableError if isinstance(error, NoBackChannelError) else ProtocolError
             raise raised(error.error.code, error.error.message, error.error.data) from error
 
-    async def asked_to_visit(self, elicitation: str) -> None:
+    async def note_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""
         if self._urls is not None:
             self._urls.add(elicitation, self._ctx.session)
 
-    async def visited(self, elicitation: str) -> bool:
+    async def notify_visited(self, elicitation: str) -> bool:
         """Tell it that all is done at a URL."""
         return self._urls is not None and await self._urls.complete(elicitation, self._ctx.request_id)
 
@@ -206,13 +206,13 @@ class SdkChannel:
         """Tell it of changes of a resource, too."""
         self._connections.subscribe(self._ctx, uri)
 
-    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+    async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
         """Send a progress notification."""
         await self._ctx.session.report_progress(done, total, message)
 
     def wants(self, level: LogLevel) -> bool:
         """Tell whether it wants messages of this level."""
-        wanted = self._connections.level(self._ctx)
+        wanted = self._connections.find_level(self._ctx)
         return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:

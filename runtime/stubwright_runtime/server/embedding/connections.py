@@ -1,4 +1,4 @@
-"""The connections of the handshake's era that the SDK has, and what their clients want to hear.
+"""The SDK's connections of the handshake's era, and the wants of their clients.
 
 Takes the SDK's requests and notifications; keeps, as long as a connection lives, the log level and the resources that
 it asked for, and tells it of changes. From 2026-07-28 there are no connections.
@@ -31,7 +31,7 @@ class Notification(types.Notification[Any, str]):
 
 
 class _Notifier:
-    """Sends notifications on one connection."""
+    """The sender of notifications on one connection."""
 
     def __init__(self, session: ServerSession) -> None:
         self._session = session
@@ -47,7 +47,7 @@ class Connections:
     """The connections of one server."""
 
     def __init__(self, changes: ChangeLog) -> None:
-        """Take what changed until now."""
+        """Take the log of changes."""
         self._wants: dict[int, Wants] = {}
         self._changes = changes
         self._telling: set[Telling] = set()
@@ -55,12 +55,12 @@ class Connections:
     async def publish(self, change: Change) -> None:
         """Have all clients hear of a change that they want to hear of."""
         for telling in self._telling:
-            telling.hear(change)
+            telling.on_change(change)
 
     async def greet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Take note of a handshake, as a middleware, since from then on a client may keep what it reads."""
+        """Note a handshake, as a middleware, since from then on a client may cache the lists that it reads."""
         result = await call_next(ctx)
-        if ctx.method == "initialize":  # what the connection is known by is set when this is done, at once
+        if ctx.method == "initialize":  # the key of the connection is set right after this
             asyncio.get_running_loop().call_soon(self._greeted, ctx, self._changes.count)
         return result
 
@@ -68,9 +68,9 @@ class Connections:
         wants = self._of(ctx)
         wants.since = changes if wants.since is None else wants.since
 
-    def level(self, ctx: ServerRequestContext[Any, Any]) -> LogLevel | None:
+    def find_level(self, ctx: ServerRequestContext[Any, Any]) -> LogLevel | None:
         """Return the least level that the caller wants; `None` if it wants no messages."""
-        if Revision.of(ctx.protocol_version).has("stateless"):
+        if Revision.from_date(ctx.protocol_version).has("stateless"):
             level = (ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
             return level if level in LOG_LEVELS else None
         wants = self._wants.get(id(ctx.session.client_params))
@@ -100,7 +100,7 @@ class Connections:
         if wants.is_told:
             return
         wants.is_told = True
-        telling = Telling.since_handshake(wants, self._changes, _Notifier(ctx.session))
+        telling = Telling.join_handshake(wants, self._changes, _Notifier(ctx.session))
         self._telling.add(telling)
         try:
             await telling.run()
@@ -108,7 +108,7 @@ class Connections:
             self._telling.discard(telling)
 
     def _of(self, ctx: ServerRequestContext[Any, Any]) -> Wants:
-        """Return what a connection wants, kept by its handshake, which lives as long and has no other public name."""
+        """Return the wants of a connection, kept under its handshake, the only public object that lives as long."""
         connection = ctx.session.client_params
         if connection is None:
             return Wants()

@@ -1,7 +1,7 @@
 """The generated server on the official SDK.
 
 Takes a server's core; gives a `PackageServer`, which the SDK runs over any transport and in any revision. Results are
-given in a middleware, above the SDK's models of them, which would reorder and drop parts of what the manifest says.
+given in a middleware, above the SDK's models of them, which would reorder and drop parts of the manifest's definitions.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ def build_server(
 
     Args:
         package: The package.
-        handlers: An object with the methods that the package needs; `None` where it needs none. If it is an async
+        handlers: An object with the methods that the package needs; `None` if it needs none. If it is an async
             context manager, it is entered before the server's first connection, and left after its last.
-        state: Where state lives: `memory://`, which is this process, or `redis://…`, which many processes share.
-        local_scopes: The scopes of callers that come neither with a token nor over HTTP.
-        audit: Where calls are recorded: a function that takes a `CallRecord`, or a file.
-        threads: How many threads plain `def` methods may take in all; each of them takes at most half.
+        state: The URL of the store: `memory://`, which is this process, or `redis://…`, which many processes share.
+        local_scopes: The scopes of callers that use neither a token nor HTTP.
+        audit: The destination of call records: a function that takes a `CallRecord`, or a file.
+        threads: The number of threads for plain `def` methods in all; each method takes at most half.
         toolset: The one of the manifest's toolsets that the server is for; by default it has all tools.
 
     Raises:
@@ -99,7 +99,7 @@ def build_server(
         TypeError: Methods are missing or cannot be called; the message lists them all.
         ValueError: `threads` is not positive, or there is no such toolset.
         StoreConfigurationError: `state` is not a URL that state can be kept at.
-        UnsupportedManifestError: The manifest declares what is not served.
+        UnsupportedManifestError: The manifest declares a feature that is not supported.
     """
     return PackageServer(
         build_core(
@@ -112,10 +112,10 @@ class PackageServer(Server[Any]):
     """The SDK's server for one package.
 
     Attributes:
-        core: What answers, whichever way a message comes.
-        adapter: Has it answer what the SDK passes on.
+        core: The core, which answers all messages.
+        adapter: The adapter, which passes the SDK's messages on to the core.
         package: The package.
-        failures: What handlers raised, for a client in this process that was made with `raise_errors`.
+        failures: Exceptions that handlers raised, for a client in this process that was made with `raise_errors`.
         tools: The tools, to switch them on and off for all clients.
         prompts: The prompts, likewise.
         resources: The resources and resource templates, likewise, and to tell that one changed.
@@ -126,7 +126,7 @@ class PackageServer(Server[Any]):
     resources: ResourceSwitches
 
     def __init__(self, core: Core) -> None:
-        """Take what answers."""
+        """Take the core that answers."""
         package = core.package
         info = package.manifest["server"]
         self.core = core
@@ -178,7 +178,7 @@ class PackageServer(Server[Any]):
             elicitation: The id that the question was asked with.
 
         Returns:
-            Whether a client was told: one that is still connected, of this question, for the first time.
+            True if a client was told: it is still connected, and was not told of this question before.
         """
         return await self.core.input_requests.urls.complete(elicitation)
 
@@ -200,9 +200,7 @@ class PackageServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Return what `initialize` answers; every transport asks here, and all of them announce changes of the
-        lists.
-        """
+        """Return the answer of `initialize` for every transport; by default it announces changes of the lists."""
         announces = self.core.has_sessions
         options = notification_options or NotificationOptions(
             tools_changed=announces, resources_changed=announces, prompts_changed=announces
@@ -214,7 +212,7 @@ class PackageServer(Server[Any]):
 
 
 async def _limit_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Refuse a handshake of unusual size: what the client says there is kept as long as its connection."""
+    """Refuse a handshake of unusual size, since its parameters are kept as long as its connection."""
     if ctx.method == "initialize" and (fault := find_size_fault(ctx.params)) is not None:
         raise MCPError(fault.code, fault.message)
     return await call_next(ctx)
@@ -222,7 +220,7 @@ async def _limit_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallN
 
 async def _refuse_second_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Refuse a handshake after the first: it would change the revision under way (MCP 2025-11-25, basic/lifecycle)."""
-    has_handshake = Revision.of(ctx.protocol_version).has("handshake")
+    has_handshake = Revision.from_date(ctx.protocol_version).has("handshake")
     if ctx.method == "initialize" and has_handshake and ctx.session.client_params is not None:
         text = "The connection is initialized already; send initialize once, as its first request"
         raise MCPError(types.INVALID_REQUEST, text)
@@ -234,15 +232,15 @@ async def _admit_listening(_ctx: object, _params: object) -> types.Subscriptions
 
 
 def _admit(placeholder: types.Result) -> Callable[[object, object], Awaitable[types.Result]]:
-    async def admitted(_ctx: object, _params: object) -> types.Result:
+    async def admit(_ctx: object, _params: object) -> types.Result:
         return placeholder
 
-    return admitted
+    return admit
 
 
 async def _admit_about_task(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Admit requests about tasks from 2026-07-28 on, which the SDK does not know, and refuse those of another name."""
-    if not ctx.method.startswith("tasks/") or not Revision.of(ctx.protocol_version).has("task_extension"):
+    if not ctx.method.startswith("tasks/") or not Revision.from_date(ctx.protocol_version).has("task_extension"):
         return await call_next(ctx)
     if ctx.method not in STATELESS_TASKS:
         return {}  # the core refuses it

@@ -1,7 +1,7 @@
-"""What the handlers have run around each of their methods.
+"""The method `around` of handlers, which runs around each of their other methods.
 
-Takes the handlers object; gives its method `around`, where it has one. It runs within all that the manifest promises:
-arguments are valid, a confirmation is given, and limits hold when it begins; results are checked when it has ended.
+Takes the handlers object; gives its method `around`, if it has one. When it begins, arguments are valid, a confirmation
+is given, and limits hold; when it has ended, results are checked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAME: Final = "around"
 
 Proceed: TypeAlias = Callable[[], Awaitable[Any]]
-"""Runs what is left to run, which is the handler, and gives what it returns; what it raises comes out."""
+"""Runs the handler, and returns its result or raises its exception."""
 
 Around: TypeAlias = Callable[["HandlerCall", Proceed], Awaitable[Any]]
 
@@ -28,10 +28,10 @@ class HandlerCall:
     """One call of a method of the handlers, as `around` gets it.
 
     Attributes:
-        kind: What it answers for: `tool`, `resource` (a resource, or one of a resource template), `prompt`, or
+        kind: The kind of entry: `tool`, `resource` (a resource, or one of a resource template), `prompt`, or
             `completion`.
         method: The method's name.
-        args: The model of its arguments; `None` where the method takes none.
+        args: The model of its arguments; `None` if the method takes none.
         ctx: The context that the method gets. `ctx.name` is the name of the tool or prompt, or the URI.
     """
 
@@ -42,5 +42,5 @@ class HandlerCall:
 
 
 def find_around(handlers: object) -> Around | None:
-    """Return the handlers' `around`; `None` if they have none. What only pretends to have each name has none."""
+    """Return the handlers' `around`; `None` if they have none. One made by `__getattr__` does not count."""
     return getattr(handlers, NAME) if hasattr(type(handlers), NAME) else None

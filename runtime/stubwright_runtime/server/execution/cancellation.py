@@ -1,7 +1,7 @@
 """The cancellation of a request, as its handler sees it.
 
-Takes functions from the handler and calls them when the request is cancelled; tells whether an exception says that it
-is. It cancels nothing itself.
+Takes functions from the handler and calls them when the request is cancelled; tells whether an exception means a
+cancellation. It cancels nothing itself.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from ...observability.logs import log
-from ...values.modules import loaded
+from ...values.modules import find_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 class Cancellation:
-    """What a handler wants to be called when its request is cancelled."""
+    """The functions to call when a request is cancelled."""
 
     def __init__(self) -> None:
         """Begin with nothing cancelled."""
@@ -29,7 +29,7 @@ class Cancellation:
         self._is_cancelled = False
 
     def add(self, function: Callable[[], object]) -> None:
-        """Have `function` called: when it happens, or at once where it has happened already."""
+        """Have `function` called on cancellation, or at once if the request is cancelled already."""
         with self._lock:
             if not self._is_cancelled:
                 self._functions.append(function)
@@ -37,7 +37,7 @@ class Cancellation:
         _call(function)
 
     def tell(self) -> None:
-        """It has happened."""
+        """Note the cancellation, and call the functions."""
         with self._lock:
             self._is_cancelled, functions, self._functions = True, self._functions, []
         for function in functions:
@@ -55,14 +55,14 @@ def is_cancelled(error: BaseException) -> bool:
     """Tell whether `error` says that this task is being cancelled; otherwise the handler awaited something that was."""
     if not isinstance(error, asyncio.CancelledError):
         return False
-    anyio = loaded("anyio")
+    anyio = find_loaded("anyio")
     if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-def shielded() -> AbstractContextManager[object]:
-    """Return a block that no cancel scope of anyio cuts off. Where anyio is not loaded, there is none."""
-    anyio = loaded("anyio")
+def shield() -> AbstractContextManager[object]:
+    """Return a block that no cancel scope of anyio cuts off. If anyio is not loaded, there are no such scopes."""
+    anyio = find_loaded("anyio")
     return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

@@ -1,7 +1,7 @@
 """A method of the handlers, ready to be called: an `async def` here, a plain `def` in a worker thread.
 
-Takes the handlers object and a method's name; gives what the method gives, or the `around` of the handlers that runs
-around it. It knows nothing of the protocol.
+Takes the handlers object and a method's name; gives the result of the method, or of the handlers' `around`, which runs
+around it. It does not depend on the protocol.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Method:
     _around: Around | None
 
     @classmethod
-    def of(cls, handlers: object, name: str, kind: Kind) -> Method:
-        """Look the method up, and what runs around it."""
+    def find(cls, handlers: object, name: str, kind: Kind) -> Method:
+        """Look up the method, and the `around` of the handlers."""
         function = getattr(handlers, name)
         return cls(name, kind, function, inspect.iscoroutinefunction(function), find_around(handlers))
 
     async def __call__(self, *arguments: object, context: Context) -> Any:
         """Run it, with the context as its last argument. A plain `def` runs in a worker thread, so that it can block.
 
-        Where the request is cancelled, the context is told; the thread of a plain `def` runs on by itself.
+        If the request is cancelled, the context is told; the thread of a plain `def` runs on by itself.
 
         Raises:
             NoFreeThreadError: It needs a thread, and there was none in time.
@@ -73,15 +73,15 @@ class Method:
     async def _run(self, arguments: tuple[object, ...], context: Context) -> Any:
         if self._is_async:
             return await _await_value(self._function(*arguments))
-        value = await context.slot.in_thread(partial(self._function, *arguments))
+        value = await context.slot.run_in_thread(partial(self._function, *arguments))
         return await _await_value(value) if inspect.isawaitable(value) else value
 
 
 async def _await_value(value: Awaitable[Any]) -> Any:
-    """Return what an awaitable gives; where it raises, its own cancellations are forgotten.
+    """Await a value; if it raises, undo the cancellations that it made.
 
-    A `TaskGroup` of asyncio that fails cancels the task it stands in, and before Python 3.13 does not take that back;
-    whatever that task awaits next would be cancelled.
+    A `TaskGroup` of asyncio that fails cancels its parent task, and before Python 3.13 does not take that back; the
+    next await of that task would be cancelled.
     """
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()

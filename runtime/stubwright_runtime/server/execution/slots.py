@@ -1,7 +1,7 @@
-"""What one call takes up while it runs: its time, its place among the calls that may run at once, and its threads.
+"""The resources that one call takes up while it runs: time, a place among concurrent calls, and threads.
 
-Takes a keeper, where a limit holds for the call; without one, only threads are taken up. Whoever waits for a person
-says so, and so does a thread that nobody can stop.
+Takes limits, if the call has any; without them, it takes up threads only. A handler that waits for a person says so,
+and so does a thread that cannot be stopped.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class CallLimits(Protocol):
-    """What keeps the limits of one call."""
+    """The limits of one call."""
 
-    def resting(self) -> AbstractAsyncContextManager[None]:
-        """Wait for a person during the block: neither does the clock run, nor is the place taken."""
+    def rest(self) -> AbstractAsyncContextManager[None]:
+        """Wait for a person during the block: the clock stops, and the place is free."""
         ...
 
     def hold(self) -> Callable[[], None]:
-        """Keep the place until what this gives is called, which any thread may do."""
+        """Keep the place until the returned function is called, which any thread may do."""
         ...
 
 
 class Slot:
-    """What one call takes up.
+    """The resources that one call takes up.
 
     Attributes:
-        keeper: Keeps the limits of the call, where there are any.
+        limits: The limits of the call, if there are any.
         method: The method of the handlers that runs.
     """
 
@@ -39,19 +39,19 @@ class Slot:
         """Begin with nothing taken up.
 
         Args:
-            threads: Where plain `def` methods run.
-            patience: Seconds that the call may wait for one of these, where those are not the usual ones.
+            threads: The pool of threads for plain `def` methods.
+            patience: Seconds that the call may wait for a thread; by default those of the pool.
         """
         self.limits: CallLimits | None = None
         self.method = ""
         self._threads = threads or Threads()
         self._patience = patience
 
-    def resting(self) -> AbstractAsyncContextManager[None]:
+    def rest(self) -> AbstractAsyncContextManager[None]:
         """Wait for a person during the block."""
-        return nullcontext() if self.limits is None else self.limits.resting()
+        return nullcontext() if self.limits is None else self.limits.rest()
 
-    async def in_thread(self, function: Callable[[], Any]) -> Any:
+    async def run_in_thread(self, function: Callable[[], Any]) -> Any:
         """Run a function in a thread, which keeps the place until it ends. Raises NoFreeThreadError."""
         hold = None if self.limits is None else self.limits.hold
         return await self._threads.run(self.method, function, patience=self._patience, hold=hold)

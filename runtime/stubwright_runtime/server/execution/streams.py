@@ -1,7 +1,7 @@
-"""How many streams callers may have open that only wait, and what those hear who want one more.
+"""Limits on the open streams of callers that only wait, and the refusal of one more.
 
-Takes callers; gives each a place for as long as a stream of theirs is open, or refuses it. Over HTTP a refusal has the
-status and the headers that say when to come again; on standard input and output its words alone.
+Takes callers; gives each a place while a stream of theirs is open, or refuses it. Over HTTP a refusal has a status and
+headers that say when to come again; on standard input and output it has only its words.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ..core.principal import Principal
 
 LISTENERS: Final = 1000
-"""Streams of `subscriptions/listen` that may be open."""
+"""The maximum number of open streams of `subscriptions/listen`."""
 
 LISTENERS_EACH: Final = 100
-"""How many of these one caller may have."""
+"""The maximum number of these for one caller."""
 
 AGAIN: Final = 5
 """Seconds after which a caller that is refused may try again."""
@@ -35,7 +35,7 @@ class TooManyStreamsError(ProtocolError):
     """
 
     def __init__(self, message: str, status: int) -> None:
-        """Say what the caller is told."""
+        """Take the text for the caller and the status."""
         super().__init__(INTERNAL_ERROR, message)
         self.status = status
 
@@ -44,7 +44,7 @@ class Streams:
     """The open streams of one kind."""
 
     def __init__(self, most: int, each: int) -> None:
-        """Say how many there may be, and how many of one caller. Callers whom nothing tells apart share the first.
+        """Take the maximum number in all, and that of one caller. Callers that cannot be told apart share the first.
 
         Raises:
             ValueError: One of the two is not positive.
@@ -56,7 +56,7 @@ class Streams:
         self._open: Counter[str] = Counter()
 
     @contextmanager
-    def opened(self, principal: Principal) -> Generator[None, None, None]:
+    def count(self, principal: Principal) -> Generator[None, None, None]:
         """Count a stream for as long as it is open. Raises TooManyStreamsError."""
         if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
             raise TooManyStreamsError(f"You have {self._each} streams open. Close one first, or try again later.", 429)

@@ -1,7 +1,7 @@
-"""The threads that plain `def` methods of the handlers run in: how many there may be, in all and for each method.
+"""The threads that plain `def` methods of the handlers run in, limited in all and for each method.
 
-Takes functions; runs each in a thread. Nobody can stop a thread, so that one whose call was given up counts until it
-ends. What the server itself does in threads has threads of its own.
+Takes functions; runs each in a thread. A thread cannot be stopped, so one whose call was given up counts until it ends.
+The server's own work in threads has threads of its own.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from anyio import CapacityLimiter
 
 THREADS: Final = 64
-"""Threads of one server, where nothing else is said."""
+"""The default number of threads of one server."""
 
 _PATIENCE: Final = 5.0
 
 _IS_WITHIN: Final[ContextVar[bool]] = ContextVar("is_within", default=False)
-"""Whether a function in a thread waits for what is run now: it must not wait for a thread that only its end frees."""
+"""True if a function in a thread waits for this code, which then must not wait for a thread that only its end frees."""
 
 
 class NoFreeThreadError(Exception):
@@ -33,7 +33,7 @@ class NoFreeThreadError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    """A method that waits for a thread, and what tells it that it has one."""
+    """A method that waits for a thread, and the event that wakes it."""
 
     name: str
     woken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,7 +47,7 @@ class Threads:
     """
 
     def __init__(self, most: int = THREADS) -> None:
-        """Say how many there may be. Raises ValueError where that is not positive."""
+        """Take the maximum number. Raises ValueError if it is not positive."""
         if most < 1:
             raise ValueError(f"threads is {most}; it must be positive")
         self.patience = _PATIENCE
@@ -65,13 +65,13 @@ class Threads:
         patience: float | None = None,
         hold: Callable[[], Callable[[], None]] | None = None,
     ) -> Any:
-        """Return what a function gives, or raises. Where the caller is cancelled, its thread runs on by itself.
+        """Run a function in a thread, and return its result. If the caller is cancelled, the thread runs on by itself.
 
         Args:
             name: The method of the handlers that it belongs to.
             function: The function.
-            patience: Seconds that it may wait for a thread, where those are not the usual ones.
-            hold: Takes what is kept until the thread ends; what it gives is called then, in any thread.
+            patience: Seconds that it may wait for a thread; by default those of the pool.
+            hold: Is called first; returns a function to call when the thread ends, in any thread.
 
         Raises:
             NoFreeThreadError: There was no thread in time.
@@ -93,7 +93,7 @@ class Threads:
                 let_go()
             try:
                 loop.call_soon_threadsafe(self._leave, name)
-            except RuntimeError:  # the loop is closed: nobody waits any more
+            except RuntimeError:  # the loop is closed: no call waits any more
                 self._taken[name] -= 1
 
         started = threading.Lock()
@@ -110,7 +110,7 @@ class Threads:
         return value
 
     async def _enter(self, name: str, patience: float) -> None:
-        """Take a place; who waits gets one in the order of coming."""
+        """Take a place; those who wait get one in order of arrival."""
         if self._is_free(name):
             self._taken[name] += 1
             return
@@ -137,7 +137,7 @@ class Threads:
         raise NoFreeThreadError(f"{number} of {whose} {are} busy. Nothing was done; try again in a few seconds.")
 
     def _leave(self, name: str) -> None:
-        """Free a place, and hand it over to whoever waits first of those that may have it."""
+        """Free a place, and hand it over to the first waiting method that may have it."""
         self._taken[name] -= 1
         if not self._taken[name]:
             del self._taken[name]
@@ -155,9 +155,7 @@ class Threads:
 def _run_in_thread(
     function: Callable[[], Any], finish: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
-    """Return what a function gives and what it raises; not every exception can be thrown from a thread into a
-    coroutine.
-    """
+    """Return the result and the exception of a function: some exceptions cannot be thrown into a coroutine."""
     if not started.acquire(blocking=False):
         return None, None
     _IS_WITHIN.set(True)

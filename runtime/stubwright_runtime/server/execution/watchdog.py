@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
-from ...observability.logs import logger
+from ...observability.logs import make_logger
 from . import invocation
 
 if TYPE_CHECKING:
@@ -43,17 +43,17 @@ _watched: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
 @contextmanager
-def watched_loop(package: str) -> Generator[None, None, None]:
-    """Watch the running event loop during the block, unless it is watched already or the environment says no.
+def watch_loop(package: str) -> Generator[None, None, None]:
+    """Watch the running event loop during the block, unless it is watched already or the environment forbids it.
 
     Args:
-        package: The package in whose log a line says what holds the loop.
+        package: The package whose log gets a line about each function that holds the loop.
     """
     loop = asyncio.get_running_loop()
     if loop in _watched or os.environ.get(SWITCH) == "0":
         yield
         return
-    watchdog = _Watchdog(loop, logger(package))
+    watchdog = _Watchdog(loop, make_logger(package))
     _watched.add(loop)
     watchdog.start()
     try:
@@ -75,7 +75,7 @@ class _Watchdog(threading.Thread):
         self._reported: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def stop(self) -> None:
-        """End the thread. Nobody waits for it: it touches nothing any more."""
+        """End the thread, without a wait for it, since it does nothing more."""
         self._stopped.set()
 
     def run(self) -> None:
@@ -92,7 +92,7 @@ class _Watchdog(threading.Thread):
                     pass
 
     def _report(self) -> None:
-        """Log what holds the loop, once for each task, which answers one call."""
+        """Log the code that holds the loop, once for each task, which answers one call."""
         innermost, task = sys._current_frames().get(self._loop_thread), asyncio.current_task(self._loop)
         if innermost is None or self._stopped.is_set():
             return
@@ -117,7 +117,7 @@ class _Watchdog(threading.Thread):
 
 
 def _is_idle_or_debugged(stack: Sequence[FrameType]) -> bool:
-    """Return whether the loop waits for events after all, as in a process that was stopped, or for a debugger."""
+    """Tell whether the loop waits for events after all, as in a process that was stopped, or for a debugger."""
     modules = [str(frame.f_globals.get("__name__")) for frame in stack]
     return modules[-1] == "selectors" or any(name.partition(".")[0] in _DEBUGGERS for name in modules)
 

@@ -1,7 +1,7 @@
 """Changes of a server's lists and resources, told to the clients of all its processes.
 
-Takes what one process changes; the store has the others hear of it. What is switched off is kept there, too, so that it
-stays off in a process that starts later.
+Takes the changes of one process; the store tells the others. Entries that are off are kept there, too, so that they
+stay off in a process that starts later.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ class Changes:
     """The changes of one server."""
 
     def __init__(self, store: Store, lists: Lists, tell: Publish) -> None:
-        """Take the store, the lists of this process, and what tells its clients."""
+        """Take the store, the lists of this process, and the function that tells its clients."""
         self._store = store
         self._lists = lists
         self._tell = tell
-        store.hear(_TOPIC, self._hear)
+        store.listen(_TOPIC, self._hear)
 
     async def publish(self, change: Change) -> None:
         """Tell the clients of all processes. Raises StateLost."""
         await self._store.publish(_TOPIC, json.dumps([change.kind, change.uri]).encode())
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Switch an entry on or off in all processes; whether that changed something. Raises StateLost."""
+        """Switch an entry on or off in all processes; tell whether that changed its state. Raises StateLost."""
         is_new = await self._store.switch(_name(kind), key, on=not on)
         await self._refresh(kind)
         return is_new
 
     async def _hear(self, data: bytes | None) -> None:
-        if data is None:  # whatever was missed, clients read all lists again
+        if data is None:  # changes may have been missed, so clients read all lists again
             for kind in self._lists.kinds:
                 await self._refresh(kind)
                 await self._tell(Change(kind))
@@ -50,7 +50,7 @@ class Changes:
         await self._tell(Change(kind, uri))
 
     async def _refresh(self, kind: Kind) -> None:
-        off = await self._store.members(_name(kind))
+        off = await self._store.list_members(_name(kind))
         for listing in self._lists.by_name.values():
             if listing.kind == kind:
                 listing.leave_out(off)

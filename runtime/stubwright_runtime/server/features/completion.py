@@ -1,7 +1,6 @@
-"""Completion: what clients may offer for an argument of a prompt or a variable of a URI template.
+"""Completion: values that clients may offer for an argument of a prompt or a variable of a URI template.
 
-Takes the package; answers `completion/complete`. Values stand in the manifest, or come from the
-handlers.
+Takes the package; answers `completion/complete`. Values stand in the manifest, or come from the handlers.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ if TYPE_CHECKING:
     from ...primitives import Prompt, Template
 
 _MOST: Final = 100
-"""How many values one answer holds at most (MCP 2025-11-25, server/utilities/completion)."""
+"""The maximum number of values in one answer (MCP 2025-11-25, server/utilities/completion)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completing:
-    """What somebody is typing.
+    """An argument that a user is typing.
 
     Attributes:
         argument: The argument's name.
-        value: What stands there so far.
-        given: The other arguments, as far as they are filled in.
+        value: Its text so far.
+        given: The other arguments that are filled in.
     """
 
     argument: str
@@ -42,13 +41,13 @@ class Completing:
 
 
 class Completions:
-    """What a package completes."""
+    """The completions of a package."""
 
     def __init__(self, package: Package) -> None:
         """Take the package."""
         self._package = package
 
-    def needed(self) -> list[Needed]:
+    def list_needed(self) -> list[Needed]:
         """Return the methods that the handlers must have."""
         rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
         return [
@@ -57,12 +56,12 @@ class Completions:
             if row.completes
         ]
 
-    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """It has none."""
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return no lists."""
         return {}
 
-    def answers(self, host: Host) -> Mapping[str, Answer]:
-        """Its methods."""
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
 
         async def complete(request: Request) -> dict[str, Any]:
             return await self._complete(request, host)
@@ -76,7 +75,7 @@ class Completions:
         key: str = reference["name" if is_prompt else "uri"]
         if section not in host.lists.by_name or not host.offers(request, section, key):
             raise ProtocolError(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
-        _, extension = self._package.entries(section)[key]
+        _, extension = self._package.list_entries(section)[key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
         completed: Mapping[str, Any] = extension.get("complete") or {}
         offered: Sequence[str] = completed.get(argument, [])
@@ -84,9 +83,9 @@ class Completions:
             about: Mapping[str, Any] = request.params.get("context") or {}
             given: Mapping[str, str] = about.get("arguments") or {}
             row = self._package.prompts[key] if is_prompt else self._package.templates[key]
-            method = Method.of(host.handlers, row.completes or "", "completion")
-            context = host.context(request, key, "", {})
-            values: list[str] = await host.handled(method, _texts, Completing(argument, value, given), context=context)
+            method = Method.find(host.handlers, row.completes or "", "completion")
+            context = host.make_context(request, key, "", {})
+            values: list[str] = await host.handle(method, _texts, Completing(argument, value, given), context=context)
         else:
             values = [text for text in offered if text.casefold().startswith(value.casefold())]
         shown = values[:_MOST]
@@ -94,7 +93,7 @@ class Completions:
 
 
 def _texts(value: object) -> list[str]:
-    """Return what a handler gave, where it is texts."""
+    """Return the texts that a handler gave. Raises TypeError if they are not a list of strings."""
     if not is_list(value) or not all(isinstance(text, str) for text in value):
         raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
     return [clean(text) for text in value]

@@ -1,7 +1,7 @@
-"""The confirmation of a call by the user, which the server asks for where the manifest says `policy.confirm`.
+"""The confirmation of a call by the user, which the server asks for if the manifest says `policy.confirm`.
 
-Takes a tool, its arguments and the context of the call; says why the tool must not run. It protects users from models
-and mistakes, not the server from its clients: a client can forge the answer.
+Takes a tool, its arguments and the context of the call; gives the reason that the tool must not run. It protects users
+from models and mistakes, not the server from its clients: a client can forge the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...schema.validation import Validator
 from ...values.json import Json
 from ...values.sanitizing import clean
 from ...values.text import BRACES, fill_placeholders
-from .elicitation import FORM, form
+from .elicitation import FORM, make_form
 from .input_requests import OURS, InvalidAnswer, MissingCapability
 from .truncation import Truncation, truncate
 
@@ -32,7 +32,7 @@ _MISSING: Final = object()
 
 
 async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) -> str | None:
-    """Return why a tool must not run; `None` if it may.
+    """Return the reason that a tool must not run; `None` if it may.
 
     Raises:
         Suspended: The answer comes with the next request.
@@ -44,7 +44,7 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
     settings: Mapping[str, Any] = confirm if isinstance(confirm, dict) else {}
     title = tool.definition.get("title") or tool.name
     schema = _form(title)
-    question = form(_message(tool, title, settings.get("message"), tool.shown(arguments)), schema)
+    question = make_form(_message(tool, title, settings.get("message"), tool.redact(arguments)), schema)
     try:
         action = await context.rounds.ask(_KEY, question, ElicitResult, partial(_read, schema), FORM)
     except InvalidAnswer:
@@ -53,7 +53,7 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
         if settings.get("fallback") == "allow":
             return None
         reason = f"{tool.name} needs the user's confirmation, and this client cannot ask for it (elicitation)."
-        if Revision.of(context.revision).has("stateless"):
+        if Revision.from_date(context.revision).has("stateless"):
             raise MissingCapability(error.required, reason) from None
         return reason
     if action == "accept":
@@ -78,15 +78,14 @@ def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
 
 
 def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return what the user is asked: the manifest's words with the arguments in them, otherwise the tool and its
-    arguments.
+    """Return the question to the user: the manifest's words with the arguments, otherwise the tool and its arguments.
 
-    All that there is is shown, or said to be left out: also arguments that the manifest's words do not name.
+    Every argument is shown, or said to be left out, even if the manifest's words do not name it.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))
     if template is None:
-        return truncate(lambda truncation: f"Run {title} with {truncation.json(known_first)}?")
+        return truncate(lambda truncation: f"Run {title} with {truncation.format_json(known_first)}?")
     named = {match[1] for match in BRACES.finditer(template) if match[1] is not None}
     others = {name: value for name, value in known_first.items() if name not in named}
 
@@ -94,17 +93,17 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
         text = fill_placeholders(
             template, lambda name: _words(truncation, _argument(properties, arguments, name), name)
         )
-        return f"{text}\nAlso: {truncation.json(others)}" if others else text
+        return f"{text}\nAlso: {truncation.format_json(others)}" if others else text
 
     return truncate(fill)
 
 
 def _argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name: str) -> Any:
-    """Return an argument; where it was not sent, its default."""
+    """Return an argument; if it was not sent, its default."""
     declared: Json = properties.get(name)
     default = declared.get("default", _MISSING) if isinstance(declared, dict) else _MISSING
     return arguments.get(name, default)
 
 
 def _words(truncation: Truncation, value: Any, name: str) -> str:
-    return "(none)" if value is _MISSING else truncation.words(value, name)
+    return "(none)" if value is _MISSING else truncation.format_words(value, name)

@@ -14,7 +14,7 @@ from ...mcp.revisions import Revision
 from ...package import EXACT_FORMATS
 from ...schema.validation import Validator
 from ...values.sanitizing import clean
-from .input_requests import InvalidAnswer, url_params
+from .input_requests import InvalidAnswer, make_url_params
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ _Answer = TypeVar("_Answer", bound="Model")
 
 
 class Ask:
-    """The base of what a handler can ask: generated classes have a method for each question of the manifest."""
+    """The base of the questions of a handler: generated classes have a method for each question of the manifest."""
 
     def __init__(self, input_requests: InputRequests, questions: Mapping[str, Any]) -> None:
         """Take the questions, as the manifest has them."""
@@ -35,7 +35,7 @@ class Ask:
         self._questions = questions
 
     @classmethod
-    def of(cls, context: Context, /) -> Self:
+    def from_context(cls, context: Context, /) -> Self:
         """Return those of a request."""
         return cls(context.rounds, context._questions)
 
@@ -50,7 +50,7 @@ class Ask:
             _check(question, result)
             return model.model_validate(result.content or {})
 
-        request = form(message or question["message"], self._shape(schema))
+        request = make_form(message or question["message"], self._shape(schema))
         return await self._input_requests.ask(name, request, types.ElicitResult, read, FORM)
 
     def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -63,11 +63,11 @@ class Ask:
             )
         return asked or schema
 
-    async def ahead(self, name: str) -> None:
+    async def ask_ahead(self, name: str) -> None:
         """Ask in the manifest's words, so that the answer is there when the handler asks (`before: task`).
 
         Raises:
-            InvalidAnswer: The client kept answering what does not fit.
+            InvalidAnswer: The client kept giving answers that do not fit.
             MissingCapability: The client cannot ask.
         """
         question = self._questions[name]
@@ -76,7 +76,7 @@ class Ask:
             _check(question, result)
             return result
 
-        request = form(question["message"], self._shape(question["schema"]))
+        request = make_form(question["message"], self._shape(question["schema"]))
         self._input_requests.keep(name, await self._input_requests.ask(name, request, types.ElicitResult, read, FORM))
 
     async def _url(
@@ -84,8 +84,8 @@ class Ask:
     ) -> Accepted | Declined | Cancelled:
         """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode); `elicitation` is the id of the question."""
         can_open = self._input_requests.can("elicitation.url")
-        known = await self._input_requests.url_question(elicitation) if can_open else None
-        params = url_params(url, message or self._questions[name]["message"], known)
+        known = await self._input_requests.name_url_question(elicitation) if can_open else None
+        params = make_url_params(url, message or self._questions[name]["message"], known)
 
         def read(result: types.ElicitResult) -> Accepted | Declined | Cancelled:
             return Accepted(known) if result.action == "accept" else _refusal(result.action)
@@ -97,14 +97,14 @@ class Ask:
 FORM: Final = "elicitation.form"
 
 
-def form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
+def make_form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
     """Return the request for an answer in a form. The schema goes out as it is."""
     params = types.ElicitRequestFormParams(message=clean(message), requested_schema=cast("dict[str, Any]", schema))
     return types.ElicitRequest(params=params)
 
 
 def _check(question: Mapping[str, Any], result: types.ElicitResult) -> None:
-    """Raises InvalidAnswer."""
+    """Check an answer against its form. Raises InvalidAnswer."""
     if result.action == "accept":
         validator = Validator(question["schema"], formats=True, exact=question.get(EXACT_FORMATS, False))
         violations = validator.find_errors(result.content or {}, "answer")
@@ -119,10 +119,10 @@ def _refusal(action: str) -> Declined | Cancelled:
 def _form_for(schema: Mapping[str, Any], revision: str) -> Mapping[str, Any] | None:
     """Return the schema of a form for this revision; `None` if the revision has no form that asks for as much.
 
-    Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and nobody can choose several: such a field
+    Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and no choice can be multiple: such a field
     is left out, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
     """
-    if Revision.of(revision).has("choices"):
+    if Revision.from_date(revision).has("choices"):
         return schema
     fields: Mapping[str, Any] = schema.get("properties", {})
     asked = {name: _field_for(field) for name, field in fields.items() if field.get("type") != "array"}

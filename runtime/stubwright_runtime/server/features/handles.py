@@ -1,7 +1,7 @@
-"""State handles: what a server keeps between calls, found by ids that only it makes.
+"""State handles: state that a server keeps between calls, found by ids that only the server makes.
 
-Takes the kinds that the manifest declares and a store; gives handlers what makes, finds, changes and ends handles, and
-looks those up whose ids stand in arguments and results. Whose handle it is, decides; to anybody else it is unknown.
+Takes the kinds that the manifest declares and a store; lets handlers make, find, change and end handles, and looks up
+those whose ids stand in arguments and results. A handle is unknown to every caller but its owner.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...schema import handle_ids
 from ...schema.validation import Validator, compile_package_validator
 from ...values.text import split_pointer
 from ...values.units import parse_duration
-from ..core.outcomes import Outcome, refusal
+from ..core.outcomes import Outcome, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,18 +40,18 @@ _BYTES: Final = 24
 """Of randomness in an id; 192 bits, of which MCP asks for 128 (2026-07-28, server/tools, on state handles)."""
 
 _MOST: Final = 100
-"""Handles of one kind that one principal may have, where the manifest does not say."""
+"""The default maximum of handles of one kind for one principal."""
 
 _MOST_AT_ONCE: Final = 1_000
 """Different ids in the arguments or the result of one call."""
 
 
 class UnknownHandle(ToolError):
-    """There is no such handle for the caller: it is unknown, has expired, was ended, or is somebody else's."""
+    """There is no such handle for the caller: it is unknown, has expired, was ended, or belongs to another caller."""
 
 
 class StaleHandle(ToolError):
-    """Somebody else changed the state after it was read, so that writing it would lose their change."""
+    """Another call changed the state after it was read, so that writing it would lose that change."""
 
 
 class TooManyHandles(ToolError):
@@ -59,7 +59,7 @@ class TooManyHandles(ToolError):
 
 
 class InvalidState(ValueError):
-    """What a handler wants to keep is not what the manifest says of the state."""
+    """The state that a handler wants to keep does not fit the manifest's schema of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class Handle(Generic[_State, _Id]):
     """One handle, as it was when it was read.
 
     Attributes:
-        id: What it is found by. Who has it, and is who made it, has the state.
-        state: What is kept.
-        created: When it was made, in UTC.
-        expires: When it ends whatever happens; `None` where only idleness ends it.
-        version: How often the state was replaced.
+        id: The id that finds it, for the principal who made it only.
+        state: The state.
+        created: The time at which it was made, in UTC.
+        expires: The time at which it ends in any case; `None` if only idleness ends it.
+        version: The number of times that the state was replaced.
     """
 
     id: _Id = field(repr=False)
@@ -83,7 +83,7 @@ class Handle(Generic[_State, _Id]):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of handle. `makers` are the tools whose results have one."""
+    """One kind of handle. `makers` are the tools whose results have such a handle."""
 
     name: str
     stored: str
@@ -103,9 +103,9 @@ class Bound:
 
     Attributes:
         keeper: All handles of the server.
-        principal: Whose they are.
+        principal: Their owner.
         hide: Keeps an id out of the log.
-        given: Those among the arguments, with their kinds, by where they stand.
+        given: Those among the arguments, with their kinds, by their JSON pointers.
         known: The kinds and ids of those that are known to be there.
     """
 
@@ -120,7 +120,7 @@ class Handles(Generic[_State, _Id]):
     """All handles of one kind that the caller has."""
 
     def __init__(self, bound: Bound, name: str, model: Any) -> None:
-        """Take whose they are, the kind, and the class of its states, where there is one."""
+        """Take the owner, the kind, and the class of its states, if there is one."""
         self._bound = bound
         self._kind = bound.registry.kinds[name]
         self._model = model
@@ -197,7 +197,7 @@ class Handles(Generic[_State, _Id]):
         return replace(handle, state=self._to_model(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
-        """End a handle of the caller's; whether there was one.
+        """End a handle of the caller's; tell whether there was one.
 
         Raises:
             StateLost: The store cannot be reached.
@@ -208,18 +208,18 @@ class Handles(Generic[_State, _Id]):
         return await bound.registry.store.delete(kind.stored, _key(owner, handle_id), payer=owner)
 
     def _unknown(self) -> UnknownHandle:
-        explanation = self._bound.registry.unknown(self._kind.name, self._bound.principal)
+        explanation = self._bound.registry.describe_unknown(self._kind.name, self._bound.principal)
         return UnknownHandle(f"This {self._kind.noun} {explanation}.")
 
     def _encode(self, created: datetime, state: Any) -> bytes:
-        """Return what is kept of a handle."""
+        """Return the record of a handle for the store."""
         record = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": state}
         return json.dumps(record, ensure_ascii=False).encode()
 
     def _check(self, state: object) -> Any:
         """Return a state as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
-        if violations := self._bound.registry.validator(self._kind.name).find_errors(data, "state"):
+        if violations := self._bound.registry.find_validator(self._kind.name).find_errors(data, "state"):
             raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
         return data
 
@@ -228,14 +228,14 @@ class Handles(Generic[_State, _Id]):
 
 
 class CallHandles:
-    """The base of what a handler finds as `ctx.handles`: generated classes have a member for each kind."""
+    """The base of a handler's `ctx.handles`: generated classes have a member for each kind."""
 
     def __init__(self, bound: Bound) -> None:
         """Take the handles of the call."""
         self._bound = bound
 
     @classmethod
-    def of(cls, context: Context, /) -> Self:
+    def from_context(cls, context: Context, /) -> Self:
         """Return those of a request."""
         return cls(context._handles)
 
@@ -268,11 +268,11 @@ class HandleRegistry:
 
     Attributes:
         kinds: Its kinds, by name.
-        store: Where they are kept.
+        store: The store that keeps them.
     """
 
     def __init__(self, host: Host) -> None:
-        """Take what the parts of the server share."""
+        """Take the host of the server's parts."""
         self._host = host
         self.store = host.store
         package = host.package
@@ -297,7 +297,7 @@ class HandleRegistry:
         Args:
             tool: The tool.
             arguments: Valid ones.
-            principal: Who calls.
+            principal: The caller.
 
         Raises:
             StateLost: The store cannot be reached.
@@ -308,24 +308,24 @@ class HandleRegistry:
             bound.hide(handle_id)
         if len({*ids.values()}) > _MOST_AT_ONCE:
             text = f"Invalid arguments for {tool.name}: more than {_MOST_AT_ONCE:,} handles in one call"
-            return refusal(text, "invalid", "unknown_handle")
+            return refuse(text, "invalid", "unknown_handle")
         handles = await self._find_all(ids.values(), bound)
         missing = [
-            f"the {self.kinds[kind].noun} in {_place(pointer)} {self.unknown(kind, bound.principal)}"
+            f"the {self.kinds[kind].noun} in {_place(pointer)} {self.describe_unknown(kind, bound.principal)}"
             for pointer, (kind, handle_id) in sorted(ids.items())
             if handles[kind, handle_id] is None
         ]
         if missing:
             lines = f" {missing[0]}" if len(missing) == 1 else "".join(f"\n- {line}" for line in missing)
-            return refusal(f"{tool.name} did not run:{lines}", "invalid", "unknown_handle")
+            return refuse(f"{tool.name} did not run:{lines}", "invalid", "unknown_handle")
         for pointer, (kind, handle_id) in ids.items():
             handle = handles[kind, handle_id]
             if handle is not None:
                 bound.given[pointer] = kind, handle
         return bound
 
-    async def broken(self, tool: Tool, outcome: Outcome, bound: Bound) -> list[str]:
-        """Return what is wrong with the ids in a result: each is that of a handle that the caller has.
+    async def find_broken(self, tool: Tool, outcome: Outcome, bound: Bound) -> list[str]:
+        """Return the faults of the ids in a result, each of which must be that of a handle that the caller has.
 
         Raises:
             StateLost: The store cannot be reached.
@@ -353,7 +353,7 @@ class HandleRegistry:
         stored: dict[str, Any] = json.loads(record.data)
         if stored["owner"] != bound.principal.key:
             return None
-        if self.validator(kind.name).find_errors(stored["state"], "state"):
+        if self.find_validator(kind.name).find_errors(stored["state"], "state"):
             log().warning("a stored %s no longer fits the manifest; it is treated as gone", kind.noun)
             return None
         bound.known.add((kind.name, handle_id))
@@ -361,8 +361,8 @@ class HandleRegistry:
         expires = None if kind.ttl is None else created + timedelta(seconds=kind.ttl)
         return Handle(handle_id, stored["state"], created, expires, record.version)
 
-    def unknown(self, kind: str, principal: Principal) -> str:
-        """Return what is told of a handle that is not there: that, and which tools make one that the caller may use."""
+    def describe_unknown(self, kind: str, principal: Principal) -> str:
+        """Return the words for a handle that is not there, which name the tools that make a new one for this caller."""
         scopes, listed = self._host.scopes, self._host.lists.by_name["tools"]
         makers = [
             name
@@ -372,8 +372,8 @@ class HandleRegistry:
         hint = f"; {' or '.join(makers)} makes a new one" if makers else ""
         return f"is unknown or has expired{hint}"
 
-    def validator(self, kind: str) -> Validator:
-        """Return what says whether a state is one of a kind's, compiled when it is first asked for."""
+    def find_validator(self, kind: str) -> Validator:
+        """Return the validator of a kind's state, compiled when it is first asked for."""
         if kind not in self._validators:
             state = self._host.package.manifest["handles"][kind]["state"]
             self._validators[kind] = compile_package_validator(self._host.package, state)
@@ -389,18 +389,18 @@ class HandleRegistry:
 
 
 def _key(owner: str, handle_id: str) -> str:
-    """Return what a handle is kept by. Nobody else finds it, nor keeps it from being idle by looking for it."""
+    """Return the key of a handle in the store. Only its owner can find it, or keep it from being idle by reading it."""
     return json.dumps([owner, handle_id])
 
 
 def _ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
-    """Return the ids in a value, with their kinds, by where they stand."""
+    """Return the ids in a value, with their kinds, by their JSON pointers."""
     kinds = handle_ids.find_ids(tool, side, value)
     return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in kinds.items()}
 
 
 def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
-    """Return the tools whose results have a handle; where some take none of that kind, these alone."""
+    """Return the tools whose results have a handle; if some of them take none of that kind, these alone."""
     candidates: list[tuple[str, bool]] = []
     for tool in tools:
         declared: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
@@ -411,9 +411,7 @@ def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
 
 
 def _trust(auth: Mapping[str, Any] | None) -> str:
-    """Return what tells the handles of one `auth` from those of another: whoever changes it, has none of those
-    before.
-    """
+    """Return a suffix that separates the handles of one `auth` from those of another, so that a change loses them."""
     if not auth:
         return ""
     text = json.dumps([auth.get("issuer"), auth.get("audience")])
@@ -421,7 +419,7 @@ def _trust(auth: Mapping[str, Any] | None) -> str:
 
 
 def _place(pointer: str) -> str:
-    """Return a place as people write it."""
+    """Return a JSON pointer as a readable path."""
     path = ""
     for step in split_pointer(pointer):
         path += f"[{step}]" if step.isdecimal() and path else f".{step}" if path else step

@@ -24,10 +24,10 @@ from ...mcp.errors import (
 )
 from ...mcp.revisions import Revision
 from ...observability.logs import log
-from ...state.nonces import new_nonce
+from ...state.nonces import make_nonce
 from ...state.store import StateLost
 from ...values.json import is_group
-from ...values.modules import loaded
+from ...values.modules import find_loaded
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
 from ..core.call_state import note
@@ -51,10 +51,10 @@ _Result = TypeVar("_Result", bound="BaseModel")
 _Error = TypeVar("_Error", bound=BaseException)
 
 _TRIES: Final = 3
-"""How often a question is asked where the answers do not fit it, or do not come with the next round."""
+"""The number of times that a question is asked if the answers do not fit it, or are missing from the next round."""
 
 OURS: Final = "stubwright."
-"""How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
+"""The prefix of the names of the server's own questions, whose answers count only after they were asked."""
 
 _TURNS: Final = 2
 """Turns of the event loop in which questions that are awaited together become one round."""
@@ -64,14 +64,14 @@ _SINCE: Final[Mapping[str, Feature]] = {
     "elicitation.form": "elicitation",
     "elicitation.url": "url_elicitation",
 }
-"""Capabilities that not every revision has: older clients that declare them do not know what they are asked."""
+"""Capabilities that not every revision has: older clients that declare them do not understand the questions."""
 
 
 REFUSED: Final = "io.stubwright/refused"
-"""The key in the `_meta` of a request to a model or for folders that says what was wrong with the last answer."""
+"""The key in the `_meta` of a request to a model or for folders for the fault of the last answer."""
 
 _PROBLEMS: Final = 3
-"""How many problems of an answer are told that is none of MCP's."""
+"""The maximum number of problems told of an answer that MCP's types do not accept."""
 
 
 class Suspended(BaseException):
@@ -79,14 +79,14 @@ class Suspended(BaseException):
 
 
 class MissingCapability(Exception):
-    """The client cannot do what is asked of it.
+    """The client lacks a capability that a request to it needs.
 
     Attributes:
         required: The capability, as a client declares it: `{"elicitation": {"url": {}}}`.
     """
 
     def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
-        """Name the capability, and say what it is needed for."""
+        """Take the missing capability, and the text, by default one that names it."""
         super().__init__(reason or f"This needs a client with the capability {_join(required)!r}")
         self.required = required
 
@@ -104,16 +104,16 @@ class Peer(Protocol):
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """What the client declared that it can do, as it goes on the wire."""
+        """The capabilities that the client declared, as they go on the wire."""
 
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         """Send a request to the client, on the stream of the request that it belongs to. Raises ProtocolError."""
         ...
 
-    async def asked_to_visit(self, elicitation: str) -> None:
+    async def note_visit(self, elicitation: str) -> None:
         """Remember that the client was asked to open a URL."""
 
-    async def visited(self, elicitation: str) -> bool:
+    async def notify_visited(self, elicitation: str) -> bool:
         """Tell the client that all is done at a URL."""
         ...
 
@@ -133,14 +133,14 @@ class InputRequests:
         responses: Mapping[str, Any] | None,
         slot: Slot | None = None,
     ) -> None:
-        """Go on from where the last round ended.
+        """Go on from the end of the last round.
 
         Args:
             peer: The client.
             revision: The revision that it speaks.
-            state: What `run` gave as `requestState` in the last round, decrypted; `None` in the first.
-            responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
-            slot: What the request takes up, which rests while an answer is waited for.
+            state: The `requestState` of the last round, decrypted; `None` in the first.
+            responses: The request's `inputResponses`. Those to questions that the last round did not ask are ignored.
+            slot: The resources that the request takes up; they rest during the wait for an answer.
         """
         self._peer = peer
         self._occupancy = slot or Slot()
@@ -160,12 +160,12 @@ class InputRequests:
 
     @property
     def pending(self) -> Mapping[str, dict[str, Any]]:
-        """What waits for an answer, by the names of the questions."""
+        """The requests that wait for an answer, by the names of the questions."""
         return self._pending
 
     @property
     def state(self) -> dict[str, dict[str, Any]]:
-        """What goes on with the request: `answers`, what is `done`, and `tries`."""
+        """The state that goes on to the next round: `answers`, results of `once` (`done`), and `tries`."""
         return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
 
     def keep(self, key: str, answer: BaseModel) -> None:
@@ -173,19 +173,17 @@ class InputRequests:
         self._answers.setdefault(key, answer.model_dump(by_alias=True, mode="json", exclude_none=True))
 
     async def save(self) -> None:
-        """Keep what `once` gave, if rounds outlive the process; it is among what is done already."""
+        """Keep the results of `once`, if rounds outlive the process; they are in the state already."""
 
     @property
     def in_handshake_era(self) -> bool:
-        """Whether questions are requests to the client, as up to 2025-11-25."""
-        return not Revision.of(self.revision).has("stateless")
+        """True if questions are requests to the client, as up to 2025-11-25."""
+        return not Revision.from_date(self.revision).has("stateless")
 
     def can(self, capability: str) -> bool:
-        """Tell whether the client declared a capability, such as `elicitation.url` or `sampling`, that its revision
-        has.
-        """
+        """Tell whether the client declared a capability that its revision has, such as `elicitation.url`."""
         feature = _SINCE.get(capability)
-        if feature is not None and not Revision.of(self.revision).has(feature):
+        if feature is not None and not Revision.from_date(self.revision).has(feature):
             return False
         capabilities = self._peer.capabilities or {}
         first, _, part = capability.partition(".")
@@ -200,16 +198,16 @@ class InputRequests:
         """Return the answer to one question.
 
         Args:
-            key: What the question is called; the second of that name is `NAME.2`.
-            request: What the client is asked.
+            key: The name of the question; the second of that name is `NAME.2`.
+            request: The request to the client.
             result: The type of its answer.
-            read: Makes of the answer what the handler gets; raises `InvalidAnswer` where it does not fit.
+            read: Converts the answer for the handler; raises `InvalidAnswer` if it does not fit.
             needs: The capability that the client must have.
 
         Raises:
             MissingCapability: It does not have it.
             DepthError: No message can carry the question.
-            InvalidAnswer: The client kept answering what does not fit, or up to 2025-11-25 with an error.
+            InvalidAnswer: The client kept giving answers that do not fit, or up to 2025-11-25 gave an error.
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
@@ -236,18 +234,18 @@ class InputRequests:
                 del self._answers[key]
                 why, request = _describe(error), _ask_again(request, error)
         self._tries[key] = self._tries.get(key, 0) + 1
-        if self._tries[key] > _TRIES:  # else a caller could have the handler run again and again, for one call
+        if self._tries[key] > _TRIES:  # otherwise a caller could have the handler run again and again, for one call
             raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}")
         self._pending[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
         for _ in range(_TURNS):
             await asyncio.sleep(0)
         raise Suspended
 
-    async def once(self, key: str, function: Callable[[], Any]) -> Any:
-        """Return what `function` gives, which is called once in all rounds of the request.
+    async def run_once(self, key: str, function: Callable[[], Any]) -> Any:
+        """Return the result of `function`, which is called once in all rounds of the request.
 
         Raises:
-            TypeError: That is no JSON.
+            TypeError: The result is not JSON.
         """
         if key in self._done:
             return self._done[key]
@@ -257,35 +255,37 @@ class InputRequests:
 
     async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:
         try:
-            value = function() if inspect.iscoroutinefunction(function) else await self._occupancy.in_thread(function)
+            value = (
+                function() if inspect.iscoroutinefunction(function) else await self._occupancy.run_in_thread(function)
+            )
             self._done[key] = encode_json(await value if inspect.isawaitable(value) else value)[0]
             await self.save()
         finally:
             del self._running[key]
         return self._done[key]
 
-    async def url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the id of a question that opens a URL, which the client is going to be told by that all is done there.
+    async def name_url_question(self, elicitation: str | None = None) -> str | None:
+        """Return the id of a question that opens a URL, which later tells the client that all is done there.
 
-        From 2026-07-28 on there is none. Raises ValueError where there is a question with this id already.
+        From 2026-07-28 on there is none. Raises ValueError if there is a question with this id already.
         """
         if not self.in_handshake_era:
             return None
         known = elicitation or secrets.token_hex(16)
-        await self._peer.asked_to_visit(known)
+        await self._peer.note_visit(known)
         return known
 
     async def complete(self, elicitation: str) -> bool:
-        """Tell the client that all is done at the URL of a question; whether there is one to tell."""
-        return await self._peer.visited(elicitation)
+        """Tell the client that all is done at the URL of a question; tell whether there was a client to tell."""
+        return await self._peer.notify_visited(elicitation)
 
     async def _require_url(self, needed: UrlRequired) -> None:
-        """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
+        """Refuse the request until the user has visited a URL; from 2026-07-28 on, ask for it as a question."""
         if not self.can("elicitation.url"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
-            await self._peer.asked_to_visit(needed.elicitation)
-            params = url_params(needed.url, needed.message, needed.elicitation)
+            await self._peer.note_visit(needed.elicitation)
+            params = make_url_params(needed.url, needed.message, needed.elicitation)
             data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
             raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
         import mcp_types as types
@@ -297,16 +297,16 @@ class InputRequests:
         if self._tries[needed.name] > _TRIES:
             raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
         request = types.ElicitRequest(
-            params=url_params(needed.url, needed.message, await self.url_question(needed.elicitation))
+            params=make_url_params(needed.url, needed.message, await self.name_url_question(needed.elicitation))
         )
         self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     async def settle(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
-        """Return what `handle` gives; `None` if it waits for answers."""
+        """Return the result of `handle`; `None` if it waits for answers."""
         try:
             result = await handle()
         except BaseException as error:
-            if (needed := inner(error, UrlRequired)) is not None:
+            if (needed := find_inner(error, UrlRequired)) is not None:
                 await self._require_url(needed)
             elif not is_suspended(error):
                 raise
@@ -317,10 +317,10 @@ class InputRequests:
         return None
 
     async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Return what `handle` gives; or, where it waits for answers, what asks the client for them."""
+        """Return the result of `handle`, or, if it waits for answers, an `input_required` result with the questions."""
         if (result := await self.settle(handle)) is not None:
             return result
-        state = {"mark": new_nonce(), **self.state, "asked": [*self._pending]}
+        state = {"mark": make_nonce(), **self.state, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
@@ -335,7 +335,7 @@ class InputRequests:
         asked = request
         for number in range(1, _TRIES + 1):
             try:
-                async with self._occupancy.resting():
+                async with self._occupancy.rest():
                     answer = await self._peer.request(asked, result)
                 return read(answer)
             except ProtocolError as error:
@@ -349,9 +349,7 @@ class InputRequests:
 
 
 def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
-    """Return the same question once more, which says what was wrong with the answer: to the user, otherwise in its
-    `_meta`.
-    """
+    """Return the same question with the fault of the last answer: in its message to the user, otherwise in `_meta`."""
     import mcp_types as types
 
     why = _describe(error)
@@ -364,7 +362,7 @@ def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationEr
 
 
 def _describe(error: InvalidAnswer | ValidationError) -> str:
-    """Return what is wrong with an answer, without its values and without words of a library about itself."""
+    """Return the faults of an answer, without its values and without the library's own names."""
     if isinstance(error, InvalidAnswer):
         return clean(str(error))
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS]
@@ -380,20 +378,20 @@ def is_suspended(error: BaseException) -> bool:
     return isinstance(error, Suspended)
 
 
-def inner(error: BaseException, kind: type[_Error]) -> _Error | None:
+def find_inner(error: BaseException, kind: type[_Error]) -> _Error | None:
     """Return the first exception of a kind, in a group of tasks or alone."""
-    return next(iter(all_inner(error, kind)), None)
+    return next(iter(find_all_inner(error, kind)), None)
 
 
-def all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
+def find_all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
     """Return all exceptions of a kind, in a group of tasks or alone."""
     if is_group(error):
-        return [match for each in error.exceptions for match in all_inner(each, kind)]
+        return [match for each in error.exceptions for match in find_all_inner(each, kind)]
     return [error] if isinstance(error, kind) else []
 
 
-def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
-    """Return what asks to open a URL. Raises ValueError if that is none of the web."""
+def make_url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
+    """Return the parameters of a question that opens a URL. Raises ValueError unless it is an http or https URL."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not an http or https URL")
     import mcp_types as types
@@ -401,14 +399,14 @@ def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitR
     return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
 
 
-def url_required(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:
-    """Return what to raise where a request cannot go on before the user has been at a URL.
+def require_url(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:
+    """Return the error to raise if the user must visit a URL before a request can go on.
 
     Raises:
-        ValueError: The URL is none of the web.
+        ValueError: It is not an http or https URL.
     """
     known = elicitation or secrets.token_hex(16)
-    url_params(url, message, known)
+    make_url_params(url, message, known)
     return UrlRequired(name, url, message, known)
 
 
@@ -417,22 +415,22 @@ def waits(error: BaseException) -> bool:
     answer.
 
     Raises:
-        MissingCapability: It asked what the client cannot answer, perhaps several things at once.
+        MissingCapability: It asked one or more questions that the client cannot answer.
     """
-    if missing := all_inner(error, MissingCapability):
+    if missing := find_all_inner(error, MissingCapability):
         together = MissingCapability(_merged([each.required for each in missing]))
         raise (together if len(missing) > 1 else missing[0]) from None
-    return inner(error, UrlRequired) is not None or mcp_error(error) is not None or is_suspended(error)
+    return find_inner(error, UrlRequired) is not None or find_mcp_error(error) is not None or is_suspended(error)
 
 
-def mcp_error(error: BaseException) -> MCPError | None:
-    """Return the `MCPError` that a handler raised. Where the SDK is not loaded, nobody can have made one."""
-    exceptions = loaded("mcp.shared.exceptions")
-    return None if exceptions is None else inner(error, exceptions.MCPError)
+def find_mcp_error(error: BaseException) -> MCPError | None:
+    """Return the `MCPError` that a handler raised. If the SDK is not loaded, there can be none."""
+    exceptions = find_loaded("mcp.shared.exceptions")
+    return None if exceptions is None else find_inner(error, exceptions.MCPError)
 
 
 def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several capabilities as one value: `{"elicitation": {"url": {}}, "sampling": {}}`."""
+    """Merge capabilities into one value: `{"elicitation": {"url": {}}, "sampling": {}}`."""
     merged: dict[str, Any] = {}
     for each in required:
         for name, parts in each.items():
@@ -441,26 +439,26 @@ def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class InputRequestRunner:
-    """Answers requests whose handlers may ask the client.
+    """The runner of requests whose handlers may ask the client.
 
     Attributes:
         urls: The questions that open a URL.
     """
 
     def __init__(self, patience: float, store: Store) -> None:
-        """Take how many seconds the state of a request holds, and what remembers which came back."""
+        """Take the seconds for which the state of a request holds, and the store that remembers which came back."""
         self.urls = UrlQuestions()
         self._patience = patience
         self._store = store
 
     async def answer(self, answer: Answer, request: Request) -> dict[str, Any]:
-        """Return the result of a request; or, where it waits for answers, what asks the client for them.
+        """Return the result of a request, or, if it waits for answers, one that asks the client for them.
 
         Raises:
-            ProtocolError: It asks what the client cannot answer, or its state was sent before.
-            StateLost: Nobody knows whether its state was sent before, and nothing was done.
+            ProtocolError: It asks a question that the client cannot answer, or its state was sent before.
+            StateLost: It is unknown whether its state was sent before, and nothing was done.
         """
-        is_stateless = Revision.of(request.revision).has("stateless")
+        is_stateless = Revision.from_date(request.revision).has("stateless")
         asked: Mapping[str, Any] = request.params if is_stateless else {}
         state = await self._decode_state(asked.get("requestState"), request)
         peer = cast("Peer", request.channel)
@@ -479,15 +477,13 @@ class InputRequestRunner:
             code = MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else INVALID_REQUEST
             raise ProtocolError(code, str(error), {"requiredCapabilities": error.required}) from None
         except Exception as error:
-            if (raised := mcp_error(error)) is None:
+            if (raised := find_mcp_error(error)) is None:
                 raise
             data = None if raised.error.data is None else encode_json(raised.error.data)[0]
             raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
 
     async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
-        """Return what a state holds, which is good this once; its seal was opened before. It is refused as a broken one
-        is.
-        """
+        """Return the content of a state, whose seal was opened before. A second use is refused."""
         if state is None:
             return None
         decoded: dict[str, Any] = json.loads(state)

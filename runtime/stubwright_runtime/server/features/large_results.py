@@ -1,7 +1,7 @@
 """Results that are too large for an answer, kept for a while, to be read as resources.
 
-Takes what a call gave; gives a URI that nobody can guess, under which the same caller can read it. What is kept is
-bounded in number, bytes and time, for each caller and for all, and is lost when the process ends.
+Takes the result of a call; gives a URI that cannot be guessed, under which the same caller can read it. Results are
+bounded in number, bytes and time, for each caller and for all, and are lost when the process ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..core.principal import access_token
+from ..core.principal import find_access_token
 
 SCHEME: Final = "kept"
 MOST: Final = 100
@@ -19,7 +19,7 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 SECONDS: Final = 600.0
 
 _SHARE: Final = 4
-"""A principal may have one in so many of the results and bytes that are kept."""
+"""The share of a principal in the kept results and bytes is one in so many."""
 
 _PREFIX: Final = f"{SCHEME}://result/"
 
@@ -28,7 +28,7 @@ Principal = tuple[str, str | None, str | None] | None
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that is kept: whose it is, until when, what it is, and its bytes."""
+    """A kept result: its owner, its end, its MIME type and its bytes."""
 
     principal: Principal
     until: float
@@ -37,19 +37,20 @@ class Entry:
 
 
 class Store:
-    """What one process keeps."""
+    """The results that one process keeps."""
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES, seconds: float = SECONDS) -> None:
-        """Say how many results, how many bytes in all, and for how long; one principal has a share of both."""
+        """Take the maximum number of results and bytes, of which a principal has a share, and the time to keep them."""
         self._most, self._most_bytes, self._seconds = most, most_bytes, seconds
         self._entries: dict[str, Entry] = {}
 
     def keep(self, data: bytes, mime_type: str) -> str | None:
-        """Return the URI of what is kept from now on, for who asks now; None if it is too large.
+        """Keep a result for the current caller, and return its URI; `None` if it is too large.
 
-        The oldest of the same principal goes first, and where all have too much, the oldest of who has most.
+        The oldest results of the same caller go first; if all callers together have too much, the oldest of the caller
+        with the most.
         """
-        caller = principal()
+        caller = identify_principal()
         if len(data) > self._most_bytes // _SHARE:
             return None
         self._forget()
@@ -65,12 +66,12 @@ class Store:
         return uri
 
     def read(self, uri: str) -> Entry | None:
-        """Return what is kept under a URI, for who asks now."""
+        """Return the entry under a URI if it belongs to the current caller; otherwise `None`."""
         if not uri.startswith(_PREFIX):
             return None
         self._forget()
         entry = self._entries.get(uri)
-        return entry if entry is not None and entry.principal == principal() else None
+        return entry if entry is not None and entry.principal == identify_principal() else None
 
     def _of(self, who: Principal) -> list[str]:
         return [uri for uri, entry in self._entries.items() if entry.principal == who]
@@ -89,9 +90,9 @@ class Store:
         self._entries = {uri: entry for uri, entry in self._entries.items() if entry.until > now}
 
 
-def principal() -> Principal:
-    """Return who asks: the client, issuer and subject of the access token; None if there is no authentication."""
-    token = access_token()
+def identify_principal() -> Principal:
+    """Return the client, issuer and subject of the caller's access token; `None` without authentication."""
+    token = find_access_token()
     if token is None:
         return None
     from ...sdk.auth import principal_components
@@ -100,4 +101,4 @@ def principal() -> Principal:
 
 
 STORE: Final = Store()
-"""What this process keeps; another server in it cannot guess what it did not give."""
+"""The results of this process; the servers in it share this, since no client can guess another's URI."""

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ...mcp.revisions import Revision
-from ..core.principal import current, local
+from ..core.principal import find_current, make_local
 from ..execution.streams import LISTENERS, LISTENERS_EACH, Streams
-from ..middlewares.expiry import own_seconds_left
+from ..middlewares.expiry import count_own_seconds_left
 from ..middlewares.in_flight import LISTENING
 from ..protocol.changes import Telling
 from ..protocol.wants import check_subscriptions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..core.lists import Change, Kind
     from ..protocol.outgoing import Notifier
 
-_USER: Final = local(())
+_USER: Final = make_local(())
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 """The key of `_meta` that says which stream a notification is for."""
@@ -39,11 +39,11 @@ _FLAGS: Final[Mapping[str, Kind]] = {
 
 
 class Feed(Protocol):
-    """What a stream tells beside changes."""
+    """A source of notifications on a stream beside changes."""
 
     @property
     def honored(self) -> Mapping[str, Any]:
-        """What the acknowledgement says of it."""
+        """Its fields in the acknowledgement."""
         ...
 
     async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ class Listeners:
     """The streams of one server.
 
     Attributes:
-        streams: How many there may be.
+        streams: The limits on their number.
     """
 
     def __init__(self, core: Core) -> None:
@@ -67,10 +67,10 @@ class Listeners:
 
     async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Answer `subscriptions/listen`, as a step of the server."""
-        is_ours = exchange.method == LISTENING and Revision.of(exchange.revision).has("stateless")
+        is_ours = exchange.method == LISTENING and Revision.from_date(exchange.revision).has("stateless")
         if exchange.id is None or not is_ours or not exchange.is_admissible:
             return await rest(exchange)
-        wanted, notifier = (exchange.params or {})["notifications"], cast("Notifier", exchange.channel())
+        wanted, notifier = (exchange.params or {})["notifications"], cast("Notifier", exchange.make_channel())
         listening = self.listen(exchange.id, wanted, notifier, over_http=exchange.over_http)
         return self._core.stamp(await listening, exchange.revision)
 
@@ -87,17 +87,17 @@ class Listeners:
 
         Args:
             request_id: The id of the request, which is that of the stream.
-            wanted: The changes that the client wants to hear of; an unknown kind is left aside.
+            wanted: The changes that the client wants to hear of; an unknown kind is ignored.
             outgoing: The messages to the client.
-            over_http: Whether the request came over HTTP.
-            feed: What else the client wants to hear of.
+            over_http: True if the request came over HTTP.
+            feed: A further source of notifications that the client wants.
 
         Raises:
             ProtocolError: It wants to hear of too many resources, or there are too many streams.
         """
         uris: list[str] = wanted.get("resourceSubscriptions") or []
         check_subscriptions(uris)
-        scopes, principal = self._core.scopes, self._core.principal(over_http=over_http)
+        scopes, principal = self._core.scopes, self._core.find_principal(over_http=over_http)
         if scopes is not None:
             uris = [uri for uri in uris if scopes.reaches(principal, uri)]
         honored: dict[str, Any] = {flag: True for flag in _FLAGS if wanted.get(flag)}
@@ -112,8 +112,8 @@ class Listeners:
             return change.kind in kinds if change.uri is None else change.uri in heard
 
         telling = Telling(is_wanted, outgoing, meta)
-        with self.streams.opened(current(over_http=over_http, user=_USER)):
-            seconds = own_seconds_left() if over_http else None
+        with self.streams.count(find_current(over_http=over_http, user=_USER)):
+            seconds = count_own_seconds_left() if over_http else None
             expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, telling.end)
             self._open.add(telling)  # before it is told so: a change meanwhile waits for its turn
             try:
@@ -129,7 +129,7 @@ class Listeners:
 
     async def _hear(self, change: Change) -> None:
         for telling in self._open:
-            telling.hear(change)
+            telling.on_change(change)
 
     def _end(self) -> None:
         for telling in self._open:
@@ -138,7 +138,7 @@ class Listeners:
 
 @asynccontextmanager
 async def _running(feed: Feed | None, notifier: Notifier, meta: Mapping[str, Any]) -> AsyncGenerator[None, None]:
-    """Tell what else a client wants to hear of during the block."""
+    """Run a feed during the block, if there is one."""
     if feed is None:
         yield
         return

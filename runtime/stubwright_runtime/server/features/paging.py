@@ -1,8 +1,8 @@
-"""The pages of a tool's list (`paginate`): callers keep for the server where the next page starts, as a sealed cursor.
+"""The pages of a tool's list (`paginate`): callers hold the position of the next page as a sealed cursor.
 
-Takes the arguments of a call; gives the page that is asked for, and seals what the handler says of the next one. A
-cursor opens for the same tool, the same other arguments and the same caller alone, so handlers never see a position
-that they did not give.
+Takes the arguments of a call; gives the page that is asked for, and seals the handler's position of the next one. A
+cursor opens only for the same tool, the same other arguments and the same caller, so handlers never see a position that
+they did not give.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...observability.logs import log
 from ...state.store import StateLost
 from ...state.store_sealing import StoreSealing
 from ...values.json import is_object
-from ..core.outcomes import Outcome, refusal
+from ..core.outcomes import Outcome, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,15 +40,15 @@ class PageRequest:
     """The page that a handler is asked for.
 
     Attributes:
-        position: What the handler returned as `nextCursor` of the page before; `None` for the first page.
-        size: How many items a page should have, as the manifest says.
+        position: The handler's `nextCursor` of the page before; `None` for the first page.
+        size: The number of items that a page should have, from the manifest.
     """
 
     position: str | None
     size: int
 
     @classmethod
-    def of(cls, context: Context, /) -> PageRequest:
+    def from_context(cls, context: Context, /) -> PageRequest:
         """Return that of a request."""
         page: PageRequest = context._page
         return page
@@ -63,11 +63,11 @@ class Paging:
     _call: Call
     _sealing: Sealing
 
-    def sealed(self, data: Any) -> Any:
-        """Return a result with its next position as a cursor; anything but a text is left to the `outputSchema`.
+    def seal(self, data: Any) -> Any:
+        """Return a result with its next position sealed as a cursor; a position that is no text is left as it is.
 
         Raises:
-            ValueError: The position is too long, or that of the page itself, so that the pages would have no end.
+            ValueError: The position is too long, or is that of this page, so that the pages would have no end.
         """
         position = data.get(NEXT_CURSOR) if is_object(data) else None
         if not isinstance(position, str):
@@ -83,7 +83,7 @@ class Cursors:
     """The cursors of one server, with keys that all processes with the same store have."""
 
     def __init__(self, host: Host) -> None:
-        """Take what the parts of the server share."""
+        """Take the host of the server's parts."""
         self._sealing = StoreSealing(host.store, host.package.manifest["server"]["name"], HOLDS, "cursor")
 
     async def open(self, tool: Tool, values: Mapping[str, Any], principal: Principal) -> Paging | Outcome:
@@ -106,7 +106,7 @@ class Cursors:
                 position = sealing.open(values[CURSOR], call, time.time())
             except InvalidStateError as error:
                 log().warning("cursor rejected by %s: %s", tool.name, error)
-                return refusal(
+                return refuse(
                     f"The cursor does not hold for this call of {tool.name}: it has expired, was changed, or was given "
                     "for other arguments. Start again without `cursor`.",
                     "invalid",

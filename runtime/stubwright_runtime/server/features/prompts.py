@@ -1,7 +1,7 @@
 """The prompts of one generated package.
 
-Takes the package; answers `prompts/list` and `prompts/get`. A prompt whose messages stand in the
-manifest is filled in here; all others come from the handlers.
+Takes the package; answers `prompts/list` and `prompts/get`. A prompt whose messages stand in the manifest is filled in
+here; all others come from the handlers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...mcp.downgrades import block_for
+from ...mcp.downgrades import downgrade_block
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, sanitize_text
@@ -32,7 +32,7 @@ class Prompts:
         """Take the package."""
         self._package = package
 
-    def needed(self) -> list[Needed]:
+    def list_needed(self) -> list[Needed]:
         """Return the methods that the handlers must have."""
         return [
             Needed(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
@@ -40,18 +40,18 @@ class Prompts:
             if row.method is not None
         ]
 
-    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """Return the list."""
-        return {"prompts": {name: wire for name, (wire, _) in self._package.entries("prompts").items()}}
+        return {"prompts": {name: wire for name, (wire, _) in self._package.list_entries("prompts").items()}}
 
-    def answers(self, host: Host) -> Mapping[str, Answer]:
-        """Its methods."""
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
         return {"prompts/get": _Getting(self._package, host).get}
 
 
 @dataclass(frozen=True, slots=True)
 class _Getting:
-    """Answers `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
+    """The handler of `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
 
     package: Package
     host: Host
@@ -61,7 +61,7 @@ class _Getting:
         name: str = request.params["name"]
         if not self.host.offers(request, "prompts", name):
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
-        wire, extension = self.package.entries("prompts")[name]
+        wire, extension = self.package.list_entries("prompts")[name]
         given: Mapping[str, str] = request.params.get("arguments") or {}
         declared = {argument["name"]: argument for argument in wire.get("arguments") or ()}
         missing = [key for key, argument in declared.items() if argument.get("required") is True and key not in given]
@@ -73,13 +73,13 @@ class _Getting:
         if row.method is None:
             messages = [self._filled(message, arguments) for message in extension["messages"]]
         else:
-            context = self.host.context(request, name, row.stem, extension)
-            model: type[Model] = self.package.model(f"prompts.{row.method}", row.args_name)
-            handler = Method.of(self.host.handlers, row.method, "prompt")
+            context = self.host.make_context(request, name, row.stem, extension)
+            model: type[Model] = self.package.load_model(f"prompts.{row.method}", row.args_name)
+            handler = Method.find(self.host.handlers, row.method, "prompt")
             read = partial(_render_messages, extent=self.host.extent)
-            messages = await self.host.handled(handler, read, model.model_validate(arguments), context=context)
+            messages = await self.host.handle(handler, read, model.model_validate(arguments), context=context)
         for number, message in enumerate(messages, 1):
-            message["content"] = block_for(message["content"], request.revision, number)
+            message["content"] = downgrade_block(message["content"], request.revision, number)
         described = wire.get("description")
         return {"messages": messages} if described is None else {"description": described, "messages": messages}
 
@@ -103,22 +103,22 @@ class _Getting:
         if "text" in part:
             resource["text"] = self._fill(part["text"], arguments)
         elif "file" in part and not part["binary"]:
-            resource["text"] = self.package.data(part["file"]).decode()
+            resource["text"] = self.package.read_data(part["file"]).decode()
         else:
             resource["blob"] = self._base64(part)
         return {"type": "resource", "resource": resource}
 
     def _base64(self, part: Mapping[str, Any]) -> str:
-        data: str = part["data"] if "data" in part else base64.b64encode(self.package.data(part["file"])).decode()
+        data: str = part["data"] if "data" in part else base64.b64encode(self.package.read_data(part["file"])).decode()
         return data
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
-        """`text` with each `{{name}}` replaced, once: what an argument holds is never looked into."""
+        """Return `text` with each `{{name}}` replaced; placeholders inside an argument stay."""
         return sanitize_text(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.host.extent)
 
 
 def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:
-    """Return what a handler gave, as it goes on the wire."""
+    """Return a handler's messages as they go on the wire."""
     parts = value if is_list(value) else [value]
     return [_render(part, extent) for part in parts]
 
@@ -126,8 +126,8 @@ def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:
 def _render(part: object, extent: Extent) -> dict[str, Any]:
     if isinstance(part, str):
         return {"role": "user", "content": {"type": "text", "text": sanitize_text(part, extent)}}
-    from ..core.content_blocks import block
+    from ..core.content_blocks import encode_block
     from ..handlers.messages import as_message
 
     message = as_message(part)
-    return {"role": message.role, "content": block(message.content, extent)}
+    return {"role": message.role, "content": encode_block(message.content, extent)}

@@ -1,7 +1,7 @@
 """The resources of one generated package, and the templates of their URIs.
 
-Takes the package; answers `resources/list`, `resources/templates/list` and `resources/read`. What
-the manifest holds, or a file inside the package, is read as it is; all else comes from the handlers.
+Takes the package; answers `resources/list`, `resources/templates/list` and `resources/read`. Text in the manifest, or a
+file inside the package, is read as it is; all other contents come from the handlers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Resources:
         """Take the package."""
         self._package = package
 
-    def needed(self) -> list[Needed]:
+    def list_needed(self) -> list[Needed]:
         """Return the methods that the handlers must have."""
         own = [row.method for row in self._package.resources.values() if row.method is not None]
         return [Needed(method, ("ctx: Context",), "ResourceContents") for method in own] + [
@@ -44,15 +44,15 @@ class Resources:
             for row in self._package.templates.values()
         ]
 
-    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """Return the two lists."""
         return {
-            section: {key: wire for key, (wire, _) in self._package.entries(section).items()}
+            section: {key: wire for key, (wire, _) in self._package.list_entries(section).items()}
             for section in ("resources", "resourceTemplates")
         }
 
-    def answers(self, host: Host) -> Mapping[str, Answer]:
-        """Its methods."""
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
         reading = _Reading(self._package, host)
         return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
 
@@ -66,18 +66,18 @@ def _parsed(template: str) -> UriTemplate:
 
 
 _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
-"""What clients may keep of what a handler gives: nothing, since it may be another for each caller and at each time."""
+"""The cache hints for handlers' contents: no caching, since they may differ with the caller and the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Answers `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
+    """The handler of `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
 
     package: Package
     host: Host
 
     async def read(self, request: Request) -> dict[str, Any]:
-        """Return the contents of what a URI leads to."""
+        """Return the contents of the resource at a URI."""
         uri: str = request.params["uri"]
         listing = self.host.lists.by_name["resources"]
         contents = None
@@ -89,19 +89,19 @@ class _Reading:
         elif not listing.has(uri):  # one that is switched off is not there for a template either
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
-            raise not_found(uri, request.revision)
+            raise refuse_unknown(uri, request.revision)
         result: dict[str, Any] = {"contents": contents}
-        return {**result, **hints} if Revision.of(request.revision).has("cache_hints") else result
+        return {**result, **hints} if Revision.from_date(request.revision).has("cache_hints") else result
 
     async def subscribe(self, request: Request) -> dict[str, Any]:
-        """Let the caller hear of changes of what a URI leads to (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Subscribe the caller to changes of a resource (MCP 2025-11-25, server/resources, "Subscriptions")."""
         uri: str = request.params["uri"]
         is_listed = self.host.lists.by_name["resources"].has(uri)
         if not (
             self.host.offers(request, "resources", uri)
             or (not is_listed and (self._match(uri, request) or self._read_large_result(uri)))
         ):
-            raise not_found(uri, request.revision)
+            raise refuse_unknown(uri, request.revision)
         await request.channel.subscribe(uri)
         return {}
 
@@ -116,20 +116,20 @@ class _Reading:
         return [_build_contents(uri, entry.mime_type, text=clean(entry.data.decode("utf-8", "replace")))]
 
     async def _read_listed(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
-        wire, extension = self.package.entries("resources")[uri]
+        wire, extension = self.package.list_entries("resources")[uri]
         mime_type = wire.get("mimeType")
         method = self.package.resources[uri].method
         if method is not None:
-            context = self.host.context(request, uri, "", {})
-            handler = Method.of(self.host.handlers, method, "resource")
+            context = self.host.make_context(request, uri, "", {})
+            handler = Method.find(self.host.handlers, method, "resource")
             read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
-            contents = await self.host.handled(handler, read, context=context)
+            contents = await self.host.handle(handler, read, context=context)
         elif "text" in extension:
             contents = [_build_contents(uri, mime_type, text=extension["text"])]
         elif extension["binary"]:
-            contents = [_build_contents(uri, mime_type, blob=self.package.data(extension["file"]))]
+            contents = [_build_contents(uri, mime_type, blob=self.package.read_data(extension["file"]))]
         else:
-            contents = [_build_contents(uri, mime_type, text=self.package.data(extension["file"]).decode())]
+            contents = [_build_contents(uri, mime_type, text=self.package.read_data(extension["file"]).decode())]
         return _describe_page(contents, uri, wire)
 
     async def _read_matching(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
@@ -137,12 +137,12 @@ class _Reading:
         if match is None:
             return None
         row, values = match
-        wire, extension = self.package.entries("resourceTemplates")[row.uri]
-        model: type[Model] = self.package.model(f"resources.{row.method}", row.params_name)
-        context = self.host.context(request, uri, row.stem, extension)
-        handler = Method.of(self.host.handlers, row.method, "resource")
+        wire, extension = self.package.list_entries("resourceTemplates")[row.uri]
+        model: type[Model] = self.package.load_model(f"resources.{row.method}", row.params_name)
+        context = self.host.make_context(request, uri, row.stem, extension)
+        handler = Method.find(self.host.handlers, row.method, "resource")
         read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
-        contents = await self.host.handled(handler, read, model.model_validate(values), context=context)
+        contents = await self.host.handle(handler, read, model.model_validate(values), context=context)
         return _describe_page(contents, uri, wire)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
@@ -165,14 +165,14 @@ def _describe_page(
     return [{**each, "_meta": {**meta, **each.get("_meta", {})}} for each in contents]
 
 
-def not_found(uri: str, revision: str) -> ProtocolError:
+def refuse_unknown(uri: str, revision: str) -> ProtocolError:
     """Return the error for a URI that leads nowhere: up to 2025-11-25 with a code of its own (server/resources)."""
-    code = INVALID_PARAMS if Revision.of(revision).has("stateless") else RESOURCE_NOT_FOUND
+    code = INVALID_PARAMS if Revision.from_date(revision).has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
 def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) -> list[dict[str, Any]] | None:
-    """Return what a handler gave, as it goes on the wire; `None` is no such resource."""
+    """Return a handler's contents as they go on the wire; `None` if there is no such resource."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]
@@ -192,7 +192,7 @@ def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dic
         TextResourceContents,
     )
 
-    from ..core.content_blocks import resource_contents
+    from ..core.content_blocks import encode_contents
 
     if isinstance(value, EmbeddedResource):
         value = value.resource
@@ -200,7 +200,7 @@ def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dic
         raise TypeError(
             f"it returned a value of type {type(value).__name__}; it should return text, bytes, or contents"
         )
-    return resource_contents(value, extent)
+    return encode_contents(value, extent)
 
 
 def _build_contents(

@@ -1,6 +1,6 @@
 """Asking the client for a message of its model, and for its folders (MCP 2025-11-25, client/sampling, client/roots).
 
-Takes what handlers ask for; gives what the client answers. It judges nothing.
+Takes the requests of handlers; gives the client's answers, unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def conversation(
+def make_request(
     messages: str | Sequence[SamplingMessage],
     max_tokens: int,
     system: str | None,
@@ -64,7 +64,7 @@ def conversation(
 async def sample(
     input_requests: InputRequests, key: str, request: CreateMessageRequest
 ) -> CreateMessageResult | CreateMessageResultWithTools:
-    """Return what the client's model writes. Raises MissingCapability."""
+    """Return the message of the client's model. Raises MissingCapability."""
     if request.params.tools is None:
         return await input_requests.ask(key, request, CreateMessageResult, _same, "sampling")
     return await input_requests.ask(key, request, CreateMessageResultWithTools, _same, "sampling.tools")

@@ -1,6 +1,6 @@
 """The tools as a part of the server.
 
-Takes requests; answers `tools/list` and `tools/call`. What is in a call is the dispatcher's work.
+Takes requests; answers `tools/list` and `tools/call`. The dispatcher runs the calls.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...mcp.downgrades import result_for
+from ...mcp.downgrades import downgrade_result
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
 from ...values.sanitizing import clean
 from ..core.call_state import CURRENT, note
 from ..core.dispatcher import Dispatcher
-from ..core.exchange import chain
+from ..core.exchange import chain_steps
 from ..core.parts import Answer, Host, Needed, Request
 from ..core.sanitizing import repair_unicode
 from ..core.steps import Call
@@ -32,7 +32,7 @@ class Calls:
         """Take the package."""
         self._package = package
 
-    def needed(self) -> list[Needed]:
+    def list_needed(self) -> list[Needed]:
         """Return the methods of the handlers."""
         return [
             Needed(
@@ -44,17 +44,17 @@ class Calls:
             for tool in self._package.tools.values()
         ]
 
-    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """Return the list."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
-    def answers(self, host: Host) -> Mapping[str, Answer]:
-        """Its methods."""
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
         last, limits = Dispatcher(host).call, list_limits(self._package)
-        run = chain([*list_steps(self._package, host.store, limits)], last)
+        run = chain_steps([*list_steps(self._package, host.store, limits)], last)
         old_names = OldNames(host.log)
         if host.tasks is not None:
-            host.tasks.serve(host, chain(limits, last))
+            host.tasks.serve(host, chain_steps(limits, last))
 
         async def call(request: Request) -> dict[str, Any]:
             called: str = request.params["name"]
@@ -67,29 +67,29 @@ class Calls:
             tool = self._package.tools[name]
             if call_state is not None:
                 call_state.tool = tool
-            context = host.context(request, name, tool.stem, tool.extension)
+            context = host.make_context(request, name, tool.stem, tool.extension)
             sent = request.params.get("arguments")
             values: tuple[dict[str, Any], int | None] = repair_unicode(sent) if sent else ({}, 2)
             clashes: Sequence[str] = ()
             if alias is not None:
                 clashes, values = alias.find_clashes(values[0]), (alias.rename(values[0]), values[1])
             is_answer = (
-                Revision.of(request.revision).has("stateless") and request.params.get("requestState") is not None
+                Revision.from_date(request.revision).has("stateless") and request.params.get("requestState") is not None
             )
             if call_state is not None:
                 call_state.arguments, call_state.size = values
-            begin = None if host.tasks is None else host.tasks.beginning(request, tool)
+            begin = None if host.tasks is None else host.tasks.find_starter(request, tool)
             outcome = await run(Call(tool, *values, context, is_answer, begin=begin, clashes=clashes))
             if alias is not None:
                 outcome = old_names.note(alias, outcome)
             if call_state is not None:
                 call_state.note_outcome(outcome)
-            return result_for(outcome.result, tool.definition, request.revision)
+            return downgrade_result(outcome.result, tool.definition, request.revision)
 
         return {"tools/call": call}
 
     def _why_not(self, name: str, host: Host, request: Request) -> str:
-        """Return why a tool is not there for a caller, which the caller is not told."""
+        """Return the reason that a tool is not there for a caller, which goes into the record only."""
         if name not in self._package.tools:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:

@@ -1,7 +1,7 @@
-"""JSON values for a person who has to decide: whole, or with what is left out of them, and where.
+"""JSON values as text for a person who has to decide: whole, or with a list of the omissions and their places.
 
 Takes values of a caller who may want to hide something; gives text without line breaks in which nothing is invisible,
-as JSON escapes it. Of what is too long both ends are shown, so that no harmless start stands for the whole.
+since it is escaped as in JSON. A value that is too long shows both ends, so that a harmless start never stands for all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from ...values.json import Json
 
 _LONGEST: Final = 2000
-"""Characters of what is shown, where it can be said in so few."""
+"""The maximum number of characters of the text, unless even the last measure needs more."""
 
 _PLACES: Final = 8
 """So many places are named at which something is left out."""
@@ -24,7 +24,7 @@ _STEP: Final = 40
 """Characters of one step in the name of a place."""
 
 _BLANK: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-"""What `str.isprintable` calls printable, though it is not seen: fillers, and selectors of a variant."""
+"""Invisible characters that `str.isprintable` calls printable: fillers and variation selectors."""
 
 _SUSPECT: Final = re.compile(f"[{_BLANK}]|  ")
 _SPACES: Final = re.compile("  +")
@@ -33,7 +33,7 @@ _BLANKS: Final = re.compile(f"[{_BLANK}]")
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """How much is shown: characters of one text, entries of one list or object, and levels."""
+    """The amount to show: characters of one text, entries of one list or object, and levels."""
 
     characters: int
     entries: int
@@ -51,31 +51,31 @@ _MEASURES: Final = (
 
 
 class _TooLongError(Exception):
-    """What is shown is longer than it may be; the next measure shows less."""
+    """The text is longer than it may be; the next measure shows less."""
 
 
 class Truncation:
-    """Values by one measure, and what it leaves out."""
+    """The text of values by one measure, and a list of its omissions."""
 
     def __init__(self, measure: _Measure, longest: int | None) -> None:
-        """Take the measure, and how many characters there may be in all, if they are bounded."""
+        """Take the measure, and the maximum number of characters in all, if there is one."""
         self._measure = measure
         self._longest = longest
         self._length = 0
         self._left_out: list[str] = []
 
-    def json(self, value: Json, *place: str) -> str:
-        """Return a value as JSON; `place` is where it stands, step by step."""
+    def format_json(self, value: Json, *place: str) -> str:
+        """Return a value as JSON; `place` is its place, step by step."""
         return self._json(value, place, 0)
 
-    def words(self, value: Json, *place: str) -> str:
-        """Return a value inside of a sentence: a text without quotes, all else as JSON."""
+    def format_words(self, value: Json, *place: str) -> str:
+        """Return a value for the middle of a sentence: a text without quotes, any other value as JSON."""
         if not isinstance(value, str):
-            return self.json(value, *place)
+            return self.format_json(value, *place)
         return self._cut(value, _escape_text, "characters", place)
 
-    def left_out(self) -> str:
-        """Return what is not shown, in a line of its own; nothing if all is shown."""
+    def describe_left_out(self) -> str:
+        """Return the omissions, on a line of their own; an empty text if there are none."""
         if not self._left_out:
             return ""
         named = self._left_out[:_PLACES]
@@ -89,12 +89,12 @@ class Truncation:
         if isinstance(value, dict):
             entries = [*value.items()]
 
-            def member(index: int) -> str:
+            def format_member(index: int) -> str:
                 key, inner = entries[index]
                 name = self._cut(key, _quote, "characters of a key", place)
                 return f"{name}: {self._json(inner, (*place, key), level + 1)}"
 
-            return self._entries(len(value), "key", "{}", member, place, level)
+            return self._entries(len(value), "key", "{}", format_member, place, level)
         if isinstance(value, list):
             items = value
             return self._entries(
@@ -143,10 +143,10 @@ class Truncation:
 
 
 def truncate(write: Callable[[Truncation], str]) -> str:
-    """Return what `write` makes of values, by the first measure by which it is short enough; and what that leaves out.
+    """Return the text of `write` by the first measure by which it is short enough, and the omissions.
 
     Args:
-        write: Puts values into words with an `Abridged`. It is called for each measure.
+        write: Puts values into words with a `Truncation`. It is called for each measure.
     """
     for measure in _MEASURES[:-1]:
         truncation = Truncation(measure, _LONGEST)
@@ -154,9 +154,9 @@ def truncate(write: Callable[[Truncation], str]) -> str:
             text = write(truncation)
         except _TooLongError:
             continue
-        return text + truncation.left_out()
+        return text + truncation.describe_left_out()
     truncation = Truncation(_MEASURES[-1], None)
-    return write(truncation) + truncation.left_out()
+    return write(truncation) + truncation.describe_left_out()
 
 
 def _quote(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Questions that open a URL: whom to tell when what happens there is complete (MCP 2025-11-25, client/elicitation).
+"""Questions that open a URL, and the clients to tell when all is done there (MCP 2025-11-25, client/elicitation).
 
-Takes the connections that were asked; tells them, once, during a request or after it. From 2026-07-28 on nobody is
-told: the client comes back by itself.
+Takes the connections that were asked; tells them, once, during a request or after it. From 2026-07-28 on no client is
+told: it comes back by itself.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _MOST: Final = 1000
 
 
 class UrlRequired(Exception):
-    """The request cannot go on before the user has been at a URL; a handler raises what `ctx.url_required` gives.
+    """The user must visit a URL before the request can go on; a handler raises this by `ctx.url_required`.
 
     Attributes:
         name: The question's name in the manifest.
         url: The URL.
-        message: What the user reads.
+        message: The text for the user.
         elicitation: The id by which the client is told that all is done there.
     """
 
     def __init__(self, name: str, url: str, message: str, elicitation: str) -> None:
-        """Say where, and why."""
+        """Take the question."""
         super().__init__(message)
         self.name = name
         self.url = url
@@ -44,11 +44,11 @@ class UrlQuestions:
     """The questions of one server that are not complete, with the connections that were asked."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """Begin without questions."""
         self._asked: dict[str, Asked] = {}
 
     def add(self, elicitation: str, client: Asked) -> None:
-        """Remember a question. Raises ValueError where there is one of that id already."""
+        """Remember a question. Raises ValueError if there is one with that id already."""
         if elicitation in self._asked:
             raise ValueError(f"a question with the id {elicitation!r} exists already; use a new id for each question")
         self._asked[elicitation] = client
@@ -56,11 +56,11 @@ class UrlQuestions:
             del self._asked[next(iter(self._asked))]
 
     async def complete(self, elicitation: str, request: str | int | None = None) -> bool:
-        """Tell the client that was asked; whether there is one to tell.
+        """Tell the client that was asked; tell whether there was one.
 
         Args:
             elicitation: The id of the question.
-            request: The request on whose stream to tell it; `None` where that may be over.
+            request: The request on whose stream to tell it; `None` if that may be over.
         """
         client = self._asked.pop(elicitation, None)
         if client is None:

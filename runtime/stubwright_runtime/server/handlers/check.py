@@ -1,6 +1,6 @@
-"""Whether a handlers object has what its server needs, told before the server starts.
+"""The check, before a server starts, that its handlers object has the methods that it needs.
 
-Takes what is needed and the object; raises one `HandlersError` that names all that is missing, with stubs to
+Takes the needed methods and the object; raises one `HandlersError` that names every missing method, with stubs to
 paste. It calls no handler and imports no model.
 """
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class NoHandlers:
-    """What stands for the handlers of a server that needs none."""
+    """The handlers of a server that needs none."""
 
 
 class HandlersError(TypeError):
-    """A handlers object lacks methods, or has what cannot be called; the message lists them all."""
+    """A handlers object lacks methods, or has some that cannot be called; the message lists them all."""
 
 
 def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
-    """Check that there is each method that is needed, and that it takes what it will be called with.
+    """Check that each needed method exists, and accepts the arguments that it will be called with.
 
     Args:
         server: The server's name.
@@ -35,7 +35,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
         handlers: The object.
 
     Raises:
-        HandlersError: There is not.
+        HandlersError: One does not.
     """
     if isinstance(handlers, type):
         raise HandlersError(
@@ -66,7 +66,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
 
 
 def explain_abstract(needed: Sequence[Needed], handlers: type) -> str | None:
-    """Return why `handlers` cannot be instantiated, where its methods are missing; otherwise `None`."""
+    """Return the reason that `handlers` cannot be instantiated if methods are missing; otherwise `None`."""
     lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
     missing = [entry for entry in needed if entry.name in lacking]
     return _list_stubs(f"{handlers.__name__} lacks", missing) if missing else None

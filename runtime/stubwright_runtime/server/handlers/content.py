@@ -1,7 +1,7 @@
 """Blocks of content, as handlers write them.
 
-Takes plain values and gives the blocks that MCP defines (2025-11-25, server/tools, "Tool Result"). What cannot be a
-block is a `ValueError` where it is written, never a broken result on the wire.
+Takes plain values and gives the blocks that MCP defines (2025-11-25, server/tools, "Tool Result"). A value that cannot
+be a block raises a `ValueError` in the handler, and never makes a broken result on the wire.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ...values.sanitizing import check_base64, check_mime_type, check_uri
 Role: TypeAlias = Literal["user", "assistant"]
 
 Content: TypeAlias = str | ContentBlock | Sequence[str | ContentBlock]
-"""What a tool without an `outputSchema` answers: text, one block, or several of either."""
+"""The result of a tool without an `outputSchema`: text, one block, or several of either."""
 
 ResourceContents: TypeAlias = (
     str
@@ -42,7 +42,7 @@ ResourceContents: TypeAlias = (
     | Sequence[str | bytes | EmbeddedResource | TextResourceContents | BlobResourceContents]
     | None
 )
-"""What a resource holds: text, bytes, contents with a URI and a type of their own, or a list of these; `None` says that
+"""The contents of a resource: text, bytes, contents with a URI and a type of their own, or a list of these; `None` if
 there is no such resource."""
 
 
@@ -58,9 +58,9 @@ def text(
 
     Args:
         text: The text.
-        audience: Whom it is for: `"user"`, `"assistant"`, or both.
-        priority: How much it matters, from 0 (optional) to 1 (required).
-        last_modified: When it last changed: a `datetime` with a time zone, or ISO 8601 text.
+        audience: The audience: `"user"`, `"assistant"`, or both.
+        priority: The importance, from 0 (optional) to 1 (required).
+        last_modified: The time of the last change: a `datetime` with a time zone, or ISO 8601 text.
         meta: The block's `_meta`.
 
     Raises:
@@ -81,8 +81,8 @@ def image(
     """Return an image.
 
     Args:
-        data: The file's bytes, the same in base64 (`str`), or where it lies (`Path`).
-        mime_type: Such as `image/png`; found from the name where `data` is a `Path`.
+        data: The file's bytes, the same in base64 (`str`), or its path (`Path`).
+        mime_type: Such as `image/png`; found from the name if `data` is a `Path`.
         audience: As for `text`.
         priority: As for `text`.
         last_modified: As for `text`.
@@ -113,8 +113,8 @@ def audio(
     """Return a sound. Clients of 2024-11-05, which does not know sounds, get it as an embedded resource.
 
     Args:
-        data: The file's bytes, the same in base64 (`str`), or where it lies (`Path`).
-        mime_type: Such as `audio/wav`; found from the name where `data` is a `Path`.
+        data: The file's bytes, the same in base64 (`str`), or its path (`Path`).
+        mime_type: Such as `audio/wav`; found from the name if `data` is a `Path`.
         audience: As for `text`.
         priority: As for `text`.
         last_modified: As for `text`.
@@ -152,8 +152,8 @@ def link(
     Args:
         uri: An absolute URI.
         name: The resource's name.
-        title: What people see.
-        description: What it is.
+        title: The title for people.
+        description: The description.
         mime_type: The resource's MIME type.
         size: The resource's size, in bytes.
         icons: The resource's icons.
@@ -196,8 +196,8 @@ def embedded(
 
     Args:
         uri: An absolute URI.
-        text: The contents, where they are text.
-        blob: The contents, where they are bytes.
+        text: The contents, if they are text.
+        blob: The contents, if they are bytes.
         mime_type: The contents' MIME type.
         audience: As for `text`.
         priority: As for `text`.
@@ -238,7 +238,7 @@ def _mime_type(data: object, mime_type: str | None, kind: str) -> str:
 
 
 _TYPES: Final = {".wav": "audio/wav"}
-"""What `mimetypes` calls by other names, which differ from one Python to the next; the specification has this one."""
+"""MIME types as in the specification, since the names in `mimetypes` differ from one Python to the next."""
 
 _EXAMPLES: Final = {"image": "image/png", "audio": "audio/wav"}
 

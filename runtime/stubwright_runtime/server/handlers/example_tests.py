@@ -1,9 +1,9 @@
 """The examples of a package's tools as tests of its handlers.
 
 Takes a tool and one of its examples; calls the tool through the package's own server, in this process, as a client
-would. The server validates arguments and result; a result that differs is a failure only where the example says
-`exact: true`. A tool that may change something is called only where the example says `run: true`. pytest collects the
-tests and is never imported: a failure is an `AssertionError`, and what is left out is a `SkipTest`.
+would. The server validates arguments and result; a result that differs is a failure only if the example says
+`exact: true`. A tool that may change something is called only if the example says `run: true`. pytest collects the
+tests and is never imported: a failure is an `AssertionError`, and an omitted example is a `SkipTest`.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Example:
     given: dict[str, Any]
 
     def __str__(self) -> str:
-        """Return what pytest calls its test."""
+        """Return the id of its test in pytest."""
         return f"{self.tool.name}: {self.name}"
 
     @property
     def left_out(self) -> str | None:
-        """Why it is not run; `None` where it is."""
+        """The reason that it is not run; `None` if it is."""
         name = self.tool.name
         hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
         if hints.get("readOnlyHint") is not True and self.given.get("run") is not True:
@@ -67,10 +67,10 @@ class Example:
 
 
 class Examples:
-    """All examples of a package, and what it takes to run them."""
+    """All examples of a package, which run as tests."""
 
     def __init__(self, package: Package) -> None:
-        """Take the package; nothing is loaded or imported yet."""
+        """Take the package, without loading or importing modules yet."""
         self._package = package
 
     def __iter__(self) -> Iterator[Example]:
@@ -81,7 +81,7 @@ class Examples:
 
     @property
     def variable(self) -> str:
-        """The environment variable that says where the handlers are, such as `WEATHER_MCP_HANDLERS`."""
+        """The environment variable with the path of the handlers, such as `WEATHER_MCP_HANDLERS`."""
         return f"{self._package.name.upper()}_HANDLERS"
 
     def check(self, example: Example) -> None:
@@ -89,7 +89,7 @@ class Examples:
 
         Raises:
             AssertionError: The tool answers with an error, or with other than it has to; or the handlers cannot be had.
-            unittest.SkipTest: The example is left out; the message says why.
+            unittest.SkipTest: The example is left out; the message has the reason.
         """
         __tracebackhide__ = True  # pytest shows the failure without the way to it
         if reason := example.left_out:

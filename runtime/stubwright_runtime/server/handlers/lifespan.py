@@ -1,7 +1,7 @@
 """The handlers' own life: entered when the server starts, left when it stops.
 
-Takes a handlers object, which may be an async context manager, and what else lives as long; gives the lifespan of a
-server. However many connections a server has, all is entered once, before the first, and left once, after the last.
+Takes a handlers object, which may be an async context manager, and others that live as long; gives the lifespan of a
+server. All are entered once, before its first connection, and left once, after the last.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ..execution.cancellation import shielded
+from ..execution.cancellation import shield
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -33,16 +33,16 @@ class Lifespan:
         last: Callable[[], object] | None = None,
         within: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
-        """Take the handlers; what is no async context manager needs no care.
+        """Take the handlers, which need not be an async context manager.
 
         Args:
             handlers: The handlers.
-            around: Makes what is entered before them and left after them.
+            around: Makes the context manager that is entered before them and left after them.
             last: Is called when all is over.
-            within: Makes what is entered after them and left before them.
+            within: Makes the context manager that is entered after them and left before them.
         """
         self.failure: Exception | None = None
-        """Why the handlers could not start, where they could not."""
+        """The exception that kept the handlers from starting, if any."""
         self._manager = handlers if is_entered(handlers) else None
         self._around = around
         self._life: _Life | None = None
@@ -57,7 +57,7 @@ class Lifespan:
                 yield {}
         finally:
             if self._last is not None:
-                with shielded():
+                with shield():
                     await asyncio.to_thread(self._last)
 
     @asynccontextmanager
@@ -68,7 +68,7 @@ class Lifespan:
         life.users += 1
         try:
             try:
-                await life.started()
+                await life.wait_until_started()
             except Exception as error:
                 self.failure = error
                 raise
@@ -76,7 +76,7 @@ class Lifespan:
         finally:
             life.users -= 1
             if not life.users:
-                with shielded():
+                with shield():
                     await life.end()
 
     @asynccontextmanager
@@ -101,7 +101,7 @@ class _Life:
             self._ready.set()
             await self._over.wait()
 
-    async def started(self) -> None:
+    async def wait_until_started(self) -> None:
         """Wait until the manager is entered; raises what that raises."""
         ready = asyncio.create_task(self._ready.wait())
         try:
@@ -112,7 +112,7 @@ class _Life:
             self._task.result()
 
     async def end(self) -> None:
-        """Leave the manager; raises what that raises. Where it is not entered yet, entering is cancelled."""
+        """Leave the manager, and raise its exception, if any. If it is not entered yet, entering is cancelled."""
         self._over.set()
         if not self._ready.is_set():
             self._task.cancel()

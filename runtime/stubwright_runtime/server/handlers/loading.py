@@ -1,7 +1,7 @@
 """The handwritten half of a generated package: the handlers that `module:name` leads to.
 
-Takes the path; gives the handlers object. What is wrong with the path, or with what it names, is one `StartError` that
-says so in a line.
+Takes the path; gives the handlers object. A fault of the path, or of the object there, is one `StartError` that says so
+in a line.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class StartError(Exception):
-    """What is wrong, in a line, and the status to exit with."""
+    """A failure to start: one line of text, and the exit status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
-        """Say it."""
+        """Take the text and the exit status."""
         super().__init__(message)
         self.status = status
 
 
 @dataclass(frozen=True, slots=True)
 class Handwritten:
-    """Where the handlers of a package are.
+    """The location of the handlers of a package.
 
     Attributes:
-        path: `module:name`, or `None` where nobody said it.
-        package: Whose they are.
-        option: What a user sets to say another path: an option of a command, or an environment variable.
+        path: `module:name`, or `None` if it is not given.
+        package: The package.
+        option: The command option or environment variable that sets another path.
     """
 
     path: str | None
@@ -46,24 +46,24 @@ class Handwritten:
     option: str = "--handlers"
 
     def load(self) -> object:
-        """Return the handlers that `module:name` leads to: looked for in the working folder first, then as Python does.
+        """Return the handlers at `module:name`, found in the working folder first, then on Python's own path.
 
         With Python's own `-P`, which a client's entry may have, the working folder is left out.
 
-        A class is instantiated, and a function that makes handlers is called. Where none are named and none are needed,
-        it is `None`.
+        A class is instantiated, and a function that makes handlers is called. If no path is given and no handlers are
+        needed, the result is `None`.
 
         Raises:
             StartError: There are none there, or they cannot be made.
         """
         # Here, since a mistake in a command line needs none of it.
-        from ..core.composition import parts
+        from ..core.composition import list_parts
 
-        def needed() -> list[Needed]:  # not for an object, whose methods `build_core` looks at
-            return [method for part in parts(self.package) for method in part.needed()]
+        def find_needed() -> list[Needed]:  # not for an object, whose methods `build_core` looks at
+            return [method for part in list_parts(self.package) for method in part.list_needed()]
 
         if self.path is None:
-            if all(method.is_optional for method in needed()):
+            if all(method.is_optional for method in find_needed()):
                 return None
             sign = " " if self.option.startswith("-") else "="
             raise StartError(f"no handlers given; say where they are, such as {self.option}{sign}weather:Weather")
@@ -80,12 +80,12 @@ class Handwritten:
                 raise StartError(f"{module!r} has no {name!r}{hint}")
             handlers = getattr(handlers, step)
         is_class = isinstance(handlers, type)
-        if is_class and (reason := check.explain_abstract(needed(), handlers)):
+        if is_class and (reason := check.explain_abstract(find_needed(), handlers)):
             raise StartError(reason)
-        if is_class or (callable(handlers) and not any(hasattr(handlers, method.name) for method in needed())):
+        if is_class or (callable(handlers) and not any(hasattr(handlers, method.name) for method in find_needed())):
             try:
                 return handlers()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it says where
+            except Exception as error:  # noqa: BLE001 - any of them is told with its place
                 refuse(f"{self.path} cannot be called", error)
         if handlers is None:
             raise StartError(f"{self.path} is None")
@@ -100,12 +100,12 @@ def _import(name: str) -> object:
             looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
             raise StartError(f"there is no module {error.name!r}; looked in {looked}") from None
         refuse(f"{name} cannot be imported", error)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it says where
+    except Exception as error:  # noqa: BLE001 - any of them is told with its place
         refuse(f"{name} cannot be imported", error)
 
 
 def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
-    """Say what failed, with the last line of its traceback and where that is; the whole of it goes to the debug log.
+    """Report a failure with the last line of its traceback and its place; the whole traceback goes to the debug log.
 
     Raises:
         StartError: Always.

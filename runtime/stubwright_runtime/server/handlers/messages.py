@@ -11,7 +11,7 @@ from typing import TypeAlias
 from mcp_types import ContentBlock, PromptMessage, TextContent
 
 Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
-"""What a prompt says: a text or a block of the user, or one message or several."""
+"""The messages of a prompt: a text or a block of the user, or one message or several."""
 
 
 def user(content: str | ContentBlock) -> PromptMessage:

@@ -1,4 +1,4 @@
-"""What a handler gives back: content, and `Reply`, which carries more than a model.
+"""The results of handlers: content, and `Reply`, which carries more than a model.
 
 Takes and gives plain values; the server makes results of them.
 """
@@ -36,7 +36,7 @@ class Reply(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Unstructured(Reply[Any]):
-    """A result that is content alone, although its tool has an `outputSchema`: what others answered, and does not fit.
+    """A result of content only, although its tool has an `outputSchema`: another service's answer that does not fit it.
 
     The `model` is the content.
     """
@@ -44,17 +44,17 @@ class Unstructured(Reply[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Tolerated(Reply[Any]):
-    """What others answered, which need not fit the `outputSchema`.
+    """The answer of another service, which need not fit the `outputSchema`.
 
     Args:
-        otherwise: What to send instead where it does not; takes the value as JSON text, and its violations.
+        otherwise: Makes the reply to send if it does not fit; takes the value as JSON text, and its violations.
     """
 
     otherwise: Callable[[str, Sequence[str]], Unstructured] = field(kw_only=True)
 
 
 Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]
-"""What a handler may give back for a result of type `T`: it, a `Reply` around it, or an awaitable of either."""
+"""The return type of a handler with a result of type `T`: the result, a `Reply` with it, or an awaitable of either."""
 
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
-"""What a method for anything but a tool may give back: a value of type `T`, or an awaitable of one."""
+"""The return type of a method for anything but a tool: a value of type `T`, or an awaitable of one."""

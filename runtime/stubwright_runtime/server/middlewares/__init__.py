@@ -1,1 +1,1 @@
-"""What each message of a server passes through, whatever it asks for."""
+"""Middlewares that every message of a server passes through."""

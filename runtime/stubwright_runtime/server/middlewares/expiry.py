@@ -1,6 +1,6 @@
-"""Until when a caller's access token holds, and the end of what goes on that long.
+"""The expiry of a caller's access token, and the end of the streams that depend on it.
 
-Takes what the token's verifier says (`expires_at`, with the leeway that it gives); a token without is good for ever.
+Takes the verifier's `expires_at`, with the leeway that it gives; a token without one never expires.
 Streams end as if their server had closed them, so that their client comes back, with another token.
 """
 
@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..core.principal import access_token
+from ..core.principal import find_access_token
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 clock = time.time
 
 
-def seconds_left(token: AccessToken | None) -> float | None:
-    """Return how long a token still holds; `None` if it does not say."""
+def count_seconds_left(token: AccessToken | None) -> float | None:
+    """Return the seconds until a token expires; `None` if it does not expire."""
     return None if token is None or token.expires_at is None else max(0.0, token.expires_at - clock())
 
 
-def own_seconds_left() -> float | None:
+def count_own_seconds_left() -> float | None:
     """Return the same for the token of the request that is being answered."""
-    return seconds_left(access_token())
+    return count_seconds_left(find_access_token())
 
 
 async def end_stream_in_time(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """End the stream of a request with its caller's token, as a middleware, if its client can come back for the answer.
 
-    What was called goes on, and its answer is kept for the client. Where a client cannot come back, the stream stays.
+    The call goes on, and its answer is kept for the client. If a client cannot come back, the stream stays.
     """
-    left, close = own_seconds_left(), ctx.close_sse_stream
+    left, close = count_own_seconds_left(), ctx.close_sse_stream
     if left is None or close is None:
         return await call_next(ctx)
 
@@ -51,27 +51,27 @@ async def end_stream_in_time(ctx: ServerRequestContext[Any, Any], call_next: Cal
         ending.cancel()
 
 
-async def while_it_holds(token: AccessToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass a request on whose answer is a stream without an end: that ends with the token."""
-    left = seconds_left(token)
+async def pass_while_valid(token: AccessToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Pass on a request whose answer is an endless stream, which ends with the token."""
+    left = count_seconds_left(token)
     if left is None:
         await app(scope, receive, send)
         return
     end = asyncio.get_running_loop().time() + left
     is_open = False
 
-    async def received() -> Message:
+    async def pass_received() -> Message:
         try:
             async with asyncio.timeout_at(end):
                 return await receive()
         except TimeoutError:
             return {"type": "http.disconnect"}
 
-    async def sent(message: Message) -> None:
+    async def pass_sent(message: Message) -> None:
         nonlocal is_open
         is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
         await send(message)
 
-    await app(scope, received, sent)
+    await app(scope, pass_received, pass_sent)
     if is_open:
         await send({"type": "http.response.body", "body": b""})

@@ -1,4 +1,4 @@
-"""The requests that a server is answering, so that those that a stop cuts off are told so.
+"""The requests that a server is answering, so that those that a stop cuts off get an error.
 
 Takes the messages of all connections; ends the requests under way with a JSON-RPC error when it is asked to.
 """
@@ -31,7 +31,7 @@ class InFlight:
         self._ended: set[asyncio.Task[Any]] = set()
 
     def end(self) -> None:
-        """Answer each request under way with an error; what listens ends by itself."""
+        """Answer each request under way with an error; listening streams end by themselves."""
         for task in self._tasks - self._ended:
             self._ended.add(task)
             task.cancel()

@@ -1,6 +1,6 @@
-"""What callers are told while the store cannot be reached: one message, whatever they asked for.
+"""The error for callers while the store cannot be reached: one text for all methods.
 
-Takes messages; passes them on, under one deadline for all that they wait for the store.
+Takes messages; passes them on, with one deadline for all waits of a message for the store.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...mcp.errors import INTERNAL_ERROR, ProtocolError
-from ...state.outages import one_deadline
+from ...state.outages import share_deadline
 from ...state.store import describe_lost_state, find_state_lost
 from ..core.call_state import note
-from ..core.outcomes import refusal
+from ..core.outcomes import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class LostStore:
-    """A middleware around all that may need the store."""
+    """A middleware around everything that may need the store."""
 
     def __init__(self, stamp: Callable[[dict[str, Any], str], dict[str, Any]]) -> None:
-        """Take what makes a result one of this server, in a revision."""
+        """Take the function that stamps a result as one of this server, for a revision."""
         self._stamped = stamp
 
     async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
-        """Pass a message on; what the loss of the store ends of a call is a result, as any other refusal."""
-        with one_deadline():
+        """Pass a message on; a call that fails for loss of the store has an error result, as with other refusals."""
+        with share_deadline():
             try:
                 return await rest(exchange)
             except Exception as error:
@@ -37,5 +37,5 @@ class LostStore:
                 text = describe_lost_state(is_unknown=loss.is_unknown)
         note("limited", "state_lost")
         if exchange.method == "tools/call":
-            return self._stamped(refusal(text, "limited", "state_lost").result, exchange.revision)
+            return self._stamped(refuse(text, "limited", "state_lost").result, exchange.revision)
         raise ProtocolError(INTERNAL_ERROR, text)

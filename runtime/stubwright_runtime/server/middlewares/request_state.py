@@ -1,7 +1,7 @@
-"""The encryption of what clients keep for the server between the rounds of a call (MCP 2026-07-28, `requestState`).
+"""The encryption of the state that clients hold between the rounds of a call (MCP 2026-07-28, `requestState`).
 
 Takes messages; seals and opens with a key that all processes with the same store have, so that the next round may come
-to any of them. What encrypts is loaded when there is something to encrypt.
+to any of them. The cipher is loaded when there is a state to encrypt.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...mcp.errors import refuse_state
 from ...observability.logs import log
 from ...state.store import StateLost
 from ...state.store_sealing import StoreSealing
-from ..core.principal import current
+from ..core.principal import find_current
 
 if TYPE_CHECKING:
     from ...state.sealing import Call
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from ..core.principal import Principal
 
 _METHODS: Final = frozenset({"prompts/get", "resources/read", "tools/call"})
-"""What a client may be asked back by (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+"""The methods that may answer with a question (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
 class EncryptedRequestState:
     """A middleware that encrypts and decrypts `requestState`."""
 
     def __init__(self, store: Store, server: str, seconds: float, user: Principal) -> None:
-        """Take where the keys are, the server's name, how long a state holds, and the local user."""
+        """Take the store of the keys, the server's name, the lifetime of a state in seconds, and the local user."""
         self._sealing = StoreSealing(store, server, seconds, "request-state")
         self._user = user
 
@@ -77,6 +77,6 @@ class EncryptedRequestState:
     def _call(self, exchange: Exchange) -> Call:
         from ...state.sealing import Call
 
-        caller = current(over_http=exchange.over_http, user=self._user)
+        caller = find_current(over_http=exchange.over_http, user=self._user)
         # A user's other client is not meant to go on with a call, although it is the same principal.
         return Call(exchange.method, exchange.params or {}, json.dumps([caller.key, caller.client]))

@@ -1,6 +1,6 @@
-"""The record of calls: who called what, how it ended, and what it took.
+"""The record of calls: the caller, the tool, the outcome and the cost of each.
 
-Takes what is known of a call when it ends; gives a frozen `CallRecord` to a function or to a file, in a thread of its
+Takes the state of a call when it ends; gives a frozen `CallRecord` to a function or to a file, in a thread of its
 own, so that no call waits for it. Records come in the order in which calls end. Those that find no place in the queue
 are counted.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pydantic_core import to_json
 
-from ...observability.logs import log, name_after, named_after
+from ...observability.logs import log, name_after, name_records
 from ...values.terminal import shorten
 from ..core.call_state import CallState
 
@@ -38,13 +38,13 @@ _AT_ONCE: Final = 500
 """Records that are written together, at most."""
 
 _AGAIN: Final = 1.0
-"""Seconds after which it is tried again to write what could not be written."""
+"""Seconds after which a failed write is tried again."""
 
 _GATHERING: Final = 0.05
 """Seconds in which records gather, so that the thread that writes them does not interrupt each call."""
 
 _LAST: Final = 2.0
-"""Seconds that a stop waits for what is not written yet."""
+"""Seconds that a stop waits for records that are not written yet."""
 
 _ARGUMENTS: Final = 64 * 1024
 """Bytes of arguments that a record has, at most; larger ones are left out."""
@@ -52,36 +52,36 @@ _ARGUMENTS: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """One call of a tool, or a request that was refused before anybody knew what it calls.
+    """One call of a tool, or a request that was refused before its tool was known.
 
     Attributes:
-        time: When it came, in UTC.
-        id: What the log and the caller know it by; no other record has the same.
-        trace: The trace that it belongs to (W3C Trace Context), in hexadecimal; `None` where there is none.
+        time: The time at which it came, in UTC.
+        id: Its unique id in the log and for the caller.
+        trace: The trace that it belongs to (W3C Trace Context), in hexadecimal; `None` if there is none.
         server: The server's name.
         server_version: The server's version.
         manifest: The SHA-256 of the package's `manifest.json`, its first 16 hexadecimal digits.
         transport: `http`, `stdio`, or `memory` in one process.
         revision: The MCP revision that the caller speaks.
-        principal: What kind of principal asks: `token`, `local` or `anonymous`; `None` where nobody knows.
-        issuer: Who issued the principal's token.
-        subject: Whom the token is for.
+        principal: The kind of the principal: `token`, `local` or `anonymous`; `None` if it is unknown.
+        issuer: The issuer of the principal's token.
+        subject: The subject of the token.
         oauth_client: The OAuth client that the token was issued to.
-        client: What the client program calls itself, unchecked.
-        client_version: Its version, as it says.
-        tool: The tool, as the caller wrote it; `None` where nobody knows.
-        alias_of: The tool that this is an old name of; `None` where it is not.
+        client: The name that the client program reports, unchecked.
+        client_version: The version that it reports.
+        tool: The tool, as the caller wrote it; `None` if it is unknown.
+        alias_of: The tool that this is an old name of; `None` if it is not an old name.
         keys: The names of the arguments, the first 50.
-        key_count: How many arguments there were.
-        arguments: Their values without those that the manifest redacts; only where it has `audit: {arguments: true}`,
+        key_count: The number of arguments.
+        arguments: Their values without those that the manifest redacts; only if it has `audit: {arguments: true}`,
             they were found valid, and they have no more than 64 KiB.
-        outcome: How it ended.
-        reason: Why, in one word; `None` where it completed.
-        reference: What the log says more by, which is the id then.
-        duration_ms: Milliseconds from its coming to its result.
-        argument_bytes: The size of the arguments as JSON; `None` where they are none.
-        result_bytes: The size of the result as JSON; `None` where there is none.
-        cleaned: How many texts of the result had something that was cleaned out.
+        outcome: The ending of the call.
+        reason: The reason in one word; `None` if it completed.
+        reference: The id, if the log says more under it.
+        duration_ms: Milliseconds from its arrival to its result.
+        argument_bytes: The size of the arguments as JSON; `None` if they are not JSON.
+        result_bytes: The size of the result as JSON; `None` if there is none.
+        cleaned: The number of texts in the result that were sanitized.
     """
 
     time: datetime
@@ -113,16 +113,16 @@ class CallRecord:
 
 
 Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
-"""Where records go: a function, which is called in a thread of its own, or a file, where `-` is standard error."""
+"""The destination of records: a function, which is called in a thread of its own, or a file; `-` is standard error."""
 
 
 class Sink(Protocol):
-    """What takes records, in one thread."""
+    """A consumer of records, in one thread."""
 
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Take records, and how many were lost before them; whether it is done with all that it was given.
+        """Take records, and the number lost before them; tell whether all records so far are done.
 
-        Where it is not, it is asked again later, with none.
+        If they are not, it is called again later, without records.
         """
         ...
 
@@ -132,7 +132,7 @@ class Sink(Protocol):
 
 
 class Recorder:
-    """Makes records of calls, and gives them to a sink."""
+    """The recorder of calls, which gives their records to a sink."""
 
     def __init__(self, package: Package, sink: Sink, waiting: int = _WAITING) -> None:
         """Take the package whose calls they are; the thread starts with the first call."""
@@ -150,11 +150,11 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def record(self, call_state: CallState) -> None:
-        """Have a call recorded that has ended; never waits."""
+        """Have a call that has ended recorded; never waits."""
         if call_state.result is not None:
             with suppress(ValueError):  # half a character, which no transport takes either
                 call_state.result_bytes = len(to_json(call_state.result))
-            call_state.result = None  # what waits is small
+            call_state.result = None  # so that waiting records are small
         if not self._shows or not call_state.is_valid or call_state.size is None or call_state.size > _ARGUMENTS:
             call_state.arguments = None
         if self._thread is None:
@@ -166,14 +166,14 @@ class Recorder:
                 self._lost += 1
 
     def flush(self, seconds: float = _LAST) -> None:
-        """Wait until all is recorded that was given so far, or the time is over."""
+        """Wait until all calls so far are recorded, or the time is over."""
         if self._thread is None:
             return
         done = threading.Event()
         self._hurry.set()
         with suppress(Full):
             self._queue.put(done, timeout=seconds)
-        with named_after(self._package.name):
+        with name_records(self._package.name):
             if not done.wait(seconds):
                 log().error("at least %d audit records were not written before the server stopped", self._queue.qsize())
 
@@ -202,7 +202,7 @@ class Recorder:
                     each.set()
 
     def _give(self, records: Sequence[CallRecord]) -> None:
-        """Give records away, however long that takes: meanwhile others wait in the queue, or are lost."""
+        """Give records to the sink without a time limit: meanwhile others wait in the queue, or are lost."""
         while True:
             with self._lock:
                 lost, self._lost = self._lost, 0
@@ -221,13 +221,13 @@ class Recorder:
 
     def _record(self, call_state: CallState) -> CallRecord:
         if not self._manifest:
-            self._manifest = hashlib.sha256(self._package.data("manifest.json")).hexdigest()[:16]
+            self._manifest = hashlib.sha256(self._package.read_data("manifest.json")).hexdigest()[:16]
         who, client = call_state.principal, call_state.client or (None, None)
         alias = self._package.aliases.get(call_state.name or "")
         shown = (
             None
             if call_state.arguments is None or call_state.tool is None
-            else call_state.tool.shown(call_state.arguments)
+            else call_state.tool.redact(call_state.arguments)
         )
         return CallRecord(
             time=datetime.fromtimestamp(call_state.began, UTC),
@@ -263,7 +263,7 @@ class AuditHook:
     """A sink that calls a function."""
 
     def __init__(self, function: Callable[[CallRecord], object]) -> None:
-        """Take the function; what it raises is logged, the first time with where."""
+        """Take the function; its exceptions are logged, the first one with its traceback."""
         self._function = function
         self._failed = 0
 
@@ -274,14 +274,14 @@ class AuditHook:
         for record in records:
             try:
                 self._function(record)
-            except Exception as error:  # noqa: BLE001 - it is somebody else's
+            except Exception as error:  # noqa: BLE001 - the function is the user's
                 self._failed += 1
                 if self._failed == 1:
                     log().error("the audit hook failed (reference %s)", record.id, exc_info=error)
         return True
 
     def close(self) -> None:
-        """Tell how often it failed after what was told."""
+        """Log the number of failures since the first, which was logged."""
         if self._failed > 1:
             log().error("the audit hook failed %d more times", self._failed - 1)
             self._failed = 1

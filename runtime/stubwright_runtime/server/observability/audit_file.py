@@ -1,8 +1,8 @@
 """Records of calls in a file: one line of JSON each.
 
-Takes records; appends them to a file that others may rotate, or to standard error. What cannot be written is kept and
-tried again; the log says once that it cannot, and once that it can. Lines are ASCII, so that whatever a caller sends,
-a line is one line.
+Takes records; appends them to a file that other programs may rotate, or to standard error. A record that cannot be
+written is kept and tried again; the log says once that writing fails, and once that it works again. Lines are ASCII, so
+that no text of a caller can break one.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class AuditFile:
         self._descriptor = _STANDARD_ERROR if self._path is None else _open(self._path)
 
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Append records; whether all could be."""
-        self._waiting += b"".join(map(line, records))
+        """Append records; tell whether all were written."""
+        self._waiting += b"".join(map(format_line, records))
         if lost:
             self._lost += lost
             self._waiting += _encode({"time": _format_time(datetime.now(UTC)), "lost": lost})
@@ -70,7 +70,7 @@ class AuditFile:
             self._written += os.write(self._descriptor, data[self._written :])
 
     def _follow(self, data: bytes) -> None:
-        """Go on in a new file, where the old one was moved away; with the start of a line that was cut."""
+        """Go on in a new file if the old one was moved away, with the start of a line that was cut."""
         if self._path is None:
             return
         try:
@@ -97,7 +97,7 @@ class AuditFile:
             )
 
 
-def line(record: CallRecord) -> bytes:
+def format_line(record: CallRecord) -> bytes:
     """Return a record as a line of JSON."""
     fields: dict[str, Any] = {name: getattr(record, name) for name in record.__slots__}
     fields["time"] = _format_time(record.time)

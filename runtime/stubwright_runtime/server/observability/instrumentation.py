@@ -1,7 +1,7 @@
-"""Requests as they are seen from outside: each has a beginning, an end, and a record where calls are recorded.
+"""Observation of requests: spans and metrics if telemetry is set up, and records if calls are recorded.
 
-Takes all messages, before any other step; tells who observes them, and the record of calls. It changes nothing but for
-exceptions that should not be there: their text stays in the log, and the caller learns a reference.
+Takes all messages, before any other step; tells telemetry and the record of calls. It changes only unexpected
+exceptions: their text stays in the log, and the caller gets a reference.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ...mcp.errors import (
     URL_ELICITATION_REQUIRED,
     ProtocolError,
 )
-from ...observability.logs import log, named_after
+from ...observability.logs import log, name_records
 from ...values.json import is_mapping
-from ...values.modules import loaded
-from ..core.call_state import CURRENT, CallState, reference
-from ..core.principal import current
+from ...values.modules import find_loaded
+from ..core.call_state import CURRENT, CallState, make_reference
+from ..core.principal import find_current
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,20 +40,20 @@ _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER"
 """The environment variables that set OpenTelemetry up without a line of code."""
 
 _IS_CONFIGURED: Final = any(os.environ.get(name) for name in _PROVIDERS)
-"""Whether they do. They are read once: every message asks."""
+"""True if one of them does. They are read once, since every message asks."""
 
 _NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
-"""Where the providers are defined that record nothing."""
+"""The modules of the providers that record nothing."""
 
 
 def is_observed() -> bool:
-    """Return whether somebody has set OpenTelemetry up, in code or by the environment."""
+    """Tell whether OpenTelemetry is set up, in code or by the environment."""
     if _IS_CONFIGURED:
         return True
     providers = []
-    if (trace := loaded("opentelemetry.trace")) is not None:
+    if (trace := find_loaded("opentelemetry.trace")) is not None:
         providers.append(trace.get_tracer_provider())
-    if (metrics := loaded("opentelemetry.metrics")) is not None:
+    if (metrics := find_loaded("opentelemetry.metrics")) is not None:
         providers.append(metrics.get_meter_provider())
     return any(not type(provider).__module__.startswith(_NO_OPS) for provider in providers)
 
@@ -62,11 +62,11 @@ class Instrumentation:
     """The middleware.
 
     Attributes:
-        transport: What requests come over that do not come over HTTP.
+        transport: The transport of requests that do not come over HTTP.
     """
 
     def __init__(self, package: Package, recorder: Recorder | None, user: Principal) -> None:
-        """Take the package, where its calls are recorded, and the local user."""
+        """Take the package, the recorder of its calls, if any, and the local user."""
         self.transport: Transport = "memory"
         self._observed = package
         self._package = package.name
@@ -81,7 +81,7 @@ class Instrumentation:
         call_state = CallState(time.time(), transport, exchange.revision) if is_call else None
         result: Result = None
         error: BaseException | None = None
-        with named_after(self._package):
+        with name_records(self._package):
             observation = self._observe(exchange, transport)
             token = CURRENT.set(call_state)
             try:
@@ -89,7 +89,7 @@ class Instrumentation:
             except ProtocolError as raised:
                 error = raised
                 raise
-            except Exception as raised:  # noqa: BLE001 - whatever it is, the log alone learns it
+            except Exception as raised:  # noqa: BLE001 - any of them goes into the log only
                 error = _internal_error(exchange, call_state, raised)
                 raise error from None
             except BaseException as raised:
@@ -108,7 +108,7 @@ class Instrumentation:
         return None if not is_observed() else self._telemetry.begin(exchange, transport)
 
     def begin_session(self, exchange: Exchange) -> Callable[[], None] | None:
-        """Note that a handshake begins a session; return what notes its end, or `None` if nobody observes it."""
+        """Note the start of a session; return a function that notes its end, or `None` without telemetry."""
         if not is_observed():
             return None
         begun = time.monotonic()
@@ -127,14 +127,14 @@ class Instrumentation:
         if call_state.ending is None:
             call_state.ending, call_state.reason = ("failed", "protocol_error") if error is None else _why(error)
         if call_state.principal is None:
-            call_state.principal = current(over_http=exchange.over_http, user=self._user)
+            call_state.principal = find_current(over_http=exchange.over_http, user=self._user)
         call_state.client = exchange.client
         call_state.note_parameters(exchange.params or {})
         recorder.record(call_state)
 
 
-def recorder(package: Package, audit: Audit) -> Recorder:
-    """Return what records the calls of a package's server.
+def make_recorder(package: Package, audit: Audit) -> Recorder:
+    """Return the recorder of calls of a package's server.
 
     Raises:
         OSError: The file cannot be opened.
@@ -146,8 +146,8 @@ def recorder(package: Package, audit: Audit) -> Recorder:
 
 
 def _internal_error(exchange: Exchange, call_state: CallState | None, error: Exception) -> ProtocolError:
-    """Return what a caller is told of an exception that should not be there."""
-    reference_id = reference()
+    """Log an unexpected exception, and return the error for the caller."""
+    reference_id = make_reference()
     log().error("%s failed (reference %s)", exchange.method, reference_id, exc_info=error)
     if call_state is not None:
         call_state.ending, call_state.reason, call_state.reference = "failed", "internal_error", reference_id
@@ -162,7 +162,7 @@ def _is_over(result: Result, error: BaseException | None) -> bool:
 
 
 def _why(error: BaseException) -> tuple[Ending, str]:
-    """Return how a call ended that gave no result."""
+    """Return the ending and the reason of a call that gave no result."""
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):

@@ -1,7 +1,7 @@
-"""What OpenTelemetry learns of the server: a span for each message, and two metrics.
+"""OpenTelemetry for the server: a span for each message, and two metrics.
 
 Takes exchanges as they come and end; a span is current while its message is answered. Names that a caller invented
-are no names of spans, and no attributes of metrics.
+never become names of spans or attributes of metrics.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Observation:
 
 
 class Telemetry:
-    """What is told of one server's requests."""
+    """The spans and metrics of one server's requests."""
 
     def __init__(self, package: Package) -> None:
         """Take the package."""
@@ -94,7 +94,7 @@ class Telemetry:
         return Observation(self, exchange.method, span, token, _of_metric(attributes, is_known=is_known))
 
     def begin_session(self, exchange: Exchange, transport: Transport) -> Callable[[float], None]:
-        """Return what records how many seconds the session was there that a handshake begins."""
+        """Return a function that records the duration in seconds of the session that a handshake begins."""
         metric = _of_metric(self._describe(exchange, transport), is_known=True)
         return lambda seconds: self.end_session(metric, seconds)
 
@@ -145,7 +145,7 @@ class Telemetry:
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
     def _knows(self, attributes: dict[str, AttributeValue]) -> bool:
-        """Tell whether a request is about what there is, so that its name is one of few."""
+        """Tell whether a request names an existing entry, so that its name is one of few."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
             tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools
@@ -168,7 +168,7 @@ def _find_parent(params: Mapping[str, Any] | None) -> context.Context | None:
         return None
     try:
         carried = propagate.extract(meta)
-    except (TypeError, ValueError):  # of a propagator that takes what is malformed otherwise
+    except (TypeError, ValueError):  # from a propagator that refuses malformed values
         return None
     return carried if trace.get_current_span(carried).get_span_context().is_valid else None
 
@@ -202,12 +202,12 @@ def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], st
 
 
 def _show(span: Span, tool: Tool, call_state: CallState) -> None:
-    """Tell a span the arguments and the result, where the manifest says so: without secrets, and if they are small."""
+    """Add the arguments and the result to a span if the manifest says so: without secrets, and if they are small."""
     arguments = call_state.arguments or {}
-    values = {"gen_ai.tool.call.arguments": tool.shown(arguments)}
+    values = {"gen_ai.tool.call.arguments": tool.redact(arguments)}
     if call_state.result is not None and call_state.ending == "completed":
         values["gen_ai.tool.call.result"] = dict(call_state.result)
-    with tool.hiding(arguments):
+    with tool.hide(arguments):
         for key, value in values.items():
             text = to_json(value, inf_nan_mode="constants").decode()
             if len(text) <= common.LARGEST:

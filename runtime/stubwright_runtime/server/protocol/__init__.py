@@ -1,1 +1,1 @@
-"""Messages of clients and to them: what is wrong with them, and who wants which; without I/O, and without the SDK."""
+"""Messages from clients and to them: their faults, and the wants of clients; without I/O, and without the SDK."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Telling:
-    """What one client is told, on its connection or on one stream."""
+    """The notifications of changes for one client, on its connection or on one stream."""
 
     def __init__(
         self, is_wanted: Callable[[Change], bool], outgoing: Notifier, meta: Mapping[str, Any] | None = None
@@ -38,35 +38,35 @@ class Telling:
         self._woken = asyncio.Event()
         self._is_over = False
 
-    def hear(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Take a change, if the client wants to hear of it."""
         if self._is_wanted(change):
             self._waiting[change] = None
             self._woken.set()
 
     def end(self) -> None:
-        """Tell what waits, and nothing after it."""
+        """Send the changes that wait, and none after them."""
         self._is_over = True
         self._woken.set()
 
     @classmethod
-    def since_handshake(cls, wants: Wants, changes: ChangeLog, outgoing: Notifier) -> Telling:
-        """Return what a connection up to 2025-11-25 is told, from its handshake on.
+    def join_handshake(cls, wants: Wants, changes: ChangeLog, outgoing: Notifier) -> Telling:
+        """Return the notifications for a connection up to 2025-11-25, from its handshake on.
 
         Args:
-            wants: What its client wants to hear.
-            changes: What changed until now.
+            wants: The wants of its client.
+            changes: The log of changes.
             outgoing: The messages to the client.
         """
         telling = cls(lambda change: change.uri is None or change.uri in wants.uris, outgoing)
         since = changes.count if wants.since is None else wants.since
         for kind, number in changes.last.items():
             if number > since:
-                telling.hear(Change(kind))
+                telling.on_change(Change(kind))
         return telling
 
     async def run(self) -> None:
-        """Tell the client of changes until the end. If this is cancelled, what was not told waits for the next time."""
+        """Tell the client of changes until the end. If this is cancelled, the rest waits for the next run."""
         while True:
             while self._waiting:
                 change = next(iter(self._waiting))

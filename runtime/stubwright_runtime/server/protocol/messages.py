@@ -1,7 +1,7 @@
-"""From bytes that came in to messages of JSON-RPC 2.0, and what becomes of those that hold none.
+"""Parsing of bytes as JSON-RPC 2.0 messages, and the errors that answer malformed ones.
 
-Takes the bytes of a line, or of a body; gives messages as JSON has them, and for what is malformed the error that
-answers it, so that nobody waits for an answer that never comes. It reads and writes nothing itself.
+Takes the bytes of a line, or of a body; gives messages as parsed JSON, and for a malformed one the error that answers
+it, so that no client waits for an answer that never comes. It reads and writes nothing itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ProtocolError
-from ...values.modules import loaded
+from ...values.modules import find_loaded
 from ...values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ _BATCH: Final = 1000
 """Messages of the largest batch that is read."""
 
 _PARTS: Final = 100_000
-"""How many parts into a line that is no JSON its id is looked for."""
+"""The number of parts of a line that is not JSON in which its id is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What answers a malformed message.
+    """The error that answers a malformed message.
 
     Attributes:
         id: The id of the request, if it has one that can be read.
-        error: Why it is refused.
+        error: The reason of the refusal.
     """
 
     id: str | int | None
@@ -48,12 +48,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """What one message of a line comes to.
+    """The outcome of reading one message of a line.
 
     Attributes:
-        message: What the server is given, if anything: a request, a notification, or an answer to a question.
-        answer: What the client is answered at once, if anything.
-        problem: What is wrong with the message; `None` where nothing is.
+        message: The message for the server, if any: a request, a notification, or an answer to a question.
+        answer: The immediate answer to the client, if any.
+        problem: The fault of the message; `None` if it has none.
     """
 
     message: Mapping[str, Any] | None = None
@@ -76,7 +76,7 @@ _DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
 
 
 def parse(data: bytes) -> dict[str, Any] | None:
-    """Return the object that a message is; `None` if `read` has to look at it: it repairs, and says what is wrong."""
+    """Parse a plain message as an object; `None` if `read` must do so, which repairs it or finds its fault."""
     if b"\\ud" in data or b"\\uD" in data:
         return None
     try:
@@ -89,9 +89,9 @@ def parse(data: bytes) -> dict[str, Any] | None:
 
 
 def read(line: bytes) -> Iterator[Incoming]:
-    """Give what a line holds: one message, those of a batch (MCP 2025-03-26, basic, "Batching"), or nothing but blanks.
+    """Yield the messages of a line: one, those of a batch (MCP 2025-03-26, basic, "Batching"), or none of a blank line.
 
-    What is not UTF-8, or only half a character, becomes U+FFFD.
+    Bytes that are not UTF-8, and half characters, become U+FFFD.
     """
     if (message := parse(line)) is not None:
         yield judge(message)
@@ -99,7 +99,7 @@ def read(line: bytes) -> Iterator[Incoming]:
     text = _whole(line.decode("utf-8", "replace"))
     if not text.strip():
         return
-    from pydantic_core import from_json  # which says where the text is no JSON
+    from pydantic_core import from_json  # its errors name the place at which the text is not JSON
 
     try:
         value: Json = from_json(text, allow_inf_nan=False)
@@ -114,14 +114,14 @@ def read(line: bytes) -> Iterator[Incoming]:
         yield _malformed({}, INVALID_REQUEST, f"is a batch of {len(value)} messages; a batch may have 1 to {_BATCH}")
 
 
-def too_long(start: bytes, most: int) -> Incoming:
-    """Return what becomes of a line that is longer than `most` bytes, of which only the start was kept."""
+def refuse_long(start: bytes, most: int) -> Incoming:
+    """Refuse a line that is longer than `most` bytes, of which only the start was kept."""
     outline = _outline(start.decode("utf-8", "replace"))
     return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
 
 
 def judge(value: Json) -> Incoming:
-    """Return what an object of JSON comes to as a message (JSON-RPC 2.0, 4 and 5)."""
+    """Parse a JSON value as a message (JSON-RPC 2.0, 4 and 5)."""
     if not isinstance(value, dict):
         return _malformed({}, INVALID_REQUEST, "is not an object")
     if "method" in value and "id" in value and not _is_id(value["id"]):
@@ -138,9 +138,9 @@ def judge(value: Json) -> Incoming:
 
 
 def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
-    """Return what answers a malformed message: the client if it is a request, who waits for it if it is an answer.
+    """Return the error for a malformed message: to the client for a request, to the one who waits for an answer.
 
-    A notification is never answered (JSON-RPC 2.0, 4.1), but for one that is no JSON, which may be anything.
+    A notification is never answered (JSON-RPC 2.0, 4.1), unless it is not JSON and so may be any message.
     """
     identity = value.get("id")
     message = f"The message {problem}"
@@ -214,7 +214,7 @@ def _whole(text: str) -> str:
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
 
 
-def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:
+def encode_error(request_id: str | int | None, error: ProtocolError) -> bytes:
     """Return the response to a request that is refused, as JSON."""
     said = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
     return to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
@@ -224,7 +224,7 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 def to_json(value: Any) -> bytes:
-    """Return a value as JSON: by pydantic's serializer, which is faster, where a model has had it loaded."""
-    pydantic = loaded("pydantic_core")
+    """Return a value as JSON: by pydantic's serializer, which is faster, if it is loaded already."""
+    pydantic = find_loaded("pydantic_core")
     data: bytes = _encode(value).encode() if pydantic is None else pydantic.to_json(value)
     return data

@@ -1,6 +1,6 @@
-"""What a server says to one client beside its answers: notifications, and questions with the answers to them.
+"""Messages from a server to one client beside its answers: notifications, and questions with the answers to them.
 
-Takes what sends the bytes of a message, and the answers as they come in. From 2026-07-28 on servers ask nothing by
+Takes a function that sends the bytes of a message, and the answers as they come in. From 2026-07-28 on servers send no
 requests of their own (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
@@ -23,7 +23,7 @@ _Result = TypeVar("_Result", bound="BaseModel")
 
 
 class Notifier(Protocol):
-    """Sends notifications to one client."""
+    """A sender of notifications to one client."""
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send a notification with its parameters, if it has any."""
@@ -34,7 +34,7 @@ class UnreachableError(ProtocolError):
 
 
 class DisconnectedError(UnreachableError):
-    """A client that can be told and asked nothing more."""
+    """The client has disconnected, and gets no more messages."""
 
     def __init__(self) -> None:
         """Make the error that a question to it fails with."""
@@ -52,12 +52,12 @@ class Questions:
 
     @property
     def is_closed(self) -> bool:
-        """Whether no answer can come any more."""
+        """True if no answer can come any more."""
         return self._is_closed
 
     @contextmanager
-    def asking(self) -> Generator[tuple[int, asyncio.Future[Mapping[str, Any]]], None, None]:
-        """Yield the id of one more question, and its answer to be. Raises DisconnectedError if none can come."""
+    def open_question(self) -> Generator[tuple[int, asyncio.Future[Mapping[str, Any]]], None, None]:
+        """Yield the id of one more question, and the future of its answer. Raises DisconnectedError."""
         if self._is_closed:
             raise DisconnectedError
         name, self._next = self._next, self._next + 1
@@ -81,7 +81,7 @@ class Questions:
         return True
 
     def close(self) -> None:
-        """Fail what waits for an answer, since none can come any more."""
+        """Fail the questions that wait for an answer, since none can come any more."""
         self._is_closed = True
         for answer in self._open.values():
             if not answer.done():
@@ -96,7 +96,7 @@ class Outgoing:
     """
 
     def __init__(self, send: Callable[[bytes], Awaitable[None]], questions: Questions | None = None) -> None:
-        """Take what sends a message; without questions of its connection, the client is asked none."""
+        """Take the function that sends a message, and the questions of the connection; by default new ones."""
         self._send = send
         self.questions = questions or Questions()
 
@@ -108,14 +108,14 @@ class Outgoing:
     async def ask(self, request: ServerRequest, result: type[_Result]) -> _Result:
         """Send a request, and return the client's answer; one that does not fit the result is refused by pydantic.
 
-        If whoever asks is cancelled, the client is told that its answer is not wanted any more (MCP 2025-11-25,
+        If the caller is cancelled, the client is told that its answer is not wanted any more (MCP 2025-11-25,
         basic/utilities/cancellation).
 
         Raises:
             ProtocolError: The client answers with an error.
             DisconnectedError: It has disconnected.
         """
-        with self.questions.asking() as (name, answer):
+        with self.questions.open_question() as (name, answer):
             message = {
                 "jsonrpc": "2.0",
                 "id": name,

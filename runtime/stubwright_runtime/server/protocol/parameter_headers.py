@@ -1,7 +1,7 @@
 """Headers that mirror arguments of a call, compared with the arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
 
 Takes the schema of a tool, the arguments of a call and its headers; gives the error that answers a call whose headers
-say something else than its body, since whatever stands between client and server may have gone by the headers.
+say something else than its body, since a proxy between client and server may have relied on the headers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Mirrored(NamedTuple):
 
 
 def decode_value(value: str | None) -> str | None:
-    """Return what the value of a header stands for; `None` if there is none, or it is encoded wrongly.
+    """Return the decoded value of a header; `None` if there is none, or it is encoded wrongly.
 
     Text that a header cannot hold is sent as `=?base64?…?=` (MCP 2026-07-28, basic/transports, "Value Encoding").
     """
@@ -100,9 +100,9 @@ def list_mirrored(schema: object) -> tuple[Mirrored, ...]:
 def find_parameter_fault(
     schema: object, arguments: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return what is wrong with the headers that mirror the arguments of a call; `None` if nothing is.
+    """Return the first fault of the headers that mirror the arguments of a call; `None` if there is none.
 
-    Headers that the schema knows nothing of are not looked at.
+    Headers that the schema does not name are ignored.
 
     Args:
         schema: The schema of the tool's arguments.
@@ -123,7 +123,7 @@ def find_parameter_fault(
 def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
     """Yield each schema in a schema, with the properties that lead to it; `None` if other keywords lead there, too.
 
-    Later keywords come first: that decides which of two faults is told.
+    Later keywords come first, which decides which of two faults is reported.
     """
     waiting: list[tuple[tuple[str, ...] | None, object]] = [((), schema)]
     while waiting:
@@ -143,7 +143,7 @@ def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[st
 
 
 def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> Mirrored | None:
-    """Return what the keyword of a schema says; `None` if clients cannot do as it says."""
+    """Return the mirrored argument of a schema's keyword; `None` if clients cannot mirror it."""
     name, kind = place[HEADER], place.get("type")
     is_name = isinstance(name, str) and _TOKEN.fullmatch(name) is not None
     return Mirrored(path, name, kind) if path and is_name and isinstance(kind, str) and kind in _MIRRORED else None
@@ -159,7 +159,7 @@ def _find_argument(arguments: object, path: Sequence[str]) -> object:
 
 
 def _find_problem(entry: Mirrored, value: object, sent: Sequence[str]) -> str | None:
-    """Return what is wrong with the header of an argument, `None` if nothing is."""
+    """Return the fault of the header of an argument; `None` if there is none."""
     body = f"the request body's {'.'.join(entry.path)!r} argument"
     if len(sent) > 1:
         return "appears more than once"
@@ -187,7 +187,7 @@ def _text(value: object) -> str | None:
 
 
 def _is_same(entry: Mirrored, value: object, text: str, said: str) -> bool:
-    """Tell whether a header says what an argument says; integers are compared as numbers, so that 42.0 is 42."""
+    """Tell whether a header equals an argument; integers are compared as numbers, so that 42.0 is 42."""
     is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
     if entry.type != "integer" or not is_whole or _DECIMAL.fullmatch(said) is None:
         return said == text

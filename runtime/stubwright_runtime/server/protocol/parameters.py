@@ -1,6 +1,6 @@
 """The parameters that each request of a client may have, in one table for each era of the protocol.
 
-Takes parameters as JSON has them; says whether they are valid. Members that the table does not name are anybody's, and
+Takes parameters as parsed JSON; tells whether they are valid. Members that the table does not name are allowed, and
 `null` stands for a member that is not there: clients send both, and no server gains by refusing them.
 """
 
@@ -101,10 +101,10 @@ _CAPABILITIES: Final = _object(
         requests=_object(sampling=_object(createMessage=_is_object), elicitation=_object(create=_is_object)),
     ),
 )
-"""What a client can do, up to 2025-11-25."""
+"""The shape of a client's capabilities, up to 2025-11-25."""
 
 _DECLARED: Final = _object(**_QUESTIONS, roots=_is_object)
-"""What a client can do, from 2026-07-28 on (schema, `ClientCapabilities`)."""
+"""The shape of a client's capabilities, from 2026-07-28 on (schema, `ClientCapabilities`)."""
 
 _REFERENCES: Final[Mapping[str, Shape]] = {
     "ref/prompt": _object({"name": _is_text}, title=_is_text),
@@ -142,12 +142,12 @@ _ANSWERS: Final = (
 
 
 def _is_answer(value: Any) -> bool:
-    """Tell whether a value answers a question: a form, roots, or what a model has written, which is read later."""
+    """Tell whether a value answers a question: a form, roots, or a model's message, whose content is checked later."""
     return any(shape(value) for shape in _ANSWERS)
 
 
 _ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_is_answer), "requestState": _is_text}
-"""What the later rounds of a request hold (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+"""The parameters of later rounds of a request (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
 class _Parameters:
@@ -224,12 +224,12 @@ STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
 
 
 def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shape | None:
-    """Return what tells whether parameters of a method are valid; `None` if the era has no such method.
+    """Return the function that checks the parameters of a method; `None` if the era has no such method.
 
     Args:
         method: The method of a request of a client.
-        stateless: Whether the era is that of 2026-07-28, in which each request says its revision.
-        has_tasks: Whether those about tasks are among them, which a server need not have.
+        stateless: True for the era of 2026-07-28, in which each request says its revision.
+        has_tasks: True to include the methods of tasks, which a server need not have.
     """
     if has_tasks and method.startswith("tasks/"):
         return (STATELESS_TASKS if stateless else HANDSHAKE_TASKS).get(method)

@@ -1,7 +1,7 @@
-"""What is wrong with a request that is well-formed as JSON-RPC: its era, its method, its parameters.
+"""Faults of requests that are well-formed JSON-RPC: of their era, method or parameters.
 
-Takes requests as JSON has them; gives the error that answers one, or nothing. Whether a server serves a method, and
-who has shaken hands, its caller says (MCP 2025-11-25, basic/lifecycle; MCP 2026-07-28, basic, "Per-request fields").
+Takes requests as parsed JSON; gives the error that answers one, or `None`. The caller decides whether the server serves
+a method, and knows who has shaken hands (MCP 2025-11-25, basic/lifecycle; MCP 2026-07-28, basic, "Per-request fields").
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from .parameters import find_shape
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-STATELESS: Final = tuple(date for date in REVISIONS if Revision.of(date).has("stateless"))
+STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).has("stateless"))
 """The revisions in which each request says its own."""
 
 _GREETING: Final = 64 * 1024
-"""Bytes of what a client may say about itself in the handshake, as JSON: it is kept as long as the connection."""
+"""The maximum size in bytes of a handshake's parameters as JSON: they are kept as long as the connection."""
 
 _SHORT_GREETING: Final = 16 * 1024
 _GREETING_PARTS: Final = 250
-"""Objects and arrays in a handshake that is not short, each of which costs some hundred bytes where it is parsed."""
+"""The maximum number of objects and arrays in a long handshake: each costs some hundred bytes when it is parsed."""
 
 
-def meta_of(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the `_meta` of a request; nothing if it is no object."""
+def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the `_meta` of a request; an empty object if it is not an object."""
     meta = (message.get("params") or {}).get("_meta")
     return meta if isinstance(meta, dict) else {}
 
 
 def opens_stateless(message: Mapping[str, Any]) -> bool:
     """Tell whether a request says its revision, as from 2026-07-28 each does; `initialize` belongs to the handshake."""
-    return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in meta_of(message)
+    return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in get_meta(message)
 
 
 def find_stateless_fault(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
-    """Return what is wrong with a request from 2026-07-28 on; `None` if it is valid, whoever serves its method.
+    """Return the fault of a request from 2026-07-28 on; `None` if it is valid, even if the server lacks its method.
 
     Args:
         message: The request.
-        has_tasks: Whether the server has tasks.
+        has_tasks: True if the server has tasks.
     """
     params = message.get("params") or {}
     return _find_envelope_fault(params.get("_meta")) or _find_fault(message, stateless=True, has_tasks=has_tasks)
 
 
-def late_handshake(message: Mapping[str, Any]) -> ProtocolError:
+def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
     """Return the error that answers a handshake on a connection of the era of 2026-07-28; over HTTP there is none."""
     requested = (message.get("params") or {}).get("protocolVersion")
     said = {"requested": requested} if type(requested) is str else {}
@@ -70,12 +70,12 @@ def late_handshake(message: Mapping[str, Any]) -> ProtocolError:
 def find_handshake_fault(
     message: Mapping[str, Any], *, is_shaken: bool, has_tasks: bool = False
 ) -> ProtocolError | None:
-    """Return what is wrong with a request up to 2025-11-25; `None` if it is valid, whoever serves its method.
+    """Return the fault of a request up to 2025-11-25; `None` if it is valid, even if the server lacks its method.
 
     Args:
         message: The request.
-        is_shaken: Whether its sender has shaken hands.
-        has_tasks: Whether the server has tasks.
+        is_shaken: True if its sender has shaken hands.
+        has_tasks: True if the server has tasks.
     """
     if message["method"] == "initialize":
         if (fault := find_size_fault(message.get("params"))) is not None:
@@ -94,18 +94,18 @@ def find_unknown_revision(revision: str) -> ProtocolError | None:
     return ProtocolError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
 
 
-def unknown_method(method: str) -> ProtocolError:
+def refuse_unknown_method(method: str) -> ProtocolError:
     """Return the error that answers a request of a method that is not served (JSON-RPC 2.0, 5.1)."""
     return ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
 
 
-def invalid() -> ProtocolError:
+def refuse_invalid() -> ProtocolError:
     """Return the error that answers parameters that do not fit their method, and requests before the handshake."""
     return ProtocolError(INVALID_PARAMS, "Invalid request parameters", "")
 
 
-def id_in_use() -> ProtocolError:
-    """Return the error that answers a request whose id another one has that is under way (JSON-RPC 2.0, 4)."""
+def refuse_id_in_use() -> ProtocolError:
+    """Return the error for a request with the id of another one under way (JSON-RPC 2.0, 4)."""
     return ProtocolError(INVALID_REQUEST, "A request with this id is under way; give each request an id of its own")
 
 
@@ -121,12 +121,12 @@ def _find_fault(
 ) -> ProtocolError | None:
     fits = find_shape(message["method"], stateless=stateless, has_tasks=has_tasks)
     if fits is None:
-        return unknown_method(message["method"])
-    return None if fits(message.get("params") or {}) else invalid()
+        return refuse_unknown_method(message["method"])
+    return None if fits(message.get("params") or {}) else refuse_invalid()
 
 
 def find_size_fault(params: object) -> ProtocolError | None:
-    """Return what is wrong with the parameters of a handshake that are too large; `None` if they are not."""
+    """Return the error for parameters of a handshake that are too large; `None` if they are not."""
     text = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
     parts = text.count("{") + text.count("[")
     if len(text) <= _SHORT_GREETING or (len(text) <= _GREETING and parts <= _GREETING_PARTS):
@@ -136,7 +136,7 @@ def find_size_fault(params: object) -> ProtocolError | None:
 
 
 def _find_envelope_fault(meta: object) -> ProtocolError | None:
-    """Return what is wrong with what each request says of its sender, as far as its revision depends on that."""
+    """Return the fault of a request's `_meta`: a missing key or an unknown revision; `None` if there is none."""
     keys = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
     if not isinstance(meta, dict):
         text = f"params._meta must be an object carrying the required {keys[0]!r} and {keys[1]!r} envelope keys"

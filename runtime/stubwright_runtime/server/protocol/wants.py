@@ -1,6 +1,6 @@
-"""What is known of the connections of the handshake's era, up to 2025-11-25, and what changed since they shook hands.
+"""The wants of connections with a handshake, up to 2025-11-25, and the log of changes since it.
 
-Pure data, which all ways of answering share. From 2026-07-28 there are no connections: each request says what it wants.
+Pure data, shared by all transports. From 2026-07-28 there are no connections: each request says what it wants.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from ..core.lists import Kind
 
 SUBSCRIPTIONS: Final = 1000
-"""How many resources one connection may subscribe to."""
+"""The maximum number of resources that one connection may subscribe to."""
 
 CHARACTERS: Final = 256 * 1024
-"""How long their URIs may be together."""
+"""The maximum total length of their URIs, in characters."""
 
 
 @dataclass(slots=True)
 class Wants:
-    """What one connection wants to hear.
+    """The log messages and changes that one connection wants to hear of.
 
     Attributes:
         level: The least level of log messages.
-        uris: The resources of whose changes it hears.
-        is_told: Whether it hears of changes.
-        since: How many changes there had been when it shook hands.
+        uris: The resources whose changes it hears of.
+        is_told: True if it hears of changes.
+        since: The number of changes before its handshake.
     """
 
     level: LogLevel = "info"
@@ -40,7 +40,7 @@ class Wants:
     since: int | None = None
 
     def subscribe(self, uri: str) -> None:
-        """Have it hear of changes of a resource, too (MCP 2025-11-25, server/resources, "Subscriptions").
+        """Add a resource whose changes it hears of (MCP 2025-11-25, server/resources, "Subscriptions").
 
         Raises:
             ProtocolError: It has too many subscriptions, or their URIs are too long.
@@ -64,7 +64,7 @@ def check_subscriptions(uris: Sequence[str]) -> None:
 
 @dataclass(slots=True)
 class ChangeLog:
-    """How often lists changed, and which change was the last of each kind."""
+    """The number of changes of lists, and the number of the last change of each kind."""
 
     count: int = 0
     last: dict[Kind, int] = field(default_factory=dict["Kind", int])

@@ -1,4 +1,4 @@
-"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each of their messages is answered as if it had come alone.
+"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is answered as a request of its own.
 
 Takes the messages of one body, and the endpoint for single ones; gives one stream of events that has all answers, or
 202 if there is nothing to answer.
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ..direct.keys import WIRE
-from ..protocol.messages import error_response, to_json
+from ..protocol.messages import encode_error, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ _ANSWERED: Final = (200, 400)
 """The statuses of answers to a message; others, such as 404, are about the whole request."""
 
 _CURSOR: Final = re.compile(rb"^(?:id|retry):[^\n]*\n", re.MULTILINE)
-"""What invites clients to come back for the rest of a stream: they would get the rest of one answer only."""
+"""The fields of events that invite clients to come back, who would get the rest of one answer only."""
 
 
 async def answer_batch(
@@ -48,7 +48,7 @@ async def answer_batch(
         async with asyncio.TaskGroup() as tasks:
             for entry in entries:
                 if entry.answer is not None:
-                    await replies.add(_event(error_response(entry.answer.id, entry.answer.error)))
+                    await replies.add(_event(encode_error(entry.answer.id, entry.answer.error)))
                 if entry.message is not None:
                     tasks.create_task(_post(to_json(entry.message), endpoint, scope, is_gone, replies))
         await replies.end()
@@ -74,7 +74,7 @@ async def _post(body: bytes, endpoint: ASGIApp, scope: Scope, is_gone: asyncio.E
 
     headers = [each for each in scope["headers"] if each[0] not in (b"content-length", b"transfer-encoding")]
     headers.append((b"content-length", str(len(body)).encode()))
-    single = {key: value for key, value in scope.items() if key != WIRE}  # which knows of the one answer to all
+    single = {key: value for key, value in scope.items() if key != WIRE}  # it is for the one answer to all
     await endpoint({**single, "headers": headers}, receive, _Reply(replies).send)
 
 

@@ -1,7 +1,7 @@
-"""What handlers print, which must not fail their calls.
+"""Printing by handlers, which must not fail their calls.
 
-Takes standard output as Python opened it. On Windows, and wherever `PYTHONIOENCODING` says so, it has an encoding that
-lacks most characters, and a `print("✓")` raises an exception there.
+Takes standard output as Python opened it. On Windows, and if `PYTHONIOENCODING` says so, it has an encoding that lacks
+most characters, so that a `print("✓")` raises an exception.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def escaped() -> Generator[None, None, None]:
+def escape_unprintable() -> Generator[None, None, None]:
     """Print characters that standard output cannot encode as escapes, as standard error does, until the block ends."""
     stdout = sys.stdout
     if not isinstance(stdout, io.TextIOWrapper):

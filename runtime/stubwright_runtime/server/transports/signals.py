@@ -1,6 +1,6 @@
-"""How a server's process is asked to stop, and how it ends while a handler is at work in a thread.
+"""Signals that stop a server's process, and its end while a handler is at work in a thread.
 
-Nobody can stop a thread: where one would keep the process alive, `end_without_threads` does not return.
+A thread cannot be stopped: if one would keep the process alive, `end_without_threads` exits without it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 def stop_signals_heard(
     loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None]
 ) -> Generator[None, None, None]:
-    """Call `then` in the loop at each signal that asks for a stop, for as long as the block.
+    """Call `then` in the loop at each signal that asks for a stop, during the block.
 
     Loops on Windows have no `add_signal_handler`, but signals wake them.
 
@@ -67,7 +67,7 @@ def _call_in(
 def end_without_threads() -> None:
     """Give all threads a second to end; if one does not, end the process with status 0.
 
-    Python itself would wait for it, however long it takes, while whoever asked for the stop waits, too.
+    Python itself would wait for it without limit, and so would the caller that asked for the stop.
     """
     deadline = time.monotonic() + _GRACE
     threads = [

@@ -1,1 +1,1 @@
-"""What runs tasks: this process, or workers that share a Redis stream."""
+"""Engines that run tasks: in this process, or in workers that share a Redis stream."""

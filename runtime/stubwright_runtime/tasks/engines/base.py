@@ -1,6 +1,6 @@
-"""What runs tasks: in this process, or in any of those that share a store.
+"""The engine of tasks: in this process, or in any of those that share a store.
 
-Takes ids of tasks; has the work done for each. An engine knows no tasks, and keeps nothing of them but their ids.
+Takes ids of tasks; has the work done for each. An engine does not know tasks, and keeps only their ids.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _BLOCK: Final = 1000
 """Milliseconds of one wait for an id; it must be shorter than a connection waits for an answer."""
 
 _LOOKS: Final = 4
-"""How often ids that were given out long ago are looked for, in the time after which one counts as such."""
+"""The number of looks for ids that were given out long ago, within the time after which they count as such."""
 
 _RETRY_INTERVAL: Final = 1.0
 """Seconds between two attempts to reach Redis."""
@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 
 class _Entry(NamedTuple):
-    """What stands in the stream: its place, and its fields, if they are still there."""
+    """An entry of the stream: its place, and its fields, if they are still there."""
 
     place: bytes
     fields: dict[bytes, bytes] | None
@@ -138,11 +138,11 @@ class StreamEngine:
     """Works at tasks that wait in Redis."""
 
     def __init__(self, store: Store, *, slots: int = SLOTS, idle: int = IDLE) -> None:
-        """Take where they wait.
+        """Take the store of the stream.
 
         Args:
-            store: The store in whose Redis they are.
-            slots: How many tasks this process works at, at most.
+            store: The store whose Redis has the stream.
+            slots: The most tasks that this process works at.
             idle: See `IDLE`.
         """
         self.grace = 5.0
@@ -205,7 +205,7 @@ class StreamEngine:
             await asyncio.gather(*under_way, return_exceptions=True)
 
     async def _before_stop(self, step: Coroutine[Any, Any, _T]) -> _T | None:
-        """Return what a step gives; `None` if the stop comes first, and an id on its way is given out again later."""
+        """Return the result of a step; `None` if the stop comes first; an id on its way is given out again later."""
         done = asyncio.create_task(step)
         both = (done, asyncio.create_task(self._stop.wait()))
         try:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .base import Engine
 
 
-def engine_for(store: Store) -> Engine:
+def choose_engine(store: Store) -> Engine:
     """Return the engine for tasks that a store keeps.
 
     Raises:

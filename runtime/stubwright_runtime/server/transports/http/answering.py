@@ -1,6 +1,6 @@
-"""The messages that come in POSTs: what is wrong with each, who sends it, and what answers it.
+"""The messages that come in POSTs: their faults, their senders and their answers.
 
-Takes heads and bodies; gives responses. A request that takes longer than a moment, or whose handler says more than its
+Takes heads and bodies; gives responses. A request that takes longer than a moment, or whose handler sends more than its
 answer, gets a stream of events, and a connection for it.
 """
 
@@ -30,12 +30,12 @@ from ...direct.clients import Client
 from ...direct.moments import Moments
 from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...execution.streams import AGAIN, TooManyStreamsError
-from ...middlewares.expiry import own_seconds_left
+from ...middlewares.expiry import count_own_seconds_left
 from ...old_names import find_mirrored_schema
-from ...protocol.messages import Refusal, error_response, read
+from ...protocol.messages import Refusal, encode_error, read
 from ...protocol.outgoing import Outgoing
 from ...protocol.parameter_headers import find_parameter_fault
-from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, meta_of
+from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, get_meta, refuse_id_in_use
 from ...protocol.wants import Wants
 from .events import AnswerStream, Response
 from .judging import NO_SESSION, UNNAMED_SESSION, Refused, find_header_fault
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
 Owner: TypeAlias = "Mapping[str, Any] | None"
-"""Whom a session is bound to; `None` where there are no tokens."""
+"""The owner of a session; `None` if there are no tokens."""
 
 _MOMENT: Final = 0.1
 """Seconds after which a request is answered by a stream, so that a client that loses its connection can come back."""
@@ -70,7 +70,7 @@ _STATUS: Final = dict.fromkeys(
     ),
     400,
 ) | {METHOD_NOT_FOUND: 404}
-"""The status of a response with an error, from 2026-07-28 on; of all others, it is 200."""
+"""The status of a response with an error, from 2026-07-28 on; for all others, it is 200."""
 
 _FULL: Final = Refused(503, "Too many open sessions", INTERNAL_ERROR)
 _NO_ROOM: Final = Refused(
@@ -81,14 +81,14 @@ _BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send eac
 
 
 class _Sender(NamedTuple):
-    """Who sends a request, and what is wrong with the request, if anything."""
+    """The sender of a request, and the fault of the request, if any."""
 
     client: Client
     fault: ProtocolError | None = None
 
 
 class Answering:
-    """Answers the messages of one server."""
+    """The handler of messages to one server."""
 
     def __init__(self, core: Core, sessions: Sessions, open_log: Callable[[], EventLog], *, stateless: bool) -> None:
         """Take the server.
@@ -97,7 +97,7 @@ class Answering:
             core: The server.
             sessions: Its sessions.
             open_log: Returns the log of a new session of the caller.
-            stateless: Whether there are no sessions.
+            stateless: True if there are no sessions.
         """
         self._core = core
         self._direct = Direct(core)
@@ -117,14 +117,14 @@ class Answering:
         peer: Peer | None = None,
         headers: Headers = (),
     ) -> Awaitable[Response | None]:
-        """Return what answers a request; without a response, its run is answered on its stream.
+        """Return an awaitable of the response to a request; if that is `None`, the run is answered on its stream.
 
         Args:
-            head: What its headers say.
+            head: The relevant content of its headers.
             body: Its body.
             connect: Gives the stream of a run a connection, if it needs one.
-            owner: Whose it is.
-            peer: Who sends it, if somebody observes the server.
+            owner: Its owner.
+            peer: Its sender, if telemetry observes the server.
             headers: All its headers, if they are not plain.
         """
         entries = [*read(body)]
@@ -142,7 +142,7 @@ class Answering:
         fault = find_header_fault(head, message, headers, has_tasks=self._direct.has_tasks)
         if fault is not None:
             return self._refuse(Refusal(message["id"] if is_request else None, fault))
-        session = None if head.is_stateless else self._sessions.of(head.session, owner)
+        session = None if head.is_stateless else self._sessions.find(head.session, owner)
         if not head.is_stateless and not self._stateless and session is None:
             if head.session is not None:
                 return _give(NO_SESSION.answer())
@@ -151,7 +151,7 @@ class Answering:
         if not is_request:
             return self._accept(session, message, peer)
         if session is not None and message["id"] in session.runs:
-            return _give(Response.of(200, error_response(message["id"], id_in_use()), session.id))
+            return _give(Response.from_answer(200, encode_error(message["id"], refuse_id_in_use()), session.id))
         sender = self._sender(head, session, message)
         if head.is_stateless and sender.fault is None:
             fault = self._find_parameter_fault(head, message, headers)
@@ -163,23 +163,23 @@ class Answering:
         return self._answer(sender, session, message, owner, run, peer)
 
     def takes_batches(self, head: Head, owner: Owner) -> bool:
-        """Return whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
-        session = self._sessions.of(head.session, owner)
+        """Tell whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
+        session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:
             return False
         named = head.revision or UNNAMED
         dates = (named,) if session is None else (named, session.client.revision)
-        return all(Revision.of(date).has("batches") for date in dates)
+        return all(Revision.from_date(date).has("batches") for date in dates)
 
     def _refuse(self, refusal: Refusal) -> Awaitable[Response]:
         """Answer a message that is refused."""
         self._refused.count(refusal.error.message)
-        return _give(Response.of(400, error_response(refusal.id, refusal.error)))
+        return _give(Response.from_answer(400, encode_error(refusal.id, refusal.error)))
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
         """Take a notification, or the answer to a question."""
         if session is None:
-            return Response.of(202, b"")
+            return Response.from_answer(202, b"")
         params = message.get("params") or {}
         match message.get("method"):
             case None:
@@ -191,27 +191,27 @@ class Answering:
                     run.cancel()
         if peer is not None and "method" in message:
             await self._direct.note(message, session.client, peer=peer)
-        return Response.of(202, b"", session.id)
+        return Response.from_answer(202, b"", session.id)
 
     def _sender(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender:
-        """Return who sends a request, and what is wrong with it."""
+        """Return the sender of a request, and its fault, if any."""
         has_tasks = self._direct.has_tasks
         if head.is_stateless:
             fault = find_stateless_fault(message, has_tasks=has_tasks)
             if fault is not None:
-                return _Sender(Client.unknown(STATELESS[-1], stateless=True), fault)
-            return _Sender(Client.of_request(meta_of(message)))
+                return _Sender(Client.make_unknown(STATELESS[-1], stateless=True), fault)
+            return _Sender(Client.from_request(get_meta(message)))
         fault = find_handshake_fault(message, is_shaken=session is not None, has_tasks=has_tasks)
         if session is not None:
             return _Sender(session.client, fault)
         if message["method"] == "initialize":
             if fault is not None:
-                return _Sender(Client.unknown(HANDSHAKES[-1], stateless=False), fault)
-            return _Sender(Client.of_handshake(message["params"], self._core.changes))
+                return _Sender(Client.make_unknown(HANDSHAKES[-1], stateless=False), fault)
+            return _Sender(Client.from_handshake(message["params"], self._core.changes))
         return _Sender(Client(head.revision or UNNAMED, None, {}, Wants()), fault)
 
     def _find_parameter_fault(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
-        """Return what is wrong with the headers that mirror arguments of a valid request."""
+        """Return the fault of the headers that mirror arguments of a valid request; `None` if there is none."""
         if message["method"] != "tools/call":
             return None
         called, package = message["params"]["name"], self._core.package
@@ -253,11 +253,11 @@ class Answering:
             session.note_end = self._core.instrumentation.begin_session(exchange)
         elif fault is None:
             self._moments.begin(run)
-        left = own_seconds_left() if session is not None and session.is_resumable else None
-        # As long as the caller's token holds; what was called goes on, and its answer is kept for the client.
+        left = count_own_seconds_left() if session is not None and session.is_resumable else None
+        # The stream lasts as long as the caller's token; the call goes on, and its answer is kept for the client.
         expiry = None if left is None else asyncio.get_running_loop().call_later(left, run.release)
         try:
-            with nullcontext() if session is None else session.in_use():
+            with nullcontext() if session is None else session.keep_in_use():
                 result = await self._result(exchange, session, run)
                 run.end()
                 response = self._response(client, session, exchange, result)
@@ -276,7 +276,7 @@ class Answering:
                 del session.runs[run.id]
 
     async def _result(self, exchange: DirectExchange, session: Session | None, run: Run) -> Result | ProtocolError:
-        """Return the result of a request; if it was cancelled, what is answered then."""
+        """Return the result of a request; if it was cancelled, the error for that."""
         try:
             if not run.is_cancelled:
                 return await self._direct.answer(exchange)
@@ -326,16 +326,16 @@ class Answering:
     def _response(
         self, client: Client, session: Session | None, exchange: DirectExchange, result: Result | ProtocolError
     ) -> Response:
-        body = self._direct.response(exchange, result)
+        body = self._direct.encode_response(exchange, result)
         if not isinstance(result, ProtocolError) or client.wants is not None:
-            return Response.of(200, body, None if session is None else session.id)
+            return Response.from_answer(200, body, None if session is None else session.id)
         if isinstance(result, TooManyStreamsError):
-            return come_again(Response.of(result.status, body))
-        return Response.of(_STATUS.get(result.code, 200), body)
+            return come_again(Response.from_answer(result.status, body))
+        return Response.from_answer(_STATUS.get(result.code, 200), body)
 
 
 def come_again(response: Response) -> Response:
-    """Return a refusal that says when to try again."""
+    """Return a refusal with the time to try again (`Retry-After`)."""
     return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % AGAIN)))
 
 

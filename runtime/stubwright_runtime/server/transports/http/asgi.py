@@ -1,4 +1,4 @@
-"""The server as an ASGI application: Streamable HTTP, who may call it, and how many sessions there may be.
+"""The server as an ASGI application: Streamable HTTP, its protection, and the limit on sessions.
 
 Takes a server's core; gives a Starlette application (MCP 2025-11-25, basic/transports).
 """
@@ -12,17 +12,17 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
-from ....observability.logs import named_after, redact_library_logs
+from ....observability.logs import name_records, redact_library_logs
 from ....state.store import MEMORY
 from ....values.sanitizing import clean
 from ...core.building import build_core
-from ...core.principal import ANONYMOUS, current
+from ...core.principal import ANONYMOUS, find_current
 from ...execution.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
 from ...toolsets import ASKED, HEADER
 from .endpoint import HttpEndpoint
 from .heads import Allowed
-from .health import routes as health_routes
+from .health import make_routes as health_routes
 from .listener.direct import Endpoint
 from .resumption.awaited import Awaited
 from .resumption.replay import Archive
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 IDLE: Final = 1800.0
-"""Seconds after which a session ends that has no request under way; its client has to begin a new one."""
+"""Seconds after which a session without a request under way ends; its client has to begin a new one."""
 
 SESSIONS: Final = 2000
-"""Sessions that may be open; while they are, whoever wants to open another is answered HTTP 503."""
+"""The maximum number of open sessions; at the limit, a new one is answered HTTP 503."""
 
 
 def package_app(
@@ -97,26 +97,27 @@ def asgi_app(
     stateless: bool = False,
     health: bool = False,
 ) -> Starlette:
-    """Return the server as an ASGI application, whose `state.server` it is.
+    """Return the server as an ASGI application, with the server at `state.server`.
 
     Args:
         core: The server.
-        path: Where the endpoint is, with and without a slash at its end.
+        path: The path of the endpoint, with and without a slash at its end.
         allowed_hosts: Values of the `Host` header to answer beside this machine's own, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages of these hosts may call, too (`Origin`). `*` allows all.
         allowed_origins: Other pages that may call from a browser, such as `https://app.example.com`.
-        token_verifier: Checks bearer tokens; by default as the manifest's `auth` says. Without both, anybody may call.
-        session_idle_timeout: Seconds after which a session ends that has no request under way (up to 2025-11-25; from
+        token_verifier: The verifier of bearer tokens; by default that of the manifest's `auth`. Without both, any
+            caller may call.
+        session_idle_timeout: Seconds after which a session without a request under way ends (up to 2025-11-25; from
             2026-07-28 on there are no sessions).
-        max_sessions: How many sessions may be open.
-        max_listeners: How many streams of `subscriptions/listen` may be open (from 2026-07-28 on).
-        max_listeners_each: How many of these one caller may have; callers without a token share all of them.
-        stateless: Whether there are no sessions, so that requests up to 2025-11-25 may come to any process, too. Their
-            clients are asked nothing, hear of no changes, and cannot come back for what they missed.
-        health: Whether to answer `/livez` and `/readyz`.
+        max_sessions: The maximum number of open sessions.
+        max_listeners: The maximum number of open streams of `subscriptions/listen` (from 2026-07-28 on).
+        max_listeners_each: The maximum number of these for one caller; callers without a token share all of them.
+        stateless: True if there are no sessions, so that requests up to 2025-11-25 may come to any process, too. Their
+            clients are asked no questions, hear of no changes, and cannot come back for missed messages.
+        health: True to answer `/livez` and `/readyz`.
 
     Raises:
-        ValueError: One of the numbers is not positive, or an origin is none.
+        ValueError: One of the numbers is not positive, or an origin is invalid.
     """
     all_hosts = [*_LOCAL, *allowed_hosts]
     is_protected = "*" not in all_hosts
@@ -151,7 +152,7 @@ def asgi_app(
     if health:
         routes += health_routes(core)
     endpoints = {place: shared.wrap(app) for place, app in named.items()}
-    app = _Application(routes=[*_routes(endpoints), *routes], lifespan=lambda _: direct.running())
+    app = _Application(routes=[*_routes(endpoints), *routes], lifespan=lambda _: direct.run())
     app.paths, app.endpoint, app.direct_endpoint = frozenset(_spellings(path)), endpoints[path], direct_endpoint
     app.state.server = core
     redact_library_logs()
@@ -159,11 +160,11 @@ def asgi_app(
 
 
 def _logs(awaited: Awaited | None) -> Callable[[], EventLog]:
-    """Return what opens the log of a session of the caller."""
+    """Return a function that opens the log of a session of the current caller."""
     if awaited is not None:
         return partial(SharedReplay, awaited)
     archive = Archive()
-    return lambda: archive.session(current(over_http=True, user=ANONYMOUS).key)
+    return lambda: archive.open_session(find_current(over_http=True, user=ANONYMOUS).key)
 
 
 class _Application(Starlette):
@@ -172,7 +173,7 @@ class _Application(Starlette):
     paths: frozenset[str]
     endpoint: ASGIApp
     direct_endpoint: Endpoint | None
-    """The same for the server's own listener, where nothing stands in front of it."""
+    """The endpoint for the server's own listener, if no middleware is in front of it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_ours = scope["type"] == "http" and scope["path"] in self.paths and not scope.get("root_path")
@@ -201,7 +202,7 @@ class _Named:
             return
         token = ASKED.set((*self._toolset, *asked)) if asked or self._toolset else None
         try:
-            with named_after(self._core.package.name):
+            with name_records(self._core.package.name):
                 await self.app(scope, receive, send)
         finally:
             if token is not None:

@@ -1,8 +1,8 @@
-"""Who gets in over HTTP: requests with a valid access token, and with the scopes that all of them need.
+"""Authentication over HTTP: it admits requests with a valid access token and the scopes that every request needs.
 
 Takes and gives ASGI, above the endpoint, since only a response's status and headers can ask for a token or for more
 scopes (RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling").
-Everything below knows the caller by the SDK's own means; the token itself goes no further.
+All layers below get the caller from the SDK's own context; the token itself goes no further.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ....observability.logs import log
 from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
 from ....values.json import is_list
 from ...core.call_state import CallState
-from ...core.principal import of_token
-from ...middlewares.expiry import while_it_holds
+from ...core.principal import make_from_token
+from ...middlewares.expiry import pass_while_valid
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 
 _LARGEST: Final = 4 * 1024 * 1024
-"""Bytes of a request that is looked into; larger ones are refused."""
+"""The largest request that is checked for scopes, in bytes; the endpoint refuses larger ones."""
 
 _BEARER: Final = "bearer "
 
 
 class VerificationUnavailableError(Exception):
-    """No token can be verified now, whatever it says."""
+    """No token can be verified now."""
 
 
 class Authentication:
-    """Lets requests through to the application."""
+    """The ASGI middleware that lets only authenticated requests through to the application."""
 
     def __init__(
         self,
@@ -59,16 +59,16 @@ class Authentication:
         audiences: Collection[str] = (),
         recorder: Recorder | None = None,
     ) -> None:
-        """Say who verifies tokens, and what callers are told who lack one.
+        """Take the application, the verifier, and the details of challenges.
 
         Args:
             app: The application.
-            verifier: Says whom a token is for.
+            verifier: The verifier of tokens.
             required: Scopes that every caller needs.
-            metadata_url: Where the metadata of the protected resource are (RFC 9728).
-            scopes: Who may use what.
+            metadata_url: The URL of the protected resource's metadata (RFC 9728).
+            scopes: The scopes that entries need.
             audiences: The names of this server; a token that the verifier knows to be for another is refused.
-            recorder: Where it is recorded who was refused.
+            recorder: The recorder of refusals.
         """
         self._app = AuthContextMiddleware(app)
         self._verifier = verifier
@@ -107,9 +107,9 @@ class Authentication:
             text = "The access token is not valid here"
             await self._refuse(401, "invalid_token", text, self._required)(scope, receive, send)
             return
-        principal = of_token(token)
+        principal = make_from_token(token)
         if self._scopes is not None:
-            principal = self._scopes.widened(principal)
+            principal = self._scopes.widen(principal)
         user = AuthenticatedUser(token)
         scope = {**scope, "user": user, "auth": AuthCredentials(user.scopes)}
         calls: Sequence[Mapping[str, Any]] = ()
@@ -124,7 +124,7 @@ class Authentication:
             await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
             return
         if scope["method"] == "GET":
-            await while_it_holds(token, self._app, scope, receive, send)
+            await pass_while_valid(token, self._app, scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -136,7 +136,7 @@ class Authentication:
         principal: Principal | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Have it recorded that a request was refused; `params` are those of a call, where it was read and is one."""
+        """Record the refusal of a request; `params` are those of a call, if the request was read and is one."""
         if self._recorder is not None:
             call_state = CallState(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
             call_state.note_parameters(params or {})
@@ -145,9 +145,7 @@ class Authentication:
     async def _find_lacking(
         self, principal: Principal, receive: Receive
     ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
-        """Return what gives a request again that was read, the scopes that its caller lacks, and the calls that need
-        them.
-        """
+        """Return a `receive` that replays the request, the scopes its caller lacks, and the calls that need them."""
         received: list[Message] = []
         body = bytearray()
         while len(body) <= _LARGEST:
@@ -158,22 +156,26 @@ class Authentication:
                 break
         waiting = iter(received)
 
-        async def again() -> Message:
+        async def replay() -> Message:
             return next(waiting, None) or await receive()
 
         if self._scopes is None or len(body) > _LARGEST:
-            return again, (), ()
+            return replay, (), ()
         try:
             content: Any = json.loads(body)
-        except (ValueError, RecursionError):  # the endpoint says what is wrong with it
-            return again, (), ()
+        except (ValueError, RecursionError):  # the endpoint answers with its fault
+            return replay, (), ()
         messages: list[Any] = list(content) if is_list(content) else [content]
-        lacking = [(message, scopes) for message in messages if (scopes := self._scopes.lacking(principal, message))]
+        lacking = [
+            (message, scopes)
+            for message in messages
+            if (scopes := self._scopes.find_lacking_of_message(principal, message))
+        ]
         calls = [message["params"] for message, _ in lacking if message["method"] == "tools/call"]
-        return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
+        return replay, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
 
     def _is_current(self, token: AccessToken) -> bool:
-        """Tell whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""
+        """Tell whether a token is valid now and here, by the verifier's word, as in the SDK's own middleware."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences
@@ -191,5 +193,5 @@ class Authentication:
 
 
 def _strip_slash(url: str) -> str:
-    """Return a URL without the slash that some write at its end."""
+    """Return a URL without a slash at its end."""
     return url.removesuffix("/")

@@ -1,7 +1,7 @@
 """The endpoint of Streamable HTTP (MCP 2025-11-25 and 2026-07-28, basic/transports).
 
-Takes requests as ASGI has them; answers POSTs by `answering`, and is where clients listen to their sessions, come back
-to what they missed, and end them.
+Takes ASGI requests; answers POSTs by `answering`. Clients listen to their sessions here, come back for missed messages,
+and end their sessions.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 from ....mcp.errors import INVALID_REQUEST
 from ....state.budget import Budget
 from ...core.exchange import Peer
-from ...core.principal import ANONYMOUS, current
+from ...core.principal import ANONYMOUS, find_current
 from ...direct.keys import RUN, WIRE
 from ...execution.streams import Streams, TooManyStreamsError
-from ...execution.watchdog import watched_loop
+from ...execution.watchdog import watch_loop
 from ...observability.instrumentation import is_observed
-from ...protocol.messages import error_response, read
+from ...protocol.messages import encode_error, read
 from .answering import Answering, come_again
 from .events import EventStream, Line, Response
 from .heads import read_head
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 _CONFLICT: Final = Refused(409, "Conflict: Only one SSE stream is allowed per session", INVALID_REQUEST)
 
 _RESUMED: Final = 500
-"""Requests with `Last-Event-ID` that may be open."""
+"""The maximum number of open requests with `Last-Event-ID`."""
 
 _RESUMED_EACH: Final = 16
-"""How many of these one caller may have."""
+"""The maximum number of these for one caller."""
 
 
 class HttpEndpoint:
     """The endpoint.
 
     Attributes:
-        take: Returns what answers a POST, of which the head and the body are read.
+        take: Answers a POST whose head and body are read.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class HttpEndpoint:
             core: The server.
             hosts: The hosts to answer.
             origins: The origins to answer.
-            most: How many sessions may be open.
-            idle: Seconds after which a session ends that has no request under way.
-            stateless: Whether there are no sessions.
+            most: The maximum number of open sessions.
+            idle: Seconds after which a session without a request under way ends.
+            stateless: True if there are no sessions.
             open_log: Returns the log of a new session of the caller.
             elsewhere: Answers clients whose session is in another process.
 
@@ -87,7 +87,7 @@ class HttpEndpoint:
         self._core = core
         self._hosts, self._origins = hosts, origins
         self._stateless = stateless
-        self._sessions = Sessions(most, Budget.of(core.package.manifest), idle)
+        self._sessions = Sessions(most, Budget.from_manifest(core.package.manifest), idle)
         self._answering = Answering(core, self._sessions, open_log, stateless=stateless)
         self._elsewhere = elsewhere
         self._uploads = Uploads()
@@ -95,13 +95,13 @@ class HttpEndpoint:
         self.take = self._answering.take
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
+    async def run(self) -> AsyncGenerator[None, None]:
         """Answer requests during the block."""
         async with self._core.lifespan():
             self._core.publishers.append(self._sessions.publish)
             self._core.streams.append(self._sessions.end_streams)
             try:
-                with watched_loop(self._core.package.name):
+                with watch_loop(self._core.package.name):
                     yield
             finally:
                 self._core.publishers.remove(self._sessions.publish)
@@ -117,7 +117,7 @@ class HttpEndpoint:
         head = judge_head(method, scope["headers"], self._hosts, self._origins, stateless=self._stateless)
         owner = _owner(scope)
         if isinstance(head, Refused):
-            is_lost = head.session is not None and self._sessions.of(head.session, owner) is None
+            is_lost = head.session is not None and self._sessions.find(head.session, owner) is None
             await (NO_SESSION if is_lost else head).answer().send(send)
         elif method == "POST":
             await self._post(head, owner, scope, receive, send)
@@ -127,11 +127,11 @@ class HttpEndpoint:
             await self._delete(head, owner, send)
 
     def reads_raw(self) -> bool:
-        """Return whether requests may be answered as they are read: not if telemetry asks for their senders."""
+        """Tell whether requests may be answered as they are read: not if telemetry asks for their senders."""
         return not is_observed()
 
-    def head(self, headers: Headers) -> Head | None:
-        """Return what the headers of a POST say that may be answered as it is read; `None` if it may not."""
+    def parse_head(self, headers: Headers) -> Head | None:
+        """Return the head of a POST that may be answered as it is read; `None` if it may not."""
         return read_head(headers, self._hosts, self._origins)
 
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
@@ -165,19 +165,19 @@ class HttpEndpoint:
             await serving[0]
 
     async def _listen(self, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
-        """Answer a GET: a stream of what belongs to no request, or the rest of one that was broken off."""
+        """Answer a GET: the stream of messages that belong to no request, or the rest of a stream that broke off."""
         last = head.last_event
         if last is None:
             await self._listen_on(None, head, owner, receive, send)
             return
         try:
-            with self._resumed.opened(current(over_http=True, user=ANONYMOUS)):
+            with self._resumed.count(find_current(over_http=True, user=ANONYMOUS)):
                 await self._listen_on(last, head, owner, receive, send)
         except TooManyStreamsError as refusal:
-            await come_again(Response.of(refusal.status, error_response(None, refusal))).send(send)
+            await come_again(Response.from_answer(refusal.status, encode_error(None, refusal))).send(send)
 
     async def _listen_on(self, last: str | None, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
-        session = self._sessions.of(head.session, owner)
+        session = self._sessions.find(head.session, owner)
         if session is None:
             if last is None or self._elsewhere is None or not await self._elsewhere.answer(last, receive, send):
                 await NO_SESSION.answer().send(send)
@@ -189,7 +189,7 @@ class HttpEndpoint:
         position = None if last is None else await session.log.find(last)
         stream = session.listening if last is None else _find_stream(session, position)
         telling = None
-        with session.in_use():
+        with session.keep_in_use():
             try:
                 if last is None:
                     await stream.connect(line)
@@ -208,12 +208,12 @@ class HttpEndpoint:
 
     async def _delete(self, head: Head, owner: Owner, send: Send) -> None:
         """Answer a DELETE: the client ends its session."""
-        session = self._sessions.of(head.session, owner)
+        session = self._sessions.find(head.session, owner)
         if session is None:
             await NO_SESSION.answer().send(send)
             return
         self._sessions.end(session)
-        await Response.of(200, b"", session.id).send(send)
+        await Response.from_answer(200, b"", session.id).send(send)
 
 
 async def _serve(run: Run, receive: Receive, send: Send) -> None:
@@ -231,7 +231,7 @@ async def _serve(run: Run, receive: Receive, send: Send) -> None:
 
 
 def _find_stream(session: Session, position: Position | None) -> EventStream:
-    """Return the stream of a message; what is kept of it, if it is answered."""
+    """Return the stream of a message; if it is over, one that sends its kept messages."""
     name = "" if position is None else position.stream
     return session.streams.get(name) or EventStream(session.log, name, is_over=True)
 

@@ -1,6 +1,6 @@
 """Answers over HTTP that are more than one message: streams of events (MCP, basic/transports, "Streamable HTTP").
 
-Takes messages and connections; sends the messages as events, over one connection after another where there is a log of
+Takes messages and connections; sends the messages as events, over one connection after another if there is a log of
 them: up to 2025-11-25 a request goes on without its client, which comes back for the rest. Without a log a stream has
 one connection, and begins with the first message, so that an answer alone is a response with a status of its own.
 """
@@ -52,14 +52,14 @@ def as_event(message: bytes, name: str = "", retry: int | None = None) -> bytes:
     return head + (b"event: message\r\n" if message else b"") + b"data: %b\r\n\r\n" % message
 
 
-async def until_it_leaves(receive: Receive) -> None:
+async def wait_until_closed(receive: Receive) -> None:
     """Wait until a client closes its connection."""
     while (await receive())["type"] != "http.disconnect":
         continue
 
 
 class Response(NamedTuple):
-    """A response that is no stream.
+    """A response that is not a stream.
 
     Attributes:
         status: The status.
@@ -72,7 +72,7 @@ class Response(NamedTuple):
     body: bytes
 
     @classmethod
-    def of(cls, status: int, body: bytes, session: str | None = None) -> Response:
+    def from_answer(cls, status: int, body: bytes, session: str | None = None) -> Response:
         """Return an answer in JSON, in a session."""
         headers: Headers = (_JSON, (b"content-length", str(len(body)).encode()))
         return cls(status, headers if session is None else (*headers, (SESSION, session.encode())), body)
@@ -87,11 +87,11 @@ class Line:
     """One connection that a stream is sent over.
 
     Attributes:
-        is_begun: Whether the stream has begun there.
+        is_begun: True if the stream has begun there.
     """
 
     def __init__(self, send: Send, session: str | None = None) -> None:
-        """Take what sends, and the session that the response names."""
+        """Take ASGI's `send`, and the session that the response names."""
         self.is_begun = False
         self._send = send
         headers = CONTENT if session is None else (*CONTENT, (SESSION, session.encode()))
@@ -107,7 +107,7 @@ class Line:
             await self._pass(self._start)
 
     async def write(self, data: bytes) -> None:
-        """Send a part of the stream; nothing over a connection that was given up."""
+        """Send a part of the stream, unless the connection was given up."""
         async with self._writing:
             await self.begin()
             await self._pass({"type": "http.response.body", "body": data, "more_body": True})
@@ -125,8 +125,8 @@ class Line:
             self._over.set_result(None)
 
     async def serve(self, receive: Receive) -> bool:
-        """Keep the connection until it is closed, and return whether that was by its client."""
-        leaving = asyncio.create_task(until_it_leaves(receive))
+        """Keep the connection until it is closed; tell whether its client closed it."""
+        leaving = asyncio.create_task(wait_until_closed(receive))
         try:
             while not self._over.done() and not leaving.done():
                 done, _ = await asyncio.wait(
@@ -147,7 +147,7 @@ class Line:
             await asyncio.wait((leaving,))
 
     async def _pass(self, message: Message) -> None:
-        """Send something, for as long as the connection is wanted."""
+        """Send an ASGI message, unless the connection is given up meanwhile."""
         if self._over.done():
             return
         sending = asyncio.ensure_future(self._send(message))
@@ -164,7 +164,7 @@ class EventStream:
     """The messages that belong together: to one request, or to none.
 
     Attributes:
-        is_over: Whether it has ended.
+        is_over: True if it has ended.
         session: The session that it belongs to.
     """
 
@@ -180,11 +180,11 @@ class EventStream:
         """Begin with no connection.
 
         Args:
-            log: Where messages are kept for clients that come back.
-            name: What the stream is called there.
+            log: The log of messages for clients that come back.
+            name: The name of the stream there.
             session: The session that it belongs to.
-            has_cursor: Whether it begins with an event that says where to come back (MCP 2025-11-25).
-            is_over: Whether it has ended, so that only what was kept can be sent.
+            has_cursor: True if it begins with an event whose id clients can come back with (MCP 2025-11-25).
+            is_over: True if it has ended, so that only kept messages can be sent.
         """
         self.is_over = is_over
         self.session = session
@@ -196,12 +196,12 @@ class EventStream:
 
     @property
     def is_kept(self) -> bool:
-        """Whether its messages are kept, so that it goes on without its client."""
+        """True if its messages are kept, so that it goes on without its client."""
         return self._log is not None
 
     @property
     def is_connected(self) -> bool:
-        """Whether it has a connection."""
+        """True if it has a connection."""
         return self._line is not None
 
     async def send(self, message: bytes) -> None:
@@ -210,21 +210,21 @@ class EventStream:
             await self._write(as_event(message, await self._keep(message)))
 
     async def connect(self, line: Line) -> None:
-        """Send what comes over a connection, from now on."""
+        """Send further messages over a connection, from now on."""
         self._line = line
         await line.begin()
         if self.is_over:
             self._give_up()
 
     async def resume(self, line: Line, position: Position) -> None:
-        """Send what came after a message, and what comes, over a connection in place of the last one.
+        """Send the messages after a position, and further ones, over a connection in place of the last one.
 
         Raises:
-            RuntimeError: Nothing is kept of it.
+            RuntimeError: Its messages are not kept.
         """
         if self._log is None:
             raise RuntimeError("nothing is kept of this stream")
-        self._give_up()  # at once: whoever sends may wait for its client
+        self._give_up()  # at once, since a sender may wait for its client
         async with self._sending:
             self._give_up()  # another one may have come back meanwhile
 
@@ -256,7 +256,7 @@ class EventStream:
             line.close()
 
     async def _prime(self) -> bytes:
-        """Return the event that says where to come back, if the stream has one."""
+        """Return the event with the id to come back with, if the stream has one."""
         return as_event(b"", await self._keep(None), RETRY) if self._has_cursor else b""
 
     async def _keep(self, message: bytes | None, *, is_answer: bool = False) -> str:
@@ -283,13 +283,13 @@ class AnswerStream(EventStream):
         super().__init__(log, name, session=session, has_cursor=has_cursor)
         self._ended = ended
         self._waiting: list[bytes] | None = []
-        """What is sent before the first connection."""
+        """The events to send over the first connection; `None` after it."""
         self._is_primed = False
         self._answer: Response | None = None
         self._is_released = False
 
     async def connect(self, line: Line) -> None:
-        """Send what has come, and what comes, over the first connection."""
+        """Send earlier and further messages over the first connection."""
         async with self._sending:
             if self._log is not None:
                 await line.begin()
@@ -309,7 +309,7 @@ class AnswerStream(EventStream):
         self._ended()
 
     def abandon(self) -> None:
-        """Note that there will be no first connection: what it was to be sent is only kept."""
+        """Note that there will be no first connection: its messages are only kept."""
         self._waiting = None
 
     def disconnect(self, line: Line) -> None:
@@ -318,7 +318,7 @@ class AnswerStream(EventStream):
         super().disconnect(line)
 
     async def send(self, message: bytes) -> None:
-        """Send a message, after the event that says where to come back."""
+        """Send a message, after the event with the id to come back with."""
         async with self._sending:
             await self._prime_first()
         await super().send(message)

@@ -1,6 +1,6 @@
-"""The heads of requests over HTTP with nothing odd about them, which are most; `judging` looks at all others.
+"""The plain heads of requests over HTTP, which are most; `judging` looks at all others.
 
-Takes headers; gives what matters of them, or nothing if somebody has to look closer (MCP 2025-11-25 and 2026-07-28,
+Takes headers; gives their relevant content, or `None` if `judging` has to look closer (MCP 2025-11-25 and 2026-07-28,
 basic/transports, "Streamable HTTP").
 """
 
@@ -29,7 +29,7 @@ _ASKED: Final = frozenset(
     }
 )
 _LONGEST: Final = 256
-"""Bytes of a header whose judgement is kept."""
+"""The maximum length in bytes of a header whose judgement is cached."""
 
 _JSON: Final = b"application/json"
 
@@ -50,9 +50,9 @@ class Head(NamedTuple):
         revision: The revision that it names.
         method: The method that it repeats.
         name: The name that it repeats.
-        last_event: The last event that its client has heard, which only a GET says.
-        has_parameters: Whether some headers repeat arguments (`Mcp-Param-…`).
-        doubled: The first header that is there twice, of those that repeat what the body says.
+        last_event: The last event that its client has received, in a GET only.
+        has_parameters: True if some headers repeat arguments (`Mcp-Param-…`).
+        doubled: The first header that is there twice, of those that repeat the body.
     """
 
     session: str | None
@@ -65,7 +65,7 @@ class Head(NamedTuple):
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it names a revision without handshake, which may be one that nobody knows."""
+        """True if it names a revision without a handshake, even an unknown one."""
         return self.revision is not None and self.revision not in HANDSHAKES
 
 
@@ -79,7 +79,7 @@ class Allowed:
         self.allows = lru_cache(256)(self._allows)
 
     def judge(self, name: bytes) -> bool:
-        """Return whether requests of this name are answered, and keep no judgement of a long one."""
+        """Tell whether requests of this name are answered; a long name is not cached."""
         return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
 
     def _allows(self, name: bytes) -> bool:
@@ -96,12 +96,12 @@ def _accepts(value: bytes) -> bool:
 
 
 def is_json(value: bytes) -> bool:
-    """Return whether a body is JSON: the type is the same in any case, and has no parameters that count (RFC 8259)."""
+    """Tell whether a Content-Type is JSON, in any case and with any parameters (RFC 8259)."""
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
 def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
-    """Return what the headers of a POST say; `None` if there is something odd about them."""
+    """Return the head of a POST with plain headers; `None` if any header is unusual or not acceptable."""
     said: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _ASKED:

@@ -1,7 +1,7 @@
-"""What a process says to those who look after it: that it lives, and whether it is ready for requests.
+"""Health checks of a process: that it lives, and whether it is ready for requests.
 
-Takes a server; gives two routes, `/livez` and `/readyz`, which need no token and are answered whatever the `Host` is,
-since probes call machines by their addresses. They say nothing of requests and callers.
+Takes a server; gives two routes, `/livez` and `/readyz`, which need no token and are answered for any `Host`, since
+probes call machines by their addresses. They say nothing of requests and callers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ...core.core import Core
 
 
-def routes(core: Core) -> list[Route]:
-    """Return the routes: 200 where all is well, otherwise 503."""
+def make_routes(core: Core) -> list[Route]:
+    """Return the routes: 200 if all is well, otherwise 503."""
     is_closed = _needs_state(core.package)
 
-    async def livez(_request: Request) -> JSONResponse:
+    async def answer_livez(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "alive"})
 
-    async def readyz(_request: Request) -> JSONResponse:
+    async def answer_readyz(_request: Request) -> JSONResponse:
         has_state = await core.store.check()
         is_ready = has_state or not is_closed
         body: dict[str, Any] = {
@@ -34,7 +34,7 @@ def routes(core: Core) -> list[Route]:
         }
         return JSONResponse(body, 200 if is_ready else 503)
 
-    return [Route("/livez", livez, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
+    return [Route("/livez", answer_livez, methods=["GET"]), Route("/readyz", answer_readyz, methods=["GET"])]
 
 
 def _needs_state(package: Package) -> bool:

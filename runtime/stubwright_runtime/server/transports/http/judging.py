@@ -1,7 +1,7 @@
-"""Requests over HTTP that are refused by their headers, alone or together with what they say in the body.
+"""Refusals of requests over HTTP for their headers, alone or together with the message in the body.
 
-Takes the method and the headers of a request, later its message; gives what remains to be known, or the refusal. It
-knows no sessions and reads nothing (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
+Takes the method and the headers of a request, later its message; gives the head or the refusal. It knows no sessions
+and reads no bodies (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, ProtocolError
 from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....values.sanitizing import clean
-from ...protocol.messages import error_response
+from ...protocol.messages import encode_error
 from ...protocol.parameter_headers import PREFIX, decode_value
-from ...protocol.requests import STATELESS, find_unknown_revision, meta_of
+from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
 from .events import Response
 from .heads import NAMED, Head, find_foreign, is_json, read_head
 
@@ -27,7 +27,7 @@ LARGEST: Final = 4 * 1024 * 1024
 
 _VERSION: Final = b"mcp-protocol-version"
 _ROUTING: Final = frozenset({_VERSION, b"mcp-method", b"mcp-name"})
-"""The headers that repeat what the body says (MCP 2026-07-28, basic/transports, "Standard Headers")."""
+"""The headers that repeat the body (MCP 2026-07-28, basic/transports, "Standard Headers")."""
 
 _PARAMETER: Final = PREFIX.lower().encode()
 
@@ -40,7 +40,7 @@ class Refused(NamedTuple):
 
     Attributes:
         status: The status.
-        text: Why.
+        text: The reason.
         code: The code of an error of JSON-RPC; `None` if the body is the text alone.
         allow: The methods to use instead, as the header `Allow` has them.
         session: The session that the request names: if it is not there, that is the answer (404, `NO_SESSION`).
@@ -55,7 +55,7 @@ class Refused(NamedTuple):
     def answer(self) -> Response:
         """Return the answer."""
         error = None if self.code is None else ProtocolError(self.code, self.text)
-        body = self.text.encode() if error is None else error_response(None, error)
+        body = self.text.encode() if error is None else encode_error(None, error)
         kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
         allowed = () if self.allow is None else ((b"allow", self.allow.encode()),)
         headers = (*(((b"content-type", kind),) if body else ()), (b"content-length", b"%d" % len(body)), *allowed)
@@ -66,7 +66,7 @@ UNNAMED_SESSION: Final = Refused(400, "Bad Request: Missing session ID", INVALID
 """The answer to a request that names no session and needs one."""
 
 NO_SESSION: Final = Refused(404, "Session not found", INVALID_REQUEST)
-"""The answer to a request whose session is not there, or somebody else's."""
+"""The answer to a request whose session is not there, or belongs to another caller."""
 
 _FOREIGN: Final = {"Host": Refused(421, "Invalid Host header"), "Origin": Refused(403, "Invalid Origin header")}
 TOO_LARGE: Final = Refused(413, "Request body too large")
@@ -79,27 +79,27 @@ _ACCEPTS_NOT_BOTH: Final = Refused(
 )
 _ACCEPTS_NO_EVENTS: Final = Refused(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
 _NO_SESSIONS: Final = Refused(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
-"""The answer where there are no sessions: a client has nothing to listen to, and nothing to end."""
+"""The answer without sessions: a client has nothing to listen to, and nothing to end."""
 
 
 def judge_head(
     method: str, headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed, *, stateless: bool
 ) -> Head | Refused:
-    """Return what the headers of a request say, or why they are refused, whatever its body is.
+    """Return the head of a request, or the refusal of its headers, without a look at its body.
 
-    A revision that nobody knows is not refused here: the answer to a message names its id.
+    An unknown revision is not refused here, since the answer to a message names its id.
 
     Args:
         method: The method of HTTP, in capitals.
         headers: The headers, their names in small letters.
         hosts: The hosts to answer.
         origins: The origins to answer.
-        stateless: Whether there are no sessions, in revisions with a handshake.
+        stateless: True if there are no sessions, in revisions with a handshake.
     """
     if method == "POST" and (plain := read_head(headers, hosts, origins)) is not None:
         return plain
-    # First, since a page that must not call is answered 403 whatever else is wrong (MCP 2025-11-25, basic/transports,
-    # "Security Warning").
+    # First, since a page that must not call is answered 403 even if other things are wrong, too (MCP 2025-11-25,
+    # basic/transports, "Security Warning").
     if (foreign := find_foreign(headers, hosts, origins)) is not None:
         return _FOREIGN[foreign]
     said: dict[bytes, str] = {}
@@ -128,18 +128,17 @@ def judge_head(
 def find_header_fault(
     head: Head, message: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]], *, has_tasks: bool
 ) -> ProtocolError | None:
-    """Return what is wrong with the headers of a POST beside its message; `None` if nothing is.
+    """Return the fault of the headers of a POST in view of its message; `None` if there is none.
 
-    What is wrong with the envelope of a request, `find_stateless_fault` says, which is asked next. The error names the
-    id of a request, and no id if the message is none.
+    `find_stateless_fault`, which is called next, finds faults of the envelope of a request.
 
     Args:
-        head: What the headers say that matters.
-        message: A message that is well-formed as JSON-RPC.
-        headers: All headers, their names in small letters; of a plain head, none are needed.
-        has_tasks: Whether the server has tasks; otherwise it knows none of their methods, whatever is repeated.
+        head: The relevant content of the headers.
+        message: A message that is well-formed JSON-RPC.
+        headers: All headers, their names in small letters; not needed for a plain head.
+        has_tasks: True if the server has tasks; otherwise `mcp-name` is not checked for their methods.
     """
-    meta = meta_of(message)
+    meta = get_meta(message)
     is_request = "id" in message and "method" in message
     is_same = head.revision is not None and meta.get(PROTOCOL_VERSION_META_KEY) == head.revision
     if is_request and not (is_same and head.doubled is None):
@@ -170,11 +169,11 @@ def find_header_fault(
 def _find_other_revision(
     head: Head, request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the error for a request whose header names another revision; `None` if it is the same, or `_meta` none.
+    """Return the error for a request whose header lacks the revision in `_meta`; `None` if it has it, or there is none.
 
     It is -32020 in either era, since a header alone decides the era (MCP 2026-07-28, "Protocol Version Header").
     """
-    meta = meta_of(request)
+    meta = get_meta(request)
     if PROTOCOL_VERSION_META_KEY not in meta:
         return None
     said = meta[PROTOCOL_VERSION_META_KEY]
@@ -192,7 +191,7 @@ def _find_other_revision(
 
 
 def _judge_stateless(method: str, said: Mapping[bytes, str]) -> Refused | None:
-    """Return why a request is refused from 2026-07-28 on; what is no message has no error of JSON-RPC, either."""
+    """Return the refusal of a request from 2026-07-28 on, without an error of JSON-RPC; `None` if it is fine."""
     if method != "POST":
         return Refused(405, allow="POST")
     if not _begins_as_json(said):
@@ -201,7 +200,7 @@ def _judge_stateless(method: str, said: Mapping[bytes, str]) -> Refused | None:
 
 
 def _judge_handshake(method: str, said: Mapping[bytes, str], *, stateless: bool) -> Refused | None:
-    """Return why a request is refused up to 2025-11-25."""
+    """Return the refusal of a request up to 2025-11-25; `None` if it is fine."""
     if method == "POST":
         if not _begins_as_json(said):
             return _NO_TYPE
@@ -218,7 +217,7 @@ def _judge_handshake(method: str, said: Mapping[bytes, str], *, stateless: bool)
 
 
 def _is_large(length: str | None) -> bool:
-    """Tell whether a body says that it is too large. One that says nothing readable is counted while it comes."""
+    """Tell whether a Content-Length is too large. Without a readable one, the body is counted while it comes."""
     try:
         return length is not None and int(length) > LARGEST
     except ValueError:
@@ -237,7 +236,7 @@ def _is_listed_json(kind: str) -> bool:
 
 
 def _accepted(said: Mapping[bytes, str]) -> tuple[bool, bool]:
-    """Return whether a client takes JSON, and a stream of events (RFC 9110, 12.5.1; weights are not looked at)."""
+    """Tell whether a client accepts JSON, and a stream of events (RFC 9110, 12.5.1; weights are ignored)."""
     kinds = {kind.partition(";")[0].strip().lower() for kind in said.get(b"accept", "").split(",")}
     return (
         not kinds.isdisjoint(("*/*", "application/*", "application/json")),

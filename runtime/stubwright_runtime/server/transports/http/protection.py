@@ -1,4 +1,4 @@
-"""Access tokens, where the manifest or the embedder wants them, and what clients read to get one (RFC 9728).
+"""Access tokens, if the manifest or the embedder wants them, and the metadata for clients to get one (RFC 9728).
 
 Takes the endpoint; gives it behind the authentication, with the routes of the protected resource's metadata.
 """
@@ -28,7 +28,7 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
     Args:
         endpoint: Answers them.
         core: The server.
-        verifier: Checks tokens; by default as the manifest's `auth` says.
+        verifier: The verifier of tokens; by default that of the manifest's `auth`.
     """
     routes: list[BaseRoute] = []
     auth: Mapping[str, Any] | None = core.package.manifest.get("auth")
@@ -49,21 +49,19 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
 
 
 def _verifier(auth: Mapping[str, Any]) -> TokenVerifier:
-    """Return what checks access tokens as the manifest says."""
+    """Return the verifier of access tokens by the manifest's settings."""
     from ....policy.tokens import Tokens
 
     return Tokens(auth)
 
 
 def _metadata(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:
-    """Return the routes that say who issues tokens for this server, and which scopes there are (RFC 9728)."""
+    """Return the routes of this server's metadata: the issuer of its tokens, and its scopes (RFC 9728)."""
     scopes = auth.get("requiredScopes") if core.scopes is None else core.scopes.every
     name = core.identity.get("title") or core.identity["name"]
     return create_protected_resource_routes(resource, [_url(auth["issuer"])], list(scopes or ()) or None, name)
 
 
 def _url(text: str) -> AnyHttpUrl:
-    """Return a URL as it is written: `https://example.com` gets no slash at its end, which another issuer would
-    have.
-    """
+    """Return a URL as it is written: `https://example.com` gets no slash at its end, since that is another issuer."""
     return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)

@@ -1,4 +1,4 @@
-"""The sessions of the older revisions over HTTP: who has which, what each is told, and when it ends.
+"""The sessions of the older revisions over HTTP: their owners, their messages, and their end.
 
 Takes handshakes; gives sessions by their ids (MCP 2025-11-25, basic/transports, "Session Management").
 """
@@ -37,18 +37,18 @@ class Session:
 
     Attributes:
         id: Its id.
-        owner: The principal whose requests may use it; `None` where callers have no token.
-        client: Who has shaken hands.
-        is_resumable: Whether the streams of its requests begin with an event to come back with.
-        is_over: Whether it has ended.
+        owner: The principal whose requests may use it; `None` if callers have no token.
+        client: The client that has shaken hands.
+        is_resumable: True if the streams of its requests begin with an event to come back with.
+        is_over: True if it has ended.
         runs: Its requests that are being answered.
         streams: The streams that are not answered, by their names.
-        log: What was sent to it.
+        log: The messages that were sent to it.
         questions: The requests to its client that are not answered.
-        listening: The stream that is no request's, which the client opens with a GET.
+        listening: The stream that belongs to no request, which the client opens with a GET.
         connection: The messages to the client on that stream.
-        timer: Looks whether it is idle.
-        note_end: Notes how long it was there; `None` if nobody observes it.
+        timer: The timer that ends it if it is idle.
+        note_end: Records its duration; `None` without telemetry.
     """
 
     def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog) -> None:
@@ -56,7 +56,7 @@ class Session:
         self.id = uuid4().hex
         self.owner = owner
         self.client = client
-        self.is_resumable = Revision.of(client.revision).has("resumable_streams")
+        self.is_resumable = Revision.from_date(client.revision).has("resumable_streams")
         self.is_over = False
         self.runs: dict[str | int, Run] = {}
         self.streams: dict[str, EventStream] = {}
@@ -73,7 +73,7 @@ class Session:
         self._opened = 0
 
     @contextmanager
-    def in_use(self) -> Generator[None, None, None]:
+    def keep_in_use(self) -> Generator[None, None, None]:
         """Keep the session from ending by itself during the block."""
         self._under_way += 1
         try:
@@ -82,8 +82,8 @@ class Session:
             self._under_way -= 1
             self._last = asyncio.get_running_loop().time()
 
-    def idle_since(self) -> float:
-        """Return when its last request ended, by the event loop's clock; infinite while one is under way."""
+    def find_idle_since(self) -> float:
+        """Return the end of its last request, by the event loop's clock; infinite while one is under way."""
         return math.inf if self._under_way else self._last
 
     def open_stream(self) -> AnswerStream:
@@ -104,13 +104,13 @@ class Session:
         """Note that the client is ready: from now on it may be told of changes, also of those since its handshake."""
         if self._telling is None:
             wants = self.client.wants or Wants()
-            self._telling = Telling.since_handshake(wants, changes, self.connection)
+            self._telling = Telling.join_handshake(wants, changes, self.connection)
             self._is_ready.set()
 
-    def hear(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Take a change, of which the client hears when it listens."""
         if self._telling is not None:
-            self._telling.hear(change)
+            self._telling.on_change(change)
 
     async def tell(self) -> None:
         """Tell the client of changes, on the stream that it listens to, until this is cancelled."""
@@ -119,7 +119,7 @@ class Session:
             await self._telling.run()
 
     def close(self) -> None:
-        """End what is under way."""
+        """End its requests and its stream."""
         self.is_over = True
         if self.timer is not None:
             self.timer.cancel()  # it would keep the session in memory until it goes off
@@ -135,12 +135,12 @@ class Sessions:
     """The sessions of one server."""
 
     def __init__(self, most: int, budget: Budget, idle: float) -> None:
-        """Say how many there may be, and how long.
+        """Take the limits of sessions.
 
         Args:
-            most: How many may be open.
-            budget: How many bytes their handshakes may have, of one caller and in all.
-            idle: Seconds after which a session ends that has no request under way.
+            most: The maximum number of open sessions.
+            budget: The limits on the bytes of their handshakes, of one caller and in all.
+            idle: Seconds after which a session without a request under way ends.
 
         Raises:
             ValueError: A number is not positive.
@@ -161,7 +161,7 @@ class Sessions:
         return len(self._open) >= self._most
 
     def has_room(self, client: Client, owner: Mapping[str, Any] | None) -> bool:
-        """Return whether the budget of a caller allows one more session with its handshake."""
+        """Tell whether the budget of a caller allows one more session with its handshake."""
         own, total = self._bytes[_key(owner)], self._bytes.total()
         return self._budget.refuses(_size(client), own, total) is None
 
@@ -173,8 +173,8 @@ class Sessions:
         self._look(session, self._idle)
         return session
 
-    def of(self, name: str | None, owner: Mapping[str, Any] | None) -> Session | None:
-        """Return the session with an id, where it is the caller's."""
+    def find(self, name: str | None, owner: Mapping[str, Any] | None) -> Session | None:
+        """Return the session with an id, if it is the caller's."""
         session = None if name is None else self._open.get(name)
         return session if session is not None and session.owner == owner else None
 
@@ -188,7 +188,7 @@ class Sessions:
             session.close()
 
     def end_streams(self) -> None:
-        """Close what clients only listen to, since the server is going to end."""
+        """Close the listening streams, since the server is going to end."""
         for session in self._open.values():
             session.listening.end()
 
@@ -200,13 +200,13 @@ class Sessions:
     async def publish(self, change: Change) -> None:
         """Have all clients hear of a change that they want to hear of."""
         for session in self._open.values():
-            session.hear(change)
+            session.on_change(change)
 
     def _look(self, session: Session, seconds: float) -> None:
         session.timer = asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
 
     def _end_idle(self, session: Session) -> None:
-        left = min(session.idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
+        left = min(session.find_idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
         if left > 0:
             self._look(session, left)
         else:

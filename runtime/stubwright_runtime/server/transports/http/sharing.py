@@ -1,6 +1,6 @@
 """Pages of other origins that may call from a browser (Fetch Standard, "CORS protocol").
 
-Takes their origins; gives endpoints that answer preflights, and let these pages read what is answered.
+Takes their origins; gives endpoints that answer preflights, and let these pages read the answers.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ _ORIGIN: Final = re.compile(r"https?://[^\s/*?#@]+")
 
 _METHODS: Final = ("GET", "POST", "DELETE")
 _READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
-"""Headers of answers that a client needs, and a page may not read otherwise."""
+"""Headers of answers that a client needs and that a page may not read by default."""
 
 
 def is_origin(text: str) -> bool:
-    """Return whether a text is an origin, as browsers send it."""
+    """Tell whether a text is an origin, as browsers send it."""
     return _ORIGIN.fullmatch(text) is not None
 
 
 class Sharing:
-    """What pages of some origins may do.
+    """The permission for pages of some origins to call.
 
     Attributes:
         origins: The origins.
     """
 
     def __init__(self, origins: Sequence[str]) -> None:
-        """Take the origins. Raises ValueError if one is none."""
+        """Take the origins. Raises ValueError if one is invalid."""
         for origin in origins:
             if not is_origin(origin):
                 raise ValueError(

@@ -1,7 +1,6 @@
 """The bodies of requests over HTTP: those that break off or do not end, and large ones.
 
-Takes requests as ASGI has them; gives whole bodies, or answers what is none: 408 if it takes too long, 413 if it is too
-large.
+Takes ASGI requests; gives whole bodies, or answers the request: 408 if it takes too long, 413 if it is too large.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ....mcp.errors import INVALID_REQUEST, ProtocolError
 from ....observability.logs import Tally, log
-from ...protocol.messages import error_response
+from ...protocol.messages import encode_error
 from .events import Response
 from .judging import LARGEST, TOO_LARGE
 
@@ -20,21 +19,21 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 10.0
 _FLOOR: Final = 4096
-"""How long a body may take: so many seconds of waiting, and one more for each so many bytes that have come."""
+"""The time limit of a body: `_SECONDS` of waiting, and one more second for each `_FLOOR` bytes that have come."""
 
 _SLOW: Final = ProtocolError(INVALID_REQUEST, "The body of the request took too long to arrive")
 _CLOSE: Final = (b"connection", b"close")
 
 
 class Uploads:
-    """Reads bodies."""
+    """The reader of bodies."""
 
     def __init__(self, seconds: float = _SECONDS, floor: int = _FLOOR) -> None:
-        """Say how long a body may take.
+        """Take the time limit of a body.
 
         Args:
-            seconds: How long the server waits for it.
-            floor: Bytes that have to come in each second after that.
+            seconds: The seconds that the server waits for it.
+            floor: The bytes that have to come in each second after that.
         """
         self._seconds = seconds
         self._floor = floor
@@ -47,7 +46,7 @@ class Uploads:
         Args:
             receive: Gives the request.
             send: Answers it.
-            is_there: Whether all of it has come, so that nothing is waited for.
+            is_there: True if all of it has come, so that there is no wait.
         """
         message = await receive() if is_there else None
         parts: list[bytes] = []
@@ -61,7 +60,7 @@ class Uploads:
                         message = await receive()
                 except TimeoutError:
                     self._late.count(size)
-                    answer = Response.of(408, error_response(None, _SLOW))
+                    answer = Response.from_answer(408, encode_error(None, _SLOW))
                     await answer._replace(headers=(*answer.headers, _CLOSE)).send(send)
                     return None
                 waited += loop.time() - began

@@ -1,6 +1,6 @@
-"""`breakpoint()` in a server on standard input, where a debugger would read what the client writes.
+"""`breakpoint()` in a server on standard input, from which a debugger would read the client's messages.
 
-Takes nothing; says in the log what to do instead, and goes on. A debugger that a user set up by other means is left.
+Takes nothing; logs a way to debug instead, and goes on. A debugger that a user set up by other means stays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HINT: Final = (
 
 
 @contextmanager
-def passed_over() -> Generator[None, None, None]:
+def pass_over() -> Generator[None, None, None]:
     """Pass over calls of `breakpoint()` until the end of the block."""
     if sys.breakpointhook is not sys.__breakpointhook__ or os.environ.get("PYTHONBREAKPOINT"):
         yield

@@ -17,15 +17,15 @@ from ...direct.clients import Client
 from ...direct.runs import DirectChannel, Run
 from ...observability.instrumentation import is_observed
 from ...protocol.changes import Telling
-from ...protocol.messages import error_response, judge, parse, read, too_long
+from ...protocol.messages import encode_error, judge, parse, read, refuse_long
 from ...protocol.outgoing import Outgoing
 from ...protocol.requests import (
     STATELESS,
     find_handshake_fault,
     find_stateless_fault,
-    id_in_use,
-    late_handshake,
     opens_stateless,
+    refuse_id_in_use,
+    refuse_late_handshake,
 )
 from .due import Due
 from .wire import LONGEST
@@ -48,7 +48,7 @@ class Connection:
     """The client."""
 
     def __init__(self, core: Core, output: Output) -> None:
-        """Take the server, and where answers go."""
+        """Take the server, and the output for answers."""
         self._core = core
         self._output = output
         self._outgoing = Outgoing(output.send)
@@ -56,19 +56,19 @@ class Connection:
         self._due = Due()
         self._runs: dict[str | int, Run] = {}
         self._is_stateless: bool | None = None
-        """Whether each request says its revision, as the first one decides; `None` before it."""
+        """True if each request says its revision, as the first one decides; `None` before it."""
         self._client: Client | None = None
-        """Who has shaken hands, up to 2025-11-25."""
+        """The client that has shaken hands, up to 2025-11-25."""
         self._handshake: str | int | None = None
         """The id of the request that did."""
         self._telling: Telling | None = None
         self._telling_task: asyncio.Task[None] | None = None
         self._end_session: Callable[[], None] | None = None
-        """Notes how long the session was there, if somebody observes it."""
+        """Records the duration of the session, if telemetry observes it."""
         core.publishers.append(self._tell)
 
     def takes(self, line: Line) -> bool:
-        """Begin to answer what a line says, if it is one well-formed request; tell whether it is."""
+        """Begin to answer a line if it is one well-formed request; tell whether it is."""
         message = parse(line.data) if line.is_whole else None
         if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
@@ -78,14 +78,14 @@ class Connection:
         return True
 
     async def take(self, line: Line) -> None:
-        """Answer what a line says, or begin to."""
+        """Answer the messages of a line, or begin to."""
         if not line.data.strip() or self.takes(line):
             return
-        for entry in read(line.data) if line.is_whole else (too_long(line.data, LONGEST),):
+        for entry in read(line.data) if line.is_whole else (refuse_long(line.data, LONGEST),):
             if entry.problem is not None:
                 log().warning("refused a message that %s", entry.problem)
             if entry.answer is not None:
-                await self._output.send(error_response(entry.answer.id, entry.answer.error))
+                await self._output.send(encode_error(entry.answer.id, entry.answer.error))
             if entry.message is not None:
                 await self._take(entry.message)
 
@@ -96,7 +96,7 @@ class Connection:
         elif "id" not in message:
             await self._hear(message)
         elif message["id"] in self._runs:
-            await self._output.send(error_response(message["id"], id_in_use()))
+            await self._output.send(encode_error(message["id"], refuse_id_in_use()))
         else:
             self._answer(message)
 
@@ -108,7 +108,7 @@ class Connection:
         params: Mapping[str, Any] | None = message.get("params")
         shakes_hands = fault is None and message["method"] == "initialize"
         if shakes_hands:
-            self._client = Client.of_handshake(params or {}, self._core.changes)
+            self._client = Client.from_handshake(params or {}, self._core.changes)
             self._handshake = message["id"]
         client = self._sender(params, fault)
         run = Run(message["id"])
@@ -127,23 +127,23 @@ class Connection:
         run.task.add_done_callback(lambda _: self._give_up(run))
 
     def _find_fault(self, message: Mapping[str, Any]) -> ProtocolError | None:
-        """Return what is wrong with a request, in the era of the connection."""
+        """Return the fault of a request in the era of the connection; `None` if there is none."""
         has_tasks = self._direct.has_tasks
         if not self._is_stateless:
             return find_handshake_fault(message, is_shaken=self._client is not None, has_tasks=has_tasks)
         if message["method"] == "initialize":
-            return late_handshake(message)
+            return refuse_late_handshake(message)
         return find_stateless_fault(message, has_tasks=has_tasks)
 
     def _sender(self, params: Mapping[str, Any] | None, fault: ProtocolError | None) -> Client:
-        """Return who sends a request, as far as that can be known."""
+        """Return the sender of a request, as far as it is known."""
         if self._client is not None:
             return self._client
         if not self._is_stateless:
-            return Client.unknown(HANDSHAKES[-1], stateless=False)
+            return Client.make_unknown(HANDSHAKES[-1], stateless=False)
         if fault is not None or params is None:
-            return Client.unknown(STATELESS[-1], stateless=True)
-        return Client.of_request(params["_meta"])
+            return Client.make_unknown(STATELESS[-1], stateless=True)
+        return Client.from_request(params["_meta"])
 
     async def _respond(self, run: Run, exchange: DirectExchange) -> None:
         """Answer a request."""
@@ -152,7 +152,7 @@ class Connection:
         except ProtocolError as error:
             result = error
         try:
-            await self._output.send(self._direct.response(exchange, result))
+            await self._output.send(self._direct.encode_response(exchange, result))
         finally:
             self._forget(run)
 
@@ -163,7 +163,7 @@ class Connection:
             self._forget(run)
 
     def _forget(self, run: Run) -> None:
-        """Note that a request is answered, or that nobody wants its answer."""
+        """Note that a request is answered, or that its answer is not wanted any more."""
         del self._runs[run.id]
         self._due.remove(run.id)
 
@@ -174,7 +174,7 @@ class Connection:
         params: Mapping[str, Any] = message.get("params") or {}
         if message["method"] == _INITIALIZED and self._client is not None and self._telling is None:
             if self._client.wants is not None:
-                self._telling = Telling.since_handshake(self._client.wants, self._core.changes, self._outgoing)
+                self._telling = Telling.join_handshake(self._client.wants, self._core.changes, self._outgoing)
                 self._telling_task = asyncio.create_task(self._telling.run())
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
@@ -184,23 +184,23 @@ class Connection:
     async def _tell(self, change: Change) -> None:
         """Tell the client of a change."""
         if self._telling is not None:
-            self._telling.hear(change)
+            self._telling.on_change(change)
 
     async def cut_off(self) -> None:
-        """Answer what is under way with errors, as far as the client takes them."""
+        """Answer the requests under way with errors, as far as the client takes them."""
         self._core.end_streams()
         self._core.in_flight.end()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_ERRORS):
-                await self._due.all_answered()
+                await self._due.wait_for_all()
 
     async def disconnect(self) -> None:
-        """Give what is under way time to end, since the client says no more; what waits for an answer of it fails."""
+        """Give requests under way time to end after the client's last message; questions to the client fail."""
         self._outgoing.questions.close()
         self._core.end_streams()
         try:
             async with asyncio.timeout(_LAST_ANSWERS):
-                await self._due.all_answered()
+                await self._due.wait_for_all()
         except TimeoutError:
             await self.cut_off()
 

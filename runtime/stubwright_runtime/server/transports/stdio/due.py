@@ -1,6 +1,6 @@
 """The requests of a client that are not answered yet.
 
-Takes ids as they come and go; says when none is left.
+Takes ids as they come and go; tells when none is left.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ class Due:
     """The requests of one connection."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """Begin without requests."""
         self._waiting: set[str] = set()
         self._changed = asyncio.Event()
 
@@ -21,11 +21,11 @@ class Due:
         self._waiting.add(repr(request))
 
     def remove(self, request: object) -> None:
-        """It is answered, or its answer is not wanted any more."""
+        """Remove a request that is answered, or whose answer is not wanted any more."""
         self._waiting.discard(repr(request))
         self._changed.set()
 
-    async def all_answered(self) -> None:
+    async def wait_for_all(self) -> None:
         """Wait until no answer is due any more."""
         while self._waiting:
             self._changed.clear()

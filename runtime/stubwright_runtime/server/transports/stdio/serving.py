@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ....observability.logs import log
-from ...execution.watchdog import watched_loop
+from ...execution.watchdog import watch_loop
 from ..signals import stop_signals, stop_signals_heard
 from .connection import Connection
-from .wire import Output, lines_of
+from .wire import Output, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -33,7 +33,7 @@ def run(core: Core, wire: Wire) -> None:
 
     Args:
         core: The server.
-        wire: Where messages come in and go out.
+        wire: The file descriptors of messages.
     """
     asyncio.run(_serve(core, wire))
 
@@ -62,9 +62,9 @@ async def _serve(core: Core, wire: Wire) -> None:
 
 
 async def _serve_client(core: Core, wire: Wire, connection: Connection) -> None:
-    async with core.lifespan(), lines_of(wire.source, connection.takes) as lines:
+    async with core.lifespan(), read_lines(wire.source, connection.takes) as lines:
         try:
-            with watched_loop(core.package.name):
+            with watch_loop(core.package.name):
                 async for line in lines:
                     await connection.take(line)
                 await connection.disconnect()
@@ -81,7 +81,7 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]
     loop = asyncio.get_running_loop()
     numbers = stop_signals()
 
-    def arrived(number: signal.Signals) -> None:
+    def on_signal(number: signal.Signals) -> None:
         log().info("stopping: %s", number.name)
         for each in numbers:
             with suppress(NotImplementedError):
@@ -89,5 +89,5 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]
             signal.signal(each, signal.SIG_DFL)
         stop()
 
-    with stop_signals_heard(loop, arrived):
+    with stop_signals_heard(loop, on_signal):
         yield

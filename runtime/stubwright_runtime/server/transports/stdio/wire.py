@@ -1,7 +1,7 @@
 """Standard input and output, held for messages alone: lines come in, and lines go out.
 
-Takes the two streams of the process, and gives what is read as it comes; each line is written whole. Nothing else can
-write to them: while they are held, `print()` and child processes write to standard error and read nothing.
+Takes the two streams of the process; gives lines as they come, and writes each line whole. Nothing else can write to
+them: while they are held, `print()` and child processes write to standard error and read nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AHEAD: Final = 64  # lines that may wait before no more is read
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was read: a line, or the start of one that is longer than `LONGEST`."""
+    """A line that was read, or the start of one that is longer than `LONGEST`."""
 
     data: bytes
     is_whole: bool = True
@@ -45,7 +45,7 @@ class Wire:
 
 
 @contextmanager
-def wire() -> Generator[Wire, None, None]:
+def hold_wire() -> Generator[Wire, None, None]:
     """Hold standard input and output for messages alone.
 
     Until the end of the block, file descriptor 0 is empty and 1 goes to standard error, for this process and for the
@@ -84,23 +84,23 @@ def _flush_lines() -> Generator[None, None, None]:
 
 
 @asynccontextmanager
-async def lines_of(descriptor: int, take: Callable[[Line], bool]) -> AsyncGenerator[AsyncIterator[Line], None]:
-    """Yield what comes in, without threads from a pipe, through one from anything else.
+async def read_lines(descriptor: int, take: Callable[[Line], bool]) -> AsyncGenerator[AsyncIterator[Line], None]:
+    """Yield an iterator of incoming lines, read without a thread from a pipe, by a thread from anything else.
 
     Args:
-        descriptor: Where it comes in.
-        take: Takes a line at once, if it wants it; the others are what this gives, in order.
+        descriptor: The file descriptor to read.
+        take: Takes a line at once, and tells whether it did, unless an earlier one waits; the iterator has the others.
     """
     loop = asyncio.get_running_loop()
     lines = _Lines(take)
     if not _is_pipe(descriptor):
         threading.Thread(target=_pump, args=(descriptor, lines, loop), daemon=True).start()
-        yield lines.waiting()
+        yield lines.read_waiting()
         return
     pipe = os.fdopen(descriptor, "rb", 0, closefd=False)
     transport, _ = await loop.connect_read_pipe(lambda: lines, pipe)
     try:
-        yield lines.waiting()
+        yield lines.read_waiting()
     finally:
         transport.close()
         os.set_blocking(descriptor, True)
@@ -108,14 +108,14 @@ async def lines_of(descriptor: int, take: Callable[[Line], bool]) -> AsyncGenera
 
 def _pump(descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
     """Read from a file or a terminal, which only a thread can wait for."""
-    with suppress(RuntimeError):  # the loop is closed; nobody reads any more
+    with suppress(RuntimeError):  # the loop is closed, and does not read any more
         while chunk := os.read(descriptor, _CHUNK):
             loop.call_soon_threadsafe(lines.data_received, chunk)
         loop.call_soon_threadsafe(lines.connection_lost, None)
 
 
 class _Lines(asyncio.Protocol):
-    """Makes lines of what comes in. Of a line that is too long only the start is kept."""
+    """The lines of incoming bytes. Only the start of a line that is too long is kept."""
 
     def __init__(self, take: Callable[[Line], bool]) -> None:
         self._take = take
@@ -158,7 +158,7 @@ class _Lines(asyncio.Protocol):
         if len(self._waiting) == _AHEAD and self._transport is not None:
             self._transport.pause_reading()
 
-    async def waiting(self) -> AsyncIterator[Line]:
+    async def read_waiting(self) -> AsyncIterator[Line]:
         """Yield the lines that were not taken at once; while one is looked at, the next ones wait."""
         while True:
             self._is_busy = True
@@ -174,10 +174,10 @@ class _Lines(asyncio.Protocol):
 
 
 class Output:
-    """Where lines go out, in order. Whoever sends one waits until it is written."""
+    """The outgoing lines, in order. The sender of one waits until it is written."""
 
     def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
-        """Take the stream, and what to call once when nobody reads it any more."""
+        """Take the file descriptor, and the function to call once when its reader is gone."""
         self._descriptor = descriptor
         self._gone: Callable[[], None] | None = gone
         self._writing = asyncio.Lock()
@@ -186,7 +186,7 @@ class Output:
             os.set_blocking(descriptor, False)
 
     async def send(self, line: bytes) -> None:
-        """Write a line; after the client is gone, nothing happens."""
+        """Write a line; does nothing after the client is gone."""
         async with self._writing:
             data = memoryview(line + b"\n")
             while data and self._gone is not None:

@@ -1,1 +1,1 @@
-"""What listens on a network address, and speaks HTTP there."""
+"""The listener on a network address, which speaks HTTP."""

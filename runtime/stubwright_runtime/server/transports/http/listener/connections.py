@@ -1,8 +1,8 @@
-"""The connections of the server's own HTTP listener: how many there may be, and how long each may keep it waiting.
+"""The connections of the server's own HTTP listener: limits on their number, and on the time to wait for requests.
 
-Takes what uvicorn makes of each connection; closes those that send no request in time, and refuses those beyond the
-bounds. One that keeps the server waiting makes room for a new one: whoever opens connections without using them takes
-nobody's place.
+Takes uvicorn's protocol of each connection; closes those that send no request in time, and refuses those beyond the
+bounds. One that keeps the server waiting makes room for a new one, so that unused connections take no place from
+others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 MOST: Final = 4096
-"""Connections that may be open, where descriptors allow more."""
+"""The maximum number of open connections, even if descriptors allow more."""
 
 HEAD: Final = 10.0
 """Seconds for the head of a request, from the moment that the connection is there or may be used again."""
@@ -56,11 +56,11 @@ _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many connections there may be.
+    """The limits on open connections.
 
     Attributes:
-        most: In all.
-        each: Of one address; None where they are not counted.
+        most: The maximum in all.
+        each: The maximum of one address; None if they are not counted.
         head: Seconds for the head of a request.
     """
 
@@ -69,19 +69,19 @@ class Bounds:
     head: float = HEAD
 
     @classmethod
-    def of(cls, most: int | None, each: int | None) -> Bounds:
-        """Return the bounds that are asked for; by default half of the descriptors, and half of that for one address.
+    def choose(cls, most: int | None, each: int | None) -> Bounds:
+        """Return the given bounds; by default half of the descriptors, and half of that for one address.
 
         Args:
-            most: In all; None is the default.
-            each: Of one address; None is the default, and 0 is as many as in all.
+            most: The maximum in all; None for the default.
+            each: The maximum of one address; None for the default, 0 for no limit of its own.
         """
         total = min(MOST, max(1, _descriptors() // 2)) if most is None else most
         return cls(total, max(1, total // 2) if each is None else each or None)
 
 
 def _descriptors() -> int:
-    """Return how many descriptors the process may have open."""
+    """Return the maximum number of open file descriptors of the process."""
     if sys.platform == "win32":
         return 2 * MOST
     import resource
@@ -104,7 +104,7 @@ class _WaitingConnections:
         self._new.pop(connection, None)
         self._used.pop(connection, None)
 
-    def first(self) -> Connection | None:
+    def find_first(self) -> Connection | None:
         return next(iter(self._new or self._used), None)
 
 
@@ -125,14 +125,12 @@ class Connections:
         )
         self._dropped = Tally(log(), "connections closed: %d, because no complete request arrived in time")
 
-    def protocol(self, **options: Any) -> Connection:
-        """Return what speaks HTTP on a new connection."""
+    def make_protocol(self, **options: Any) -> Connection:
+        """Return a protocol that speaks HTTP on a new connection."""
         return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Tell whether a new connection may stay; if so, it is counted. One that keeps the server waiting makes
-        room.
-        """
+        """Tell whether a new connection may stay, and count it. One that keeps the server waiting makes room."""
         bounds = self.bounds
         is_over = bounds.each is not None and self._of[address] >= bounds.each
         if is_over and not self._make_room(self._waiting_of[address]):
@@ -146,22 +144,22 @@ class Connections:
         self._waiting_of.setdefault(address, _WaitingConnections())
         return True
 
-    def left(self, connection: Connection) -> None:
+    def note_left(self, connection: Connection) -> None:
         """Note that a connection is closed."""
-        self.heard(connection)
+        self.note_heard(connection)
         address = self._open.pop(connection, None)
         if address is not None:
             self._of[address] -= 1
             if not self._of[address]:
                 del self._of[address], self._waiting_of[address]
 
-    def waits(self, connection: Connection) -> None:
+    def note_waiting(self, connection: Connection) -> None:
         """Note that a connection keeps the server waiting from now on, unless it does so already."""
         if connection in self._open:
             self._waiting.add(connection)
             self._waiting_of[self._open[connection]].add(connection)
 
-    def heard(self, connection: Connection) -> None:
+    def note_heard(self, connection: Connection) -> None:
         """Note that a connection does not keep the server waiting any more."""
         if connection in self._open:
             self._waiting.remove(connection)
@@ -170,19 +168,19 @@ class Connections:
     def drop(self, connection: Connection) -> None:
         """Close a connection that kept the server waiting."""
         self._dropped.count()
-        self.left(connection)
+        self.note_left(connection)
         connection.transport.abort()
 
     def _make_room(self, line: _WaitingConnections) -> bool:
-        """Close the first connection of a line; whether there was one."""
-        oldest = line.first()
+        """Close the first connection of a line; tell whether there was one."""
+        oldest = line.find_first()
         if oldest is not None:
             self.drop(oldest)
         return oldest is not None
 
 
 class Corked:
-    """A transport that sends what is written in one turn of the event loop at once: the head of an answer and its body.
+    """A transport that joins the writes of one turn of the event loop: the head of an answer and its body.
 
     All but writing and closing is the transport's own.
     """
@@ -195,16 +193,16 @@ class Corked:
         self._is_held = False
 
     def hold(self) -> None:
-        """Send what is written next together with what is written after it, and then at once."""
+        """Hold the next write until the one after it, and then send both at once."""
         self._is_held = True
 
     def write_now(self, data: bytes) -> None:
-        """Have it sent at once, after what waits."""
+        """Send data at once, after the data that wait."""
         self._waiting.append(data)
         self._flush()
 
     def write(self, data: bytes) -> None:
-        """Have it sent at the end of the turn."""
+        """Send data at the end of the turn."""
         self._waiting.append(data)
         if not self._is_held:
             if len(self._waiting) == 1:
@@ -225,15 +223,15 @@ class Corked:
             self._transport.write(b"".join(waiting))
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the transport has."""
+        """Return any other attribute of the transport."""
         return getattr(self._transport, name)
 
 
 class Connection(asyncio.Protocol):
-    """One connection, in front of uvicorn's protocol. That waits for a request without end; here there is a deadline.
+    """One connection, in front of uvicorn's protocol, which waits for a request forever; here there is a deadline.
 
     Attributes:
-        is_used: Whether a whole request has come on it.
+        is_used: True if a whole request has come on it.
     """
 
     transport: asyncio.Transport
@@ -246,13 +244,13 @@ class Connection(asyncio.Protocol):
     server_state: ServerState
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Take those that it is one of, and what uvicorn wants to know."""
+        """Take all connections of the server, and uvicorn's own options."""
         super().__init__(**options)
         self.is_used = False
         self._all = connections
         self._deadline: float | None = None
         self._unsent = 0
-        """Bytes of the last answer that the client had still to read when the clock was looked at."""
+        """Bytes of the last answer that the client had not read yet at the last look at the clock."""
         self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None
         self._direct = None if connections.endpoint is None else DirectReader(connections.endpoint, self)
@@ -261,7 +259,7 @@ class Connection(asyncio.Protocol):
         self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Stay, or be refused at once."""
+        """Keep the connection, or refuse it at once."""
         peer: object = transport.get_extra_info("peername")
         if not self._all.admit(self, str(peer[0]) if is_list(peer) else ""):
             transport.set_protocol(asyncio.Protocol())
@@ -273,10 +271,10 @@ class Connection(asyncio.Protocol):
         self._wait(0.0)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Be counted no more."""
+        """Stop counting the connection."""
         if self._direct is not None:
             self._direct.release()  # the log has a line of each request that breaks off
-        self._all.left(self)
+        self._all.note_left(self)
         self._is_lost = True
         if self._timer is not None:
             self._timer.cancel()
@@ -300,14 +298,14 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_between(self) -> bool:
-        """Whether no request is under way that uvicorn has."""
+        """True if uvicorn has no request under way."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is None or cycle.response_complete
 
-    def hear(self) -> None:
-        """Note that a request is there."""
+    def on_request(self) -> None:
+        """Note the arrival of a request."""
         self._deadline = None
-        self._all.heard(self)
+        self._all.note_heard(self)
         self.is_used = True
         self._unset_keepalive_if_required()  # type: ignore[attr-defined]  # uvicorn's protocols have it
 
@@ -356,7 +354,7 @@ class Connection(asyncio.Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        self._all.heard(self)
+        self._all.note_heard(self)
         self._wait(float(self.timeout_keep_alive))
         super().on_response_complete()  # type: ignore[misc]  # uvicorn's protocols have it; it may find that it has come
         self._look()
@@ -369,16 +367,16 @@ class Connection(asyncio.Protocol):
         if cycle is not self._seen:
             self._seen = cycle
             self._deadline = None
-            self._all.heard(self)
+            self._all.note_heard(self)
         if cycle.more_body:
-            self._all.waits(self)  # how long that may take, the application says, which alone knows when it reads
+            self._all.note_waiting(self)  # the time limit is the application's, since only it knows when it reads
         else:
             self.is_used = True
-            self._all.heard(self)
+            self._all.note_heard(self)
 
     def _wait(self, more: float) -> None:
         """Give the client time for the head of a request, which no part of one prolongs."""
-        self._all.waits(self)
+        self._all.note_waiting(self)
         self._unsent = self.transport.get_write_buffer_size()
         self._deadline = self.loop.time() + self._all.bounds.head + more
         if self._timer is None or self._timer.when() > self._deadline:
@@ -390,7 +388,7 @@ class Connection(asyncio.Protocol):
         self._timer = self.loop.call_at(at, self._look_at_clock)
 
     def _look_at_clock(self) -> None:
-        """Be closed if the client's time is over. It seldom is: one timer moves on, not one a request."""
+        """Close the connection if the client's time is over. It seldom is: one timer moves on, not one a request."""
         self._timer = None
         if self._deadline is None:
             return
@@ -412,7 +410,7 @@ class Connection(asyncio.Protocol):
 
 
 def _connection_kind() -> type[Connection]:
-    """Return what parses HTTP: httptools, which the extra `server` brings, or else h11."""
+    """Return the connection class for the HTTP parser: httptools, from the extra `server`, otherwise h11."""
     try:
         from .parsing_c import HttptoolsConnection
     except ImportError:
@@ -423,7 +421,7 @@ def _connection_kind() -> type[Connection]:
 
 
 def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
-    """Log in a line what keeps connections from being taken, however often that happens; asyncio tries again later."""
+    """Log failures to take connections in one line, even if there are many; asyncio tries again later."""
     failed = Tally(log(), "connections not taken: %d attempts, because the system ran out of resources: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -436,7 +434,7 @@ def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
     loop.set_exception_handler(handle)
 
 
-def protocol_class(connections: Connections) -> type[asyncio.Protocol]:
-    """Return what uvicorn takes for the class of what speaks HTTP."""
-    make: Callable[..., asyncio.Protocol] = connections.protocol
+def choose_protocol(connections: Connections) -> type[asyncio.Protocol]:
+    """Return the protocol class for uvicorn."""
+    make: Callable[..., asyncio.Protocol] = connections.make_protocol
     return cast("type[asyncio.Protocol]", make)

@@ -1,7 +1,7 @@
 """Requests that are answered as they are read, before uvicorn makes anything of them.
 
-Takes what comes on a connection between two requests; answers a whole plain POST by the server's core, in one write.
-All else goes to uvicorn's protocol as it came, and so does a request whose answer becomes a stream.
+Takes the bytes that come on a connection between two requests; answers a whole plain POST by the server's core, in one
+write. Other bytes go to uvicorn's protocol as they came, and so does a request whose answer becomes a stream.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from .....observability.logs import log, named_after
+from .....observability.logs import log, name_records
 from ....toolsets import HEADER
 from .. import heads
 from ..events import Response
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _TOOLSET: Final = HEADER.encode()
 _HEADS: Final = 1024
-"""Heads whose meaning is kept: clients repeat theirs."""
+"""The number of parsed heads that are cached, since clients repeat theirs."""
 
 _LATE: Final = 0.005
-"""Seconds in which a body follows its head, where a client sends them one by one."""
+"""Seconds to wait for a body after its head, for clients that send them one by one."""
 
 
 CLOSE: Final = (b"connection", b"close")
@@ -45,7 +45,7 @@ class Known(NamedTuple):
     """A head that was read.
 
     Attributes:
-        head: What it says.
+        head: Its content.
         length: The bytes of the body.
     """
 
@@ -54,16 +54,16 @@ class Known(NamedTuple):
 
 
 class Endpoint:
-    """The endpoint of a server, where nothing stands in front of it.
+    """The endpoint of a server without a middleware in front of it.
 
     Attributes:
-        direct: What answers.
+        direct: The HTTP endpoint.
         package: The name of the package.
-        known: What the bytes of a head say; `None` if the parser, or the endpoint, has to look at them.
+        known: Reads the bytes of a head; returns `None` if the parser, or the application, has to read them.
     """
 
     def __init__(self, direct: HttpEndpoint, path: str, package: str) -> None:
-        """Take what answers, its path, and the name of the package."""
+        """Take the HTTP endpoint, its path, and the name of the package."""
         self.direct = direct
         self.package = package
         self._path = path
@@ -72,23 +72,23 @@ class Endpoint:
     def _known(self, head: bytes) -> Known | None:
         post = read_post(head, self._path.encode())
         is_whole = post is not None and _TOOLSET not in head.lower()  # which the application looks at
-        said = self.direct.head(post.headers) if post is not None and is_whole else None
+        said = self.direct.parse_head(post.headers) if post is not None and is_whole else None
         return None if post is None or said is None else Known(said, post.length)
 
 
 class Line(Protocol):
-    """A connection, as far as it is needed here."""
+    """The interface of a connection that is needed here."""
 
     @property
     def is_between(self) -> bool:
-        """Whether no request is under way that uvicorn has."""
+        """True if uvicorn has no request under way."""
         ...
 
     def feed(self, data: bytes) -> None:
-        """Have uvicorn read something."""
+        """Have uvicorn read some bytes."""
 
-    def hear(self) -> None:
-        """Note that a request is there."""
+    def on_request(self) -> None:
+        """Note the arrival of a request."""
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Have a request answered."""
@@ -101,14 +101,14 @@ class Line(Protocol):
 
 
 class DirectReader:
-    """What reads one connection first.
+    """The first reader of one connection.
 
     Attributes:
-        is_answering: Whether a request is being answered here.
+        is_answering: True if a request is being answered here.
     """
 
     def __init__(self, endpoint: Endpoint, line: Line) -> None:
-        """Take what answers, and the connection."""
+        """Take the endpoint, and the connection."""
         self.is_answering = False
         self._endpoint = endpoint
         self._line = line
@@ -116,10 +116,10 @@ class DirectReader:
         self._timer: asyncio.TimerHandle | None = None
         self._later: list[bytes] = []
         self._is_astray = False
-        """Whether it is unknown where the next request begins: uvicorn alone knows from then on."""
+        """True if the start of the next request is unknown here: only uvicorn knows from then on."""
 
     def read(self, data: bytes) -> None:
-        """Answer what has come, or have uvicorn read it."""
+        """Answer a request, or have uvicorn read the bytes."""
         if self.is_answering:
             self._later.append(data)
             return
@@ -140,7 +140,7 @@ class DirectReader:
             self._answer(known.head, data, data[end + len(END) :])
 
     def release(self) -> None:
-        """Have uvicorn read what was held."""
+        """Have uvicorn read the bytes that were held."""
         if self._held:
             self._is_astray = True
             self._give_back(self._held)
@@ -148,7 +148,7 @@ class DirectReader:
     def _hold(self, data: bytes) -> None:
         self._held = data
         if self._timer is None:
-            self._line.hear()
+            self._line.on_request()
             self._timer = asyncio.get_running_loop().call_later(_LATE, self.release)
 
     def _stop_holding(self) -> None:
@@ -168,11 +168,11 @@ class DirectReader:
         answering = self._endpoint.direct.take(head, body, partial(self._connect, data))
         self._stop_holding()
         self.is_answering = True
-        self._line.hear()
+        self._line.on_request()
         self._line.start(self._respond(answering))
 
     async def _respond(self, answering: Awaitable[Response | None]) -> None:
-        with named_after(self._endpoint.package):
+        with name_records(self._endpoint.package):
             try:
                 response = await answering
             except Exception:  # noqa: BLE001 - as uvicorn does of an application's exceptions
@@ -190,7 +190,7 @@ class DirectReader:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Read what has come meanwhile."""
+        """Read the bytes that came meanwhile."""
         later, self._later = b"".join(self._later), []
         if later:
             self.read(later)

@@ -1,4 +1,4 @@
-"""How a server over HTTP ends: what it has begun goes on for a while, and what only listens ends.
+"""The graceful shutdown of a server over HTTP: requests under way go on for a while, and listening streams end.
 
 Takes the application and a number of seconds; serves it until it is asked to stop.
 """
@@ -21,7 +21,7 @@ from .connections import (
     IDLE,
     Bounds,
     Connections,
-    protocol_class,
+    choose_protocol,
     tell_of_errors,
 )
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from .direct import Endpoint
 
 _LATE: Final = 0.25
-"""Seconds in which those may say what they want whose connection was there before the server was asked to stop."""
+"""Seconds for requests on connections that were there before the server was asked to stop."""
 
 _BACKLOG: Final = 2048
 """Connections that may wait to be taken."""
 
 _LAST_ERRORS: Final = 1
-"""Seconds for telling those whose requests are cut off, before their connections are."""
+"""Seconds for answers to the requests that are cut off, before their connections are."""
 
 
 class GracefulServer(uvicorn.Server):
@@ -54,25 +54,25 @@ class GracefulServer(uvicorn.Server):
         cut_off: Callable[[], None] = lambda: None,
         bounds: Bounds | None = None,
     ) -> None:
-        """Take the application and what ends it.
+        """Take the application and the functions that end it.
 
         Args:
             app: The application.
-            seconds: How long requests under way may go on.
-            stop: Called when the server is asked to stop; it ends what only listens.
+            seconds: The seconds that requests under way may go on.
+            stop: Called when the server is asked to stop; it ends listening streams.
             cut_off: Called when the time of those requests is over; it answers them.
-            bounds: How many connections there may be.
+            bounds: The limits on connections.
         """
         self._seconds = seconds
         self._stop = stop
         self._cut_off = cut_off
         endpoint: Endpoint | None = getattr(app, "direct_endpoint", None)
-        connections = Connections(bounds or Bounds.of(None, None), endpoint)
+        connections = Connections(bounds or Bounds.choose(None, None), endpoint)
         super().__init__(
             uvicorn.Config(
                 app,
                 interface="asgi3",
-                http=protocol_class(connections),
+                http=choose_protocol(connections),
                 ws="none",
                 backlog=BATCH,
                 timeout_keep_alive=IDLE,
@@ -91,7 +91,7 @@ class GracefulServer(uvicorn.Server):
         tell_of_errors(asyncio.get_running_loop())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more requests, and end when those under way have."""
+        """Take no more requests, and end after those under way."""
         self._stop()
         await self._close(sockets or [])
         cutting = asyncio.get_running_loop().call_later(self._seconds, self._cut_off)
@@ -116,14 +116,14 @@ class GracefulServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def _close(self, listeners: list[socket.socket]) -> None:
-        """Take what waits at the listeners, close them at once, and leave a moment to what was taken.
+        """Take the connections that wait at the listeners, close these at once, and leave a moment to those taken.
 
-        Who was told that the connection is there must not be cut off without an answer: nobody could know whether the
-        request was carried out. Who comes later is refused, and knows.
+        A client that is connected must not be cut off without an answer, since it could not know whether its request
+        was carried out. One that comes later is refused, and knows.
         """
         waiting: list[socket.socket] = []
         for listener in listeners:
-            with suppress(OSError):  # as soon as none waits
+            with suppress(OSError):  # raised as soon as none waits
                 while True:
                     waiting.append(listener.accept()[0])
         for server in self.servers:

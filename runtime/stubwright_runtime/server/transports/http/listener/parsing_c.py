@@ -20,13 +20,13 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
     """One connection."""
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Take those that it is one of, and what uvicorn wants to know."""
+        """Take all connections of the server, and uvicorn's own options."""
         super().__init__(connections, **options)
         self._is_in_head = False
         self._unfinished = 0
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come; a head without an end is refused."""
+        """Parse incoming bytes; a head without an end is refused."""
         if self._is_in_head:
             self._unfinished += len(data)
         super().data_received(data)

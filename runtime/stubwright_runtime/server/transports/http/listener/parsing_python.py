@@ -37,6 +37,6 @@ class H11Connection(Connection, H11Protocol):  # type: ignore[misc]
     """One connection."""
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Take those that it is one of, and what uvicorn wants to know."""
+        """Take all connections of the server, and uvicorn's own options."""
         super().__init__(connections, **options)
         self.conn: h11.Connection = _Parser(h11.SERVER)

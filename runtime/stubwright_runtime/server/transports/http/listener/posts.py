@@ -1,7 +1,7 @@
-"""Whole POSTs with nothing odd about them, read without a parser: most messages come so, one by one.
+"""Plain whole POSTs, read without a parser: most messages come so, one by one.
 
-Takes the head of a request; gives its headers where each byte of it is beyond doubt. Whatever could be read in two ways
-(RFC 9112, 11.2) is for the parser: there is no second opinion here on what HTTP allows.
+Takes the head of a request; gives its headers if each byte of it is beyond doubt. A head that could be read in two ways
+(RFC 9112, 11.2) is left to the parser, so that there is no second opinion here on HTTP.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Post(NamedTuple):
 
 
 def read_post(head: bytes, path: bytes) -> Post | None:
-    """Read the head of a POST to a path; `None` where it is anything else.
+    """Read the head of a POST to a path; `None` if it is anything else.
 
     Args:
         head: All before the empty line.

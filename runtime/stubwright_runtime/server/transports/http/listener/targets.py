@@ -1,7 +1,7 @@
-"""Which host a request is for (RFC 9112, 3.2).
+"""The host that a request is for (RFC 9112, 3.2).
 
-Takes the target of a request, its version and its headers, as a parser gives them; gives the same with one Host, which
-is what everything behind it judges.
+Takes the target of a request, its version and its headers, as a parser gives them; gives the target and the headers
+with one Host, the only one that later checks see.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SERVER: Final = b"*"
 
 
 class UnclearHostError(ValueError):
-    """A request that leaves open which host it is for."""
+    """A request without a clear host."""
 
 
 def resolve_target(
@@ -29,7 +29,7 @@ def resolve_target(
 ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """Return the path and the query of a target, and the headers with the host that the request is for.
 
-    A target with a host of its own is for that one, whatever the header Host says (RFC 9112, 3.2.2).
+    A host in the target overrides the header Host (RFC 9112, 3.2.2).
 
     Args:
         target: The target of the request line, as it came.

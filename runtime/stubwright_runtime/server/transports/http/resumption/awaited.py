@@ -1,6 +1,6 @@
-"""Who waits at one process for what another one still has to send.
+"""Clients that wait at one process for messages that another one still has to send.
 
-Takes sessions that are waited for; tells all processes, by the store, of messages of these alone.
+Takes the sessions that clients wait for; tells all processes, by the store, of messages of these only.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from .shared import SharedReplay
 
 PATIENCE: Final = 20.0
-"""Seconds that a client is kept waiting for an answer that another process may still give; then it comes again."""
+"""Seconds that a client waits for an answer that another process may still give; then it comes again."""
 
 LOOK: Final = 5.0
-"""Seconds between two looks for it, where nothing is heard of it."""
+"""Seconds between two looks for it, if no other process tells of it."""
 
 _ASKED: Final = "events-asked"
 _KEPT: Final = "events-kept"
 
 
 class Awaited:
-    """The sessions that somebody waits for at another process: only of these it is published that there is a message.
+    """The sessions that clients wait for at another process: only messages of these are published.
 
-    Whoever begins to wait asks all processes, and the one that has the session answers from then on. A word that is
-    missed costs no more than time: those who wait look by themselves now and then, and ask again.
+    A process that begins to wait asks all processes, and the one that has the session tells of messages from then on.
+    A lost notification costs no more than time: a process that waits looks by itself now and then, and asks again.
     """
 
     def __init__(self, store: Store) -> None:
-        """Take where messages are kept."""
+        """Take the store of messages."""
         self.store = store
         self._here: WeakValueDictionary[str, SharedReplay] = WeakValueDictionary()
         self._until: dict[str, float] = {}
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        store.hear(_ASKED, self._asked)
-        store.hear(_KEPT, self._heard)
+        store.listen(_ASKED, self._asked)
+        store.listen(_KEPT, self._heard)
 
     def add(self, session: str, replay: SharedReplay) -> None:
-        """Take note of a session of this process."""
+        """Note a session of this process."""
         self._here[session] = replay
 
     async def tell(self, session: str) -> None:
-        """Say that a session has another message, if somebody waits for that. Raises StateLost."""
+        """Publish that a session has another message, if a process waits for it. Raises StateLost."""
         if (until := self._until.get(session)) is None:
             return
         if until > asyncio.get_running_loop().time():
@@ -57,12 +57,12 @@ class Awaited:
             del self._until[session]
 
     async def ask(self, session: str) -> None:
-        """Have the process of a session say when it has another message. Raises StateLost."""
+        """Ask the process of a session to tell of each further message. Raises StateLost."""
         await self.store.publish(_ASKED, session.encode())
 
     @contextmanager
-    def waiting(self, session: str) -> Generator[asyncio.Event, None, None]:
-        """Yield an event that is set when a session may have another message; whoever waits clears it."""
+    def watch(self, session: str) -> Generator[asyncio.Event, None, None]:
+        """Yield an event that is set when a session may have another message; the caller clears it."""
         woken = asyncio.Event()
         self._waiting[session].add(woken)
         try:

@@ -1,4 +1,4 @@
-"""The log of what was sent on the streams of a session, wherever it is kept.
+"""The log of messages on the streams of a session, in memory or in the store.
 
 Takes messages as bytes; returns their ids, and the messages again after an id (MCP 2025-11-25, basic/transports,
 "Resumability and Redelivery").
@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 LISTENING: Final = "_"
-"""The name of the stream that is no request's: a session's own."""
+"""The name of a session's own stream, which belongs to no request."""
 
 Sending: TypeAlias = Callable[[bytes, str], Awaitable[None]]
 """Sends a message with its id."""
 
 
 class Position(NamedTuple):
-    """Where a message stands.
+    """The position of a message.
 
     Attributes:
         stream: Its stream.
@@ -37,7 +37,7 @@ class EventLog(Protocol):
         Args:
             stream: The name of the stream.
             message: The message; `None` is the start of the stream, to which clients can come back, too.
-            is_answer: Whether it is the last of its stream.
+            is_answer: True if it is the last of its stream.
 
         Returns:
             The id; empty if the message could not be kept.
@@ -45,8 +45,8 @@ class EventLog(Protocol):
         ...
 
     async def find(self, last: str) -> Position | None:
-        """Return where a message of this session stands, by its id; `None` if nothing is known of it."""
+        """Return the position of a message of this session, by its id; `None` if it is unknown."""
         ...
 
     async def replay(self, position: Position, send: Sending) -> None:
-        """Send what came after a message on its stream."""
+        """Send the messages after a position on its stream."""

@@ -1,8 +1,7 @@
-"""What was sent to sessions over HTTP, kept for clients that come back for it (MCP 2025-11-25, basic/transports).
+"""Messages to sessions over HTTP, kept for clients that come back for them (MCP 2025-11-25, basic/transports).
 
-Takes messages; returns them again, as they were sent. All sessions share one budget of bytes, so that sessions that
-nobody comes back to cannot fill the memory, and where it is used up the principal with most loses the oldest; what is
-gone is lost, as it would be without.
+Takes messages; returns them again, as they were sent. All sessions share one budget of bytes, so that abandoned
+sessions cannot fill the memory. If it is used up, the principal with the most bytes loses its oldest messages.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
 
 
 _TOTAL: Final = 64 * 1024 * 1024
-"""Bytes that the messages of all sessions may take together; the newest is kept however large it is."""
+"""The maximum number of bytes of all sessions' messages; the newest is kept even if it is larger."""
 
 _SESSION: Final = 4 * 1024 * 1024
-"""Bytes that the messages of one session may take together; its newest is kept however large it is."""
+"""The maximum number of bytes of one session's messages; its newest is kept even if it is larger."""
 
 _EVENTS: Final = 512
-"""Messages that are kept of one session."""
+"""The maximum number of messages that are kept of one session."""
 
 _EACH: Final = 512
-"""Bytes that a message takes beside its text, about."""
+"""The approximate number of bytes that a message takes beside its text."""
 
 _PRINCIPAL: Final = 16 * 1024 * 1024
-"""Bytes that the messages of one principal's sessions may take together."""
+"""The maximum number of bytes of the messages of one principal's sessions."""
 
 _ID: Final = re.compile(r"(0|[1-9][0-9]{0,8})/(.*)", re.DOTALL)
 
@@ -53,7 +52,7 @@ _NONE: Final[OrderedDict[_Key, _Event]] = OrderedDict()
 
 
 class _Session(NamedTuple):
-    """A session, and whose it is."""
+    """A session and its principal."""
 
     number: int
     principal: str
@@ -63,7 +62,7 @@ class Archive:
     """The messages of all sessions, the oldest first."""
 
     def __init__(self, size: int = _TOTAL, each: int = _PRINCIPAL) -> None:
-        """Say how many bytes they may take together, and those of one principal."""
+        """Take the maximum number of bytes in all, and of one principal."""
         self._largest = size
         self._each = each
         self._events: dict[str, OrderedDict[_Key, _Event]] = {}
@@ -71,8 +70,8 @@ class Archive:
         self._principals: Counter[str] = Counter()
         self._sessions = count(1)
 
-    def session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
-        """Return the store of a new session of a principal; what it keeps goes when the store itself does."""
+    def open_session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
+        """Return the store of a new session of a principal; its messages are dropped together with it."""
         session = _Session(next(self._sessions), principal)
         numbers: deque[int] = deque()
         store = Replay(self, session, numbers, events, size)
@@ -81,15 +80,15 @@ class Archive:
 
     @property
     def size(self) -> int:
-        """Bytes that all messages take, about."""
+        """The approximate number of bytes of all messages."""
         return self._principals.total()
 
-    def size_of(self, session: _Session) -> int:
-        """Bytes that the messages of a session take, about."""
+    def measure(self, session: _Session) -> int:
+        """Return the approximate number of bytes of a session's messages."""
         return self._sizes[session.number]
 
     def add(self, session: _Session, number: int, stream: str, text: bytes | None) -> None:
-        """Keep a message, in the place of the oldest where that is needed."""
+        """Keep a message, in place of the oldest ones if necessary."""
         event, key = _Event(stream, text), (session.number, number)
         self._events.setdefault(session.principal, OrderedDict())[key] = event
         self._sizes[session.number] += event.size
@@ -105,7 +104,7 @@ class Archive:
         """Keep a message no longer, if it is kept."""
         self._drop(session.principal, (session.number, number))
 
-    def stream_of(self, session: _Session, number: int) -> str | None:
+    def find_stream(self, session: _Session, number: int) -> str | None:
         """Return the stream of a message that is kept."""
         event = self.get(session, number)
         return None if event is None else event.stream
@@ -133,7 +132,7 @@ class Replay:
     """The last messages of one session."""
 
     def __init__(self, archive: Archive, session: _Session, numbers: deque[int], events: int, size: int) -> None:
-        """Take what `Archive.session` says."""
+        """Take the archive, the session, and the limits of `Archive.open_session`."""
         self._archive = archive
         self._session = session
         self._numbers = numbers
@@ -157,7 +156,7 @@ class Replay:
         return f"{self._number}/{stream}"
 
     async def find(self, last: str) -> Position | None:
-        """Return where a message stands, by its id; `None` if nothing is known of its stream."""
+        """Return the position of a message, by its id; `None` if no message of its stream is kept."""
         parts = _ID.fullmatch(last)
         if parts is None or int(parts[1]) > self._number:
             return None
@@ -165,14 +164,14 @@ class Replay:
         return position if self._of(position.stream) else None
 
     async def replay(self, position: Position, send: Sending) -> None:
-        """Send what came after a message on its stream."""
+        """Send the messages after a position on its stream."""
         for number in self._of(position.stream):
             event = self._archive.get(self._session, number) if number > position.number else None
             if event is not None and event.text is not None:
                 await send(event.text, f"{number}/{position.stream}")
 
     def _of(self, stream: str) -> list[int]:
-        return [number for number in self._numbers if self._archive.stream_of(self._session, number) == stream]
+        return [number for number in self._numbers if self._archive.find_stream(self._session, number) == stream]
 
     def _is_full(self) -> bool:
-        return self._archive.size_of(self._session) > self._largest
+        return self._archive.measure(self._session) > self._largest

@@ -1,9 +1,9 @@
-"""What was sent to sessions over HTTP, kept where all processes can give it again (MCP 2025-11-25, basic/transports).
+"""Messages to sessions over HTTP, kept in the store for all processes (MCP 2025-11-25, basic/transports).
 
-A session lives in one process. Where that process has gone, or a client comes back to another one, the session is not
-there any more; what it was sent, and what it waited for when the process ended, is. Each message has a key of its own,
-from who may read it, its session, its stream and its number there: whoever comes back reads the next ones and nothing
-else, and an id that somebody else was given, or that nobody was, leads nowhere.
+A session lives in one process. If that process has ended, or a client comes back to another one, the session is not
+there; its messages and its pending answers are. Each message has a key of its own, made of its principal, its session,
+its stream and its number there. A client that comes back reads only the next ones, and an id that belongs to another
+client, or was invented, finds nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from .....state.budget import BudgetExceeded
 from .....state.store import StateLost
-from ....core.principal import ANONYMOUS, current
-from ..events import CONTENT, RETRY, as_event, until_it_leaves
+from ....core.principal import ANONYMOUS, find_current
+from ..events import CONTENT, RETRY, as_event, wait_until_closed
 from .awaited import LOOK, PATIENCE
 from .log import LISTENING, Position
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 _KIND: Final = "event"
 
 _SECONDS: Final = 600.0
-"""How long a message is kept."""
+"""The seconds for which a message is kept."""
 
 _EVENTS: Final = 512
-"""Messages that are kept of one session."""
+"""The maximum number of messages that are kept of one session."""
 
 _BYTES: Final = 4 * 1024 * 1024
-"""Bytes that the messages of one session may take together; its newest is kept however large it is."""
+"""The maximum number of bytes of one session's messages; its newest is kept even if it is larger."""
 
 _LARGE: Final = 256 * 1024
-"""Bytes of a message that is not read before there is room for it."""
+"""The size in bytes from which a message is not read before there is room for it."""
 
 _ROOM: Final = 4
-"""Large messages that are in memory at once to be sent again."""
+"""The maximum number of large messages in memory at once."""
 
 _CANCELLING: Final = 0.1
 """Seconds after which a cancellation is repeated."""
@@ -62,17 +62,17 @@ _Number: TypeAlias = "int | Literal['answer']"
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """The messages that belong to one request, and where they are kept."""
+    """The stream of one request, from which the keys of its messages are made."""
 
     principal: str
     session: str
     name: str
 
-    def key(self, number: _Number) -> str:
+    def make_key(self, number: _Number) -> str:
         return json.dumps([self.principal, self.session, number, self.name])
 
-    def id(self, number: _Number) -> str:
-        """Return what the client is told to come back with; after the answer, nothing comes."""
+    def make_id(self, number: _Number) -> str:
+        """Return the event id of a message. That of the answer finds no messages, since none follow it."""
         return f"{self.session}.{number}/{self.name}"
 
 
@@ -80,7 +80,7 @@ class SharedReplay:
     """The last messages of one session."""
 
     def __init__(self, awaited: Awaited) -> None:
-        """Take who waits for messages; the session is that of the caller who asks now."""
+        """Take the sessions that clients wait for; the new session is that of the current caller."""
         self._awaited = awaited
         self._store = awaited.store
         self._session = secrets.token_urlsafe(18)
@@ -94,13 +94,13 @@ class SharedReplay:
         awaited.add(self._session, self)
 
     async def keep(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Keep a message, and return its id, which says where it is. While the store is lost, nothing is kept."""
+        """Keep a message, and return its id, which holds its position. While the store is lost, none is kept."""
         place = _Stream(self._principal, self._session, stream)
         try:
             async with self._storing:
-                return place.id(await self._keep_next(place, message or b"", is_answer=is_answer))
+                return place.make_id(await self._keep_next(place, message or b"", is_answer=is_answer))
         except (StateLost, BudgetExceeded):
-            return ""  # an id that nobody can come back with
+            return ""  # an id that no client can come back with
 
     async def _keep_next(self, stream: _Stream, data: bytes, *, is_answer: bool) -> _Number:
         """Keep a message as the next one of its stream, and return its number. Raises StateLost and BudgetExceeded."""
@@ -110,7 +110,7 @@ class SharedReplay:
             await self._drop(*next(iter(self._kept)))
         await self._store.create(
             _KIND,
-            stream.key(place),
+            stream.make_key(place),
             data,
             owner=self._session,
             ttl=_SECONDS,
@@ -128,7 +128,7 @@ class SharedReplay:
         return place
 
     async def find(self, last: str) -> Position | None:
-        """Return where a message of this session stands, by its id; `None` if nothing is known of it."""
+        """Return the position of a message of this session, by its id; `None` if it is unknown."""
         try:
             place = await _locate(self._store, last)
         except StateLost:
@@ -138,7 +138,7 @@ class SharedReplay:
         return Position(place[0].name, place[1])
 
     async def replay(self, position: Position, send: Sending) -> None:
-        """Send what came after a message on its stream; while the store is lost, nothing."""
+        """Send the messages after a position on its stream, unless the store is lost."""
         stream, number = _Stream(self._principal, self._session, position.stream), position.number
         with suppress(StateLost):
             while (place := await _next(self._store, stream, number)) is not None:
@@ -146,13 +146,13 @@ class SharedReplay:
                     return
                 number += 1
                 if data:
-                    await send(data, stream.id(_ANSWER if place.is_last else number))
+                    await send(data, stream.make_id(_ANSWER if place.is_last else number))
                 if place.is_last:
                     return
 
     async def _drop(self, stream: _Stream, number: _Number) -> None:
         """Keep a message no longer. Raises StateLost."""
-        await self._store.delete(_KIND, stream.key(number))
+        await self._store.delete(_KIND, stream.make_key(number))
         self._size -= self._kept.pop((stream, number))
 
 
@@ -163,25 +163,24 @@ class _Place(NamedTuple):
 
 
 async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | None:
-    """Return the stream of an event and its number there; `None` if who asks now was sent no such event. Raises
-    StateLost.
+    """Return the stream of an event and its number there; `None` if the current caller was sent none. Raises StateLost.
 
-    That takes three short looks, whatever the id is and however much is kept.
+    That takes at most three short lookups for any id.
     """
     parts = _ID.fullmatch(last_event_id)
     if parts is None:
         return None
     stream, number = _Stream(_principal(), parts[1], parts[3]), int(parts[2])
-    if await store.size(_KIND, stream.key(number)) is None and await _next(store, stream, number) is None:
+    if await store.measure(_KIND, stream.make_key(number)) is None and await _next(store, stream, number) is None:
         return None
     return stream, number
 
 
 async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
-    """Return where the next message is, if it is kept; otherwise where the answer is. Raises StateLost."""
+    """Return the place of the next message if it is kept, otherwise that of the answer. Raises StateLost."""
     for place in (number + 1, _ANSWER):
-        key = stream.key(place)
-        if (size := await store.size(_KIND, key)) is not None:
+        key = stream.make_key(place)
+        if (size := await store.measure(_KIND, key)) is not None:
             return _Place(key, size, place == _ANSWER)
     return None
 
@@ -193,29 +192,29 @@ async def _read(store: Store, key: str) -> bytes | None:
 
 
 class Resumption:
-    """What clients are given whose session is not in this process: what they missed of an answer."""
+    """Answers to clients whose session is not in this process: the messages that they missed."""
 
     def __init__(self, awaited: Awaited) -> None:
-        """Take who waits for messages."""
+        """Take the sessions that clients wait for."""
         self._awaited = awaited
         self._store = awaited.store
         self._room = asyncio.Semaphore(_ROOM)
 
     async def answer(self, last: str, receive: Receive, send: Send) -> bool:
-        """Send what came after a message, until the answer is sent or the client leaves.
+        """Send the messages after an event, until the answer is sent or the client leaves.
 
         Returns:
-            Whether the client can be told anything; if not, nothing was sent.
+            True if the event was found; otherwise nothing was sent.
         """
         try:
             place = await _locate(self._store, last)
         except StateLost:
             return False
-        if place is None or place[0].name == LISTENING:  # whose end nobody would see here
+        if place is None or place[0].name == LISTENING:  # its end would not be seen here
             return False
         await send({"type": "http.response.start", "status": 200, "headers": CONTENT})
         sending = asyncio.create_task(self._send_all(*place, send))
-        leaving = asyncio.create_task(until_it_leaves(receive))
+        leaving = asyncio.create_task(wait_until_closed(receive))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -228,21 +227,21 @@ class Resumption:
         return True
 
     async def _send_all(self, stream: _Stream, number: int, send: Send) -> None:
-        """Send what came, and where the client should come back if that was not all."""
+        """Send the messages, and the id to come back with if the answer is not among them."""
         with suppress(TimeoutError):  # it takes nothing
             last = await self._send_rest(stream, number, send)
-            rest = b"" if last is None else as_event(b"", stream.id(last), RETRY)
+            rest = b"" if last is None else as_event(b"", stream.make_id(last), RETRY)
             await send({"type": "http.response.body", "body": rest})
 
     async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
-        """Send what comes; gives the number of the last message, `None` where it was the answer.
+        """Send messages as they come, and return the number of the last one; `None` if it was the answer.
 
         Raises:
-            TimeoutError: The client takes nothing.
+            TimeoutError: The client does not take a message.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
-        with self._awaited.waiting(stream.session) as woken:
+        with self._awaited.watch(stream.session) as woken:
             try:
                 await self._awaited.ask(stream.session)
                 while True:
@@ -254,7 +253,7 @@ class Resumption:
                                 return number
                             number += 1
                             if text:
-                                event = as_event(text, stream.id(_ANSWER if place.is_last else number))
+                                event = as_event(text, stream.make_id(_ANSWER if place.is_last else number))
                                 async with asyncio.timeout(_SENDING):
                                     await send({"type": "http.response.body", "body": event, "more_body": True})
                         if place.is_last:
@@ -271,4 +270,4 @@ class Resumption:
 
 
 def _principal() -> str:
-    return current(over_http=True, user=ANONYMOUS).key
+    return find_current(over_http=True, user=ANONYMOUS).key
