@@ -99,6 +99,7 @@ class Sealing:
 
 
 def _digest(text: str) -> bytes:
+    # JSON may hold half of a surrogate pair, which plain UTF-8 cannot encode.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
