@@ -128,6 +128,7 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
 
+    # JSON Schema knows no such tags, and shows the plain union.
     def merge_schema(_: object, handler: Callable[[Any], Any]) -> Any:
         return handler(whole)
 
@@ -183,6 +184,7 @@ def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Calla
             known = _choose_best(value, handler, possible)
             if _STATE.depth:
                 _STATE.choices[key] = known
+        # An object that stands twice in a value becomes two models, so that only the choice is reused.
         elif known.error is None and not _STATE.remembers:
             return _read(value, handler, known.number)
         if known.error is not None:

@@ -367,6 +367,7 @@ class _TaskNotifications:
     """The notifications about tasks of a connection, which some servers send."""
 
     def __init__(self) -> None:
+        # Weak, so that a task that the caller has dropped is forgotten.
         self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
 
     def __call__(self, notification: JSONRPCNotification) -> None:

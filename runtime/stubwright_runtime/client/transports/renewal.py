@@ -94,6 +94,7 @@ class Renewal:
             request: The request.
             refusal: The refusal: the server does not know the session.
         """
+        # A server that forgets each new session would be asked without end.
         if self._initialize is None or request.is_sent_again:
             return False
         self._waiting[key] = replace(request, is_sent_again=True)
