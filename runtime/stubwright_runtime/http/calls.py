@@ -126,6 +126,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         Raises:
             ValueError: A variable of the environment is not set that has to be, or is set to what it cannot be.
         """
+        # Before anything is entered: a certificate that cannot be used leaves nothing open.
         contexts = {name: _make_context(name, api) for name, api in self._apis.items() if "clientCertificate" in api}
         self._stack = AsyncExitStack()
         if is_entered(self._handlers):

@@ -85,6 +85,7 @@ class _Wire:
 
 
 def _wire(cls: type[Model]) -> _Wire:
+    # What is read here is made with the core schema, which pydantic defers.
     if not cls.__pydantic_complete__:
         cls.model_rebuild()
     return cls.__stubwright_wire__

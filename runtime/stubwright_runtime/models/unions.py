@@ -122,6 +122,7 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
     """Return the schema of a union that chooses its alternatives, each made exact by `exact`."""
     choices = [_strip_label(choice) for choice in union["choices"]]
     fits = [_make_test(choice) for choice in choices]  # now, since pydantic changes schemas in place
+    # Pydantic tells scalars apart itself; a choice needs two alternatives for objects or lists.
     if sum(test is not _is_scalar for test in fits) < 2:
         return {**union, "choices": [exact(choice) for choice in choices]}
     labels = _make_labels(choices)

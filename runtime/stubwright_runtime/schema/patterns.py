@@ -128,8 +128,7 @@ def _class(inner: str) -> str:
         elif atom in ("\\b", "\\0"):
             parts.append("\\x08" if atom == "\\b" else "\\x00")
         else:
-            # The validator's syntax has nested classes and set
-            # operations, such as `&&` and `~~`; JavaScript's has neither.
+            # The validator takes these for nested classes and operators such as `&&`; JavaScript does not.
             parts.append(f"\\{atom}" if atom in ("[", "&", "~") else atom)
     return f"[{negated}{''.join(parts)}]"
 

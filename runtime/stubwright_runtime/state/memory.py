@@ -293,6 +293,7 @@ class MemoryStore:
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)
             entry = self._records.get(name)
+            # It was deleted, and another record without an end may have its name now.
             if entry is None or entry.until == _NEVER:
                 continue
             if entry.until <= now:

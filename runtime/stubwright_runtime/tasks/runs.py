@@ -269,6 +269,7 @@ class Runs:
                 return None
             return now.move("completed", message, is_error=is_error, result=key)
 
+        # The handler has run, so its result is kept however long the store is away.
         while True:
             try:
                 await self._task_store.complete(attempt.task, outcome.result, wait_for_end)

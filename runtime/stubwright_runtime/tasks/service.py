@@ -178,7 +178,7 @@ class Tasks:
         trace: dict[str, str] = {}
         inject(trace)
         task = Task(
-            id=secrets.token_urlsafe(24),
+            id=secrets.token_urlsafe(24),  # without tokens the id alone gives access
             owner=find_owner(request.principal, connection, request.revision),
             tool=tool.name,
             arguments=call.arguments,

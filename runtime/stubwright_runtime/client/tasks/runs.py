@@ -66,6 +66,7 @@ def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any],
         try:
             outcome = await run.wait_for_outcome()
         except anyio.get_cancelled_exc_class():
+            # A caller that is cancelled must not wait long for a server that does not answer.
             with anyio.move_on_after(1, shield=True):
                 await run.give_up()
             raise

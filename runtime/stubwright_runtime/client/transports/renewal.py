@@ -138,6 +138,7 @@ class Renewal:
             if wrong is not None:
                 return wrong
             has_begun = True
+            # A copy: answers that come meanwhile change what is remembered.
             for item in list(self._remembered.values()):
                 answer, _ = await self._ask(item)
                 if isinstance(answer.message, JSONRPCError):
