@@ -197,6 +197,7 @@ class Following:
             here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
         except ValueError:
             raise Deviation("The API links its next page with what is no URL.") from None
+        # Only what differs from this request: credentials in the query must not get into a cursor.
         changed = {name for name, _ in {*there} - {*here}}
         strange = sorted(changed - self.page.parameters)
         if strange:

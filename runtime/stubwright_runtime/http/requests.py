@@ -34,6 +34,7 @@ HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
 """Methods that send the arguments that are used nowhere else."""
 
+# A tab is the one control character that a header may hold (RFC 9110, 5.5).
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
@@ -462,6 +463,7 @@ def _refuse_steps(name: str, value: Any) -> None:
     """Refuse what some server on the way could take for a step in the path, once it has decoded it."""
     texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
+        # Some servers take a backslash for a slash, and others cut a step at a semicolon.
         if any(part in (".", "..") for part in re.split(r"[/\\;]", format_plain(text))):
             raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")
 
@@ -493,6 +495,7 @@ def _authorize(scheme: Mapping[str, Any], making: _Making, environment: Mapping[
     if where == "header":
         making.headers.append((scheme["name"], _safe(secret, scheme["env"])))
         return
+    # An API that quotes the URL quotes this form.
     making.secrets.append(encode(secret))
     part = f"{encode(scheme['name'])}={encode(secret)}"
     (making.query if where == "query" else making.cookies).append(part)

@@ -75,6 +75,7 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
     body, forms = answer.body, _forms(secrets)
     for form in forms:
         body = body.replace(form.encode(), REDACTED.encode())
+    # JSON may write any character of a secret as an escape.
     if answer.is_json and b"\\u" in body:
         with suppress(ValueError, RecursionError):  # what is no JSON has no such escapes
             value = json.loads(body)

@@ -76,6 +76,7 @@ class Tokens:
         self._verified.move_to_end(digest)
         if len(self._verified) > _VERIFIED:
             self._verified.popitem(last=False)
+        # A copy, since the verified token is kept, and the claims of one request must not change those of the next.
         return verified.token.model_copy(update={"claims": dict(verified.token.claims or {})})
 
     async def _known(self, digest: bytes) -> _Verified | None:
@@ -93,6 +94,7 @@ class Tokens:
             token="",
             client_id=_client(claims) or "",
             scopes=_scopes(claims),
+            # What compares it later grants no leeway of its own.
             expires_at=int(claims["exp"]) + int(SKEW),
             resource=self._audience,
             subject=_text(claims.get("sub")),

@@ -90,6 +90,7 @@ class Merging:
                     continue
             yield schema
             yield from self._parts(schema.get("allOf") or (), found, depth + 1)
+            # A branch may not apply: its properties may be there, but nothing that it requires or forbids is certain.
             for keyword in _MAYBE:
                 for part in self._parts([schema.get(keyword)], found, depth + 1):
                     yield {"properties": part.get("properties") or {}}

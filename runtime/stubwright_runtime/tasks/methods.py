@@ -284,6 +284,7 @@ def _subscribed_task_ids(params: object) -> list[str]:
 
 def _position(task: Task) -> tuple[str, str]:
     """Return the position of a task in the list, which reveals nothing of its id."""
+    # Padded, since positions are compared as texts.
     return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
 
 

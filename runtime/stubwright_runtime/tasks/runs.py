@@ -152,6 +152,7 @@ class Runs:
     def _mark_taken(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
+        # The answer to an earlier attempt was lost: this run has the task already.
         if task.run == holder:
             return task
         tool = self._host.package.tools.get(task.tool)
@@ -200,6 +201,7 @@ class Runs:
                     task = await self._task_store.find(attempt.task.id)
                 except StateLost:
                     continue
+                # Once its end is kept, the task is not `working`; that must not cancel the run that keeps it.
                 if attempt.is_ending:
                     continue
                 if not is_held or task is None or task.run != attempt.holder or task.status != "working":
@@ -267,6 +269,7 @@ class Runs:
                 return None
             return now.move("completed", message, is_error=is_error, result=key)
 
+        # The handler has run, so its result is kept however long the store is away.
         while True:
             try:
                 await self._task_store.complete(attempt.task, outcome.result, wait_for_end)

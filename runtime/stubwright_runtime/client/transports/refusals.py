@@ -107,6 +107,7 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         why = f"answers with {_phrase(status)}{_joined(*_reasons(response), said)}"
         return Refusal("forbidden", url, why, status, challenge)
     session = request.headers.get(SESSION)
+    # A server may answer 404 for an unknown method as well, and its session is not lost then.
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
         why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(said)}"
         return Refusal("session_lost", url, why, status, session=session)

@@ -132,6 +132,8 @@ class Core:
         self.identity = {key: info[key] for key in _IDENTITY if info.get(key)}
         self._user = user
         self._pages: dict[_Page, dict[str, Any]] = {}
+        # The outermost first: refusals of the other steps are measured,
+        # too, and those inside `LostStore` may need the store.
         self._steps: tuple[Middleware, ...] = (
             self.instrumentation,
             self.in_flight,

@@ -110,6 +110,7 @@ class _Stream:
         try:
             await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # also what came before
         except ResponseError as error:
+            # Another process has made the group.
             if not str(error).startswith("BUSYGROUP"):
                 raise
         self._has_group = True
@@ -122,6 +123,7 @@ class _Stream:
         self._cursor, idle, _ = await self._redis.xautoclaim(
             self._key, _GROUP, _WORKER, self._idle, self._cursor, count=1
         )
+        # XAUTOCLAIM has been through the whole list.
         if self._cursor == b"0-0":
             self._next_look = clock() + self._idle / _LOOKS / 1000
         return _Entry(*idle[0]) if idle else None
@@ -150,6 +152,7 @@ class StreamEngine:
         self._slots = slots
         self._stop = asyncio.Event()
         self._is_away = False
+        # Unlike the store, this may send a command twice: a task whose id waits twice runs once, by its lease.
         options: dict[str, Any] = {
             **store.pool.connection_kwargs,
             "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),

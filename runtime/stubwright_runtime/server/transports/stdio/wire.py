@@ -103,6 +103,7 @@ async def read_lines(descriptor: int, take: Callable[[Line], bool]) -> AsyncGene
         yield lines.read_waiting()
     finally:
         transport.close()
+        # The flag belongs to the open file, which the process that started this one shares.
         os.set_blocking(descriptor, True)
 
 
@@ -133,6 +134,7 @@ class _Lines(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         rest = self._rest
+        # A long line in many pieces would take quadratic time if it were searched from its start.
         searched = len(rest)
         rest += data
         while (end := rest.find(b"\n", searched)) >= 0:
@@ -161,6 +163,7 @@ class _Lines(asyncio.Protocol):
     async def read_waiting(self) -> AsyncIterator[Line]:
         """Yield the lines that were not taken at once; while one is looked at, the next ones wait."""
         while True:
+            # While the consumer looks at a line, a later one must not be taken at once and overtake it.
             self._is_busy = True
             while self._waiting:
                 yield self._waiting.popleft()
@@ -214,6 +217,7 @@ class Output:
 
 
 def _set(future: asyncio.Future[None]) -> None:
+    # The event loop may call a writer once more in the turn in which the wait for it was cancelled.
     if not future.done():
         future.set_result(None)
 

@@ -131,6 +131,7 @@ class DirectReader:
         is_first = end >= 0 and self._line.is_between and self._endpoint.direct.reads_raw()
         known = self._endpoint.known(data[:end]) if is_first else None
         missing = -1 if known is None else end + len(END) + known.length - len(data)
+        # `missing` is negative, too, if a client sends its next request before the answer to this one.
         if known is None or missing < 0 or known.length > heads.LARGEST:
             self._is_astray = True
             self._give_back(data)
