@@ -513,7 +513,7 @@ SAID = {
 
 
 def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
-    """The words of `code` and `join` stand in stubwright's own source; few modules make code of anything else."""
+    """The words of `fill` and `join` stand in stubwright's own source; few modules make code of anything else."""
     trusting = set()
     for path in sorted(SOURCES.rglob("*.py")):
         if "runtime" in path.relative_to(SOURCES).parts:
@@ -524,11 +524,11 @@ def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
                 continue
             match node.func.id:
-                case "code" | "join" if name != "pycode.py":
+                case "fill" | "join" if name != "pycode.py":
                     assert is_constant(node.args[0]), f"{name}:{node.lineno}"
                 case "Code":
                     assert name in ("pycode.py", "codegen/source/literals.py"), f"{name}:{node.lineno}"
-                case "trusted":
+                case "trust":
                     trusting.add(name)
     assert trusting == {
         "codegen/models/bases.py",  # what `ast` writes of the printer's types
