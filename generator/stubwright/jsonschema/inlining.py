@@ -163,6 +163,7 @@ class _Inlining:
                 if other not in reached:
                     reached[other] = None
                     waiting.append(other)
+        # `find_circles` gives a target that leads to itself alone, like one that does not.
         alone = {target for target in reached if target in following[target]}
         together = {one for members in find_circles(following) if len(members) > 1 for one in members}
         self.recursive = [target for target in reached if target in alone or target in together]

@@ -295,6 +295,8 @@ class Apis:
     def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
         """Return the settings by which the server gets tokens itself; empty if it cannot, and has to be given one."""
         flows = dict(scheme.list_entries("flows"))
+        # `implicit` and `password` are left out: the first has no token endpoint, and the second wants a person's
+        # password.
         for flow in ("clientCredentials", "authorizationCode"):
             url = flows[flow].get_field("tokenUrl") if flow in flows else None
             token_url = urljoin(f"{self._find_url(None)}/", url.strip()) if isinstance(url, str) else ""
@@ -397,6 +399,8 @@ def _can_be_set(name: str, variable: Located, url: str) -> bool:
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
+        # At the start, a variable may stand for the host itself. Only one that chooses between the two schemes stays in
+        # its place.
         return isinstance(listed, list) and {*listed} == {"http", "https"}
     values = [allowed["default"], *(listed if isinstance(listed, list) else ())]
     return (listed is None or len(listed) > 1) and all(servers.is_part(str(value)) for value in values)

@@ -76,10 +76,12 @@ def _file(name: str) -> str:
 
 
 def _mac(key: bytes, name: str, data: bytes) -> bytes:
+    # With the name in it, an entry that is copied to the name of another one is not accepted.
     return hmac.digest(key, _file(name).encode() + data, "sha256")
 
 
 def _existing_key(at: Path) -> bytes | None:
+    # Other users may list the folder. With write access they could put a key of their own in place of this one.
     if not _is_ours(at, stat.S_ISDIR, others=0o022) or not _is_ours(at / _KEY, stat.S_ISREG, others=0o077):
         return None
     key = (at / _KEY).read_bytes()
@@ -114,6 +116,7 @@ def _is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool
         return False
     if not is_kind(status.st_mode):
         return False
+    # The mode that Windows reports says nothing about other users.
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 
