@@ -99,6 +99,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
     except _TooDeepError:
         return _too_deep(wire)
     size = _Sizes().count(root)
+    # Parts are shared, so that a short schema can stand for gigabytes: it is only walked when its size is known.
     if size <= LARGEST and is_too_deep(root):
         return _too_deep(wire)
     if size > LARGEST:
