@@ -338,6 +338,7 @@ def make_variable(*parts: str) -> str:
     """Return an environment variable: the words of its parts in capitals, each group once: `PETSTORE_API_KEY`."""
     words: list[str] = []
     for part in parts:
+        # `OAuth` is one word, although a capital stands inside.
         spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
         new_words = [word.upper() for word in naming.split_words(spaced) if word.isascii()]
         if words and new_words[: len(words)] == words:

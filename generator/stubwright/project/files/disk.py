@@ -60,6 +60,7 @@ class Disk:
             base = Path(folder)
             above = "" if base == Path() else f"{base.as_posix().rstrip('/')}/"
             paths = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
+            # Names on a disk need not be in UTF-8.
             self._listings[key] = paths, digests.compute_digest("\n".join(paths).encode("utf-8", "surrogateescape"))
         paths, self.inputs[f"{folder}{LISTING}{pattern}"] = self._listings[key]
         return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]

@@ -81,7 +81,6 @@ def _mac(key: bytes, name: str, data: bytes) -> bytes:
 
 
 def _existing_key(at: Path) -> bytes | None:
-    # Other users may list the folder. With write access they could put a key of their own in place of this one.
     if not _is_ours(at, stat.S_ISDIR, others=0o022) or not _is_ours(at / _KEY, stat.S_ISREG, others=0o077):
         return None
     key = (at / _KEY).read_bytes()
