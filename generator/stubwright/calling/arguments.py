@@ -164,7 +164,7 @@ class _Reader:
         if any(schema.get("contentEncoding") == "base64" for schema in self._flat(place.schemas)):
             return base64.b64encode(data).decode()
         try:
-            text = data.decode("utf-8-sig")
+            text = data.decode("utf-8-sig")  # editors on Windows begin texts with a byte order mark
         except UnicodeDecodeError:
             raise ArgumentError(f"`{path}` is no text in UTF-8, which `{place.name}` needs") from None
         types = self.find_types(place)

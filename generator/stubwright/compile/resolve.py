@@ -221,6 +221,7 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declare
     auth = bundle.documents[bundle.entry].value.get("auth") or {}
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in list_overlays(bundle):
+        # Including files come before what they include, and their overlays win, so that they go behind the others.
         added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
         _declared(fragment, place, wire, added, apis, auth, bundle.entry)

@@ -78,6 +78,8 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
     """
     repaired: dict[str, Any] = {**manifest}
     notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
+    # What is left out may be what another part needs, so that the rest is compiled again. Each round leaves something
+    # out, or raises.
     while True:
         checked = pipeline.compile_manifest(
             _FILE, SingleFileReader(_FILE, yamlwriter.format_imported(repaired, _FILE).encode())

@@ -47,6 +47,7 @@ def compute_generator_digest() -> str:
     sha256 = hashlib.sha256()
     templates = package_data.TEMPLATES
     for folder in (package_data.ROOT, package_data.RUNTIME, templates):
+        # On Windows, paths themselves are ordered without case, which would give another digest.
         for path in sorted(folder.rglob("*"), key=Path.as_posix):
             is_elsewhere = folder != templates and path.is_relative_to(templates)
             if path.suffix in _SUFFIXES and not is_elsewhere and path.is_file():

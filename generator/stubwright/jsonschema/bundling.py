@@ -185,6 +185,7 @@ def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Ke
 def _tries(key: Key, folder: str) -> Iterator[str]:
     yield key.name
     yield f"shared_{key.name}"
+    # Even the digest may be taken by a name that the author gave; with another salt it is another one.
     for salt in count():
         text = f"{key.file.removeprefix(folder).lstrip('/')}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
         yield f"{key.name}_{hashlib.sha256(text).hexdigest()[:8]}"

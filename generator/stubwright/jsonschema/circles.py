@@ -28,6 +28,7 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
             continue
         path: list[tuple[T, Iterator[T]]] = []
         entering = [start]
+        # Tarjan's recursion as a loop: a chain of nodes may be longer than Python's stack is deep.
         while path or entering:
             for here in entering:
                 number[here] = lowest[here] = len(number)
@@ -35,6 +36,8 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 path.append((here, iter(following[here])))
             entering = []
             here, rest = path[-1]
+            # `rest` is an iterator that stays on the path, so that the search goes on here when it comes back to this
+            # node.
             for other in rest:
                 if other not in number:
                     entering = [other]

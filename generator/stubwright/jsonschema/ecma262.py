@@ -86,6 +86,7 @@ class _Reader:
             self._read_term()
         if self._open:
             raise UnreadError("(")
+        # A back-reference may stand before its group, so that they are compared when all groups are known.
         for text, number in self._back_references:
             if number > self._groups:
                 raise UnreadError(text)
@@ -201,6 +202,7 @@ class _Reader:
         self._at = found.end()
         code = int(digits, 16)
         low = _LOW_HALF.match(self._pattern, self._at)
+        # With the flag `u`, two escapes of a surrogate pair are one character (ECMA-262, 22.2.1).
         if found[2] and 0xD800 <= code <= 0xDBFF and low is not None:
             self._at = low.end()
             return 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)

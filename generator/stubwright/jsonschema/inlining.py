@@ -99,6 +99,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
     except _TooDeepError:
         return _too_deep(wire)
     size = _Sizes().count(root)
+    # Parts are shared, so that a short schema can stand for gigabytes: it is only walked when its size is known.
     if size <= LARGEST and is_too_deep(root):
         return _too_deep(wire)
     if size > LARGEST:
@@ -163,6 +164,7 @@ class _Inlining:
                 if other not in reached:
                     reached[other] = None
                     waiting.append(other)
+        # `find_circles` gives a target that leads to itself alone, like one that does not.
         alone = {target for target in reached if target in following[target]}
         together = {one for members in find_circles(following) if len(members) > 1 for one in members}
         self.recursive = [target for target in reached if target in alone or target in together]

@@ -152,6 +152,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         yield from _for_object(schema, place)
     inner = dict(dialects.iterate_subschemas(schema, dialect))
     keywords = dialect.keywords
+    # The fast validator clears a schema as a whole; only of a wrong one are the parts looked at one by one.
     if not is_valid(schema, dialect):
         for pointer, below in inner.items():
             if isinstance(below, dict) and dialects.is_schema(schema, pointer, dialect):

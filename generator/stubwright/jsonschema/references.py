@@ -247,6 +247,7 @@ class _Walk:
                 malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
             ):
                 continue
+            # References lead into `$defs` in practice also before 2019-09, where it is no keyword.
             if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
                 malformed.add(pointer)  # the meta-schema does not look there, so that anything may stand there
                 continue

@@ -116,7 +116,7 @@ class Selecting:
                 return None
             name = self._name(reference)
             self._homes[reference] = format_pointer((self.keyword, name))
-            self.defs[name] = True
+            self.defs[name] = True  # takes the name, since the target may refer to others, or to itself
             self.defs[name] = self.keep_whole(target)
         return self._homes[reference]
 
@@ -164,9 +164,10 @@ class Selecting:
                 target = resolve_local(self.root, reference)
             except LookupError:
                 return True
+            # The copy stands in the result's definitions, where the root's identifier would open a scope of its own.
             if target is self.root:
                 target = {key: value for key, value in target.items() if key not in ("$id", "id")}
-            self._made[step] = tree, True
+            self._made[step] = tree, True  # what leads back here while it is made says nothing
             self._made[step] = tree, self.keep(target, tree)
         return self._made[step][1]
 
@@ -247,6 +248,7 @@ class Selecting:
     def _of_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         made: dict[str, Json] = {}
         all_of = [self.keep(each, tree) for each in schema.get("allOf") or ()]
+        # Alternatives that differed in what is left out may fit together now, so that `oneOf` becomes `anyOf`.
         choices = [[self.keep(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
         if "if" in schema and all(key in schema for key in _BRANCHES):
             choices.append([self.keep(schema[key], tree) for key in _BRANCHES])

@@ -108,6 +108,6 @@ def pack(folder: Path, files: Iterable[str], manifest: Mapping[str, Any]) -> byt
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name, _DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = 0o644 << 16
+    info.external_attr = 0o644 << 16  # Unix keeps the mode in the upper half
     info.create_system = 3  # wherever it is made, the bytes are the same
     archive.writestr(info, data)

@@ -179,7 +179,7 @@ class Serving:
 
     def _watch(self, process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
         status = process.wait()
-        reader.join(_LAST)
+        reader.join(_LAST)  # the lines that say why come before the end
         if process.pid not in self._dismissed:
             self._ended(status)
 

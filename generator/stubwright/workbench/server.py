@@ -125,6 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer `/`, the page, `/difference`, what has changed, and `/events`, what happens."""
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("key", [""])[0]
+        # `compare_digest` refuses strings that are not ASCII, so that bytes are compared.
         if given and self._is_ours() and secrets.compare_digest(given.encode(), self.server.desk.key.encode()):
             cookie = f"{self.server.cookie}={self.server.desk.key}; Path=/; HttpOnly; SameSite=Strict"
             self._answer(HTTPStatus.SEE_OTHER, "", Location="/", Set_Cookie=cookie)

@@ -277,6 +277,8 @@ class Document:
         if known is not None:
             return known
         if (
+            # A circle, or a schema beyond the bounds, gets the type of anything: it is wider than needed, but never
+            # wrong.
             expression in self._open
             or len(self._open) > _DEEPEST
             or len(self._shapes) > _MOST_SHAPES + len(self._values)

@@ -123,6 +123,7 @@ def _formatted(text: str) -> str:
         return text
     lead = text[: len(text) - len(text.lstrip("\n"))]
     tail = text[len(text.rstrip("\n")) :]
+    # A method has the indentation of its class, and Black reads it only inside of one.
     if text[len(lead)] != " ":
         return lead + _black(text).rstrip("\n") + tail
     return lead + _black(_INSIDE + text[len(lead) :])[len(_INSIDE) :].rstrip("\n") + tail

@@ -139,6 +139,7 @@ class PartwiseProof:
                 if key == "anyOf" and self._covers_options(wide.get(key), narrow.get(key), wide_defs, narrow_defs):
                     continue
                 counterparts = _pair_values(key, wide.get(key), narrow.get(key))
+                # The rule does not know this difference; the library may still decide about the two parts as wholes.
                 if counterparts is None:
                     break
                 pairs += counterparts
@@ -182,7 +183,7 @@ def _is_upright(pointer: tuple[str | int, ...]) -> bool:
     steps = iter(pointer)
     for step in steps:
         if step in _NAMED or step in _LISTED or step in _REUSABLE:
-            next(steps, None)
+            next(steps, None)  # a name or number, which may be spelled like a keyword
         elif step not in _SINGLE:
             return False
     return True

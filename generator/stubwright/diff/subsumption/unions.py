@@ -28,12 +28,14 @@ _NUMBERS: Final = frozenset({"integer", "number"})
 def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
     """Return the schema with `anyOf` for each `oneOf` whose alternatives are proved to exclude each other."""
     subschemas = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
+    # A reference through `/oneOf/` would lead nowhere when that became `anyOf`.
     if not any("oneOf" in inner for inner in subschemas) or any(
         isinstance(inner.get("$ref"), str) and "/oneOf/" in inner["$ref"] for inner in subschemas
     ):
         return schema
     parts = [inner for inner in subschemas if inner is not schema]
     has_bases = any(isinstance(part.get(keyword), str) for part in parts for keyword in _IDENTIFYING)
+    # Below a base of its own, a reference does not count from the root, so that none is followed then.
     return _Merger({} if has_bases else schema, dialect).merge(schema)
 
 

@@ -44,7 +44,7 @@ def main(file: str, name: str, report: str) -> None:
     """Serve the object, after its description was written to `report`."""
     path = Path(file).resolve()
     root, dotted = locate(path)
-    sys.path[0] = str(root)
+    sys.path[0] = str(root)  # in place of this program's folder, whose modules could hide others
     if root != path.parent:
         sys.path.append(str(path.parent))  # where modules are that a program in a package imports by their short names
     server = None

@@ -150,4 +150,5 @@ def _to_number(value: Fraction) -> float:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
+    # Beyond 2**53, a float no longer tells an integer from the next one.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53

@@ -198,6 +198,7 @@ class Search:
         if not way.choices:
             yield way.plain
             return
+        # The shortest choice first: a contradiction in it ends the way before the longer ones multiply it.
         first, *rest = sorted(way.choices, key=len)
         left = replace(way, choices=tuple(rest))
         options = first if self.likeness is None else self.likeness.order_options(first, depth)
@@ -212,6 +213,7 @@ class Search:
         return any(self._is_same(inner, last) for inner in map(_get_negated, others) if inner is not None)
 
     def _is_same(self, one: Part, two: Part) -> bool:
+        # `1`, `1.0` and `True` are equal in Python, so that texts decide.
         if one.schema != two.schema or _write(one.schema) != _write(two.schema):  # the first is quicker
             return False
         return one.judge is two.judge or not [*_list_references(one.schema)] or self._share(one, two)
@@ -288,7 +290,7 @@ class Search:
         return least > LONGEST
 
     def _make_scalars(self, plain: Group, candidates: Iterable[Json]) -> Iterator[Json]:
-        given: set[tuple[type, Json]] = set()
+        given: set[tuple[type, Json]] = set()  # with types, since `1`, `1.0` and `True` are equal
         for number, value in enumerate(candidates, 1):
             key = (type(value), value)
             fits = key not in given and _fit(plain, value)
@@ -388,6 +390,8 @@ class Search:
                 choices: list[Choices] = []
                 for index in range(size):
                     inside = index - offset if 0 <= index - offset < len(contained) else -1
+                    # Behind the last place that has a schema of its own, all items have the same, and share their
+                    # values.
                     key = (min(index, last), inside)
                     if key not in given:
                         group = _find_item(plain, index)

@@ -105,6 +105,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
     Raises:
         RefusedError: The file is damaged, is no file, or cannot be read or written. It is as it was.
     """
+    # A link is followed, because moving the new file onto it would replace the link.
     target = Path(os.path.realpath(file))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs wait at the same folder
@@ -114,6 +115,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
                 after = _edited(before or b"", change, file)
                 if after == (before or b""):
                     return False
+                # The client may have written in the meantime; then the edit begins again with what it wrote.
                 if _read(file) == before:
                     disk.write(target, after, mode=_PRIVATE if private else None)
                     return True

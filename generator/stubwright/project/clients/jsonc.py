@@ -16,6 +16,7 @@ from stubwright.compile.syntax import jsontext
 from stubwright.compile.syntax.positions import Node, Problem
 
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
+# Strings are matched, too, so that `//` in a URL does not begin a comment.
 _COMMENTS: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _COMMAS: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _COMMA: Final = re.compile(r"\s*,")

@@ -70,6 +70,7 @@ def find_stored(function: Function | ast.Lambda) -> Iterator[str]:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
             case ast.Global(names=names) | ast.Nonlocal(names=names):
+                # Other functions bind it as well, so that it must not count as bound once.
                 yield from names * 2
             case ast.Import() | ast.ImportFrom():
                 yield from imports.list_brought(node)
