@@ -23,6 +23,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..errors import ToolError
+from ..package import EXCHANGE
 from ..values import units
 from ..values.json import Json, is_list, is_mapping
 from .media import is_text
@@ -367,7 +368,7 @@ def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> 
 
 def is_exchange(scheme: Mapping[str, Any]) -> bool:
     """Tell whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
-    return scheme.get("flow") == "tokenExchange"
+    return scheme.get("flow") == EXCHANGE
 
 
 def grant(scheme: Mapping[str, Any]) -> list[str]:
