@@ -439,7 +439,7 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
 
 
 def _fix(name: str, fallback: str) -> Name:
-    """Make `kept`, what an identifier can hold of `name`, an attribute that nothing else needs."""
+    """Return an attribute that nothing else needs, made of `fallback`, what an identifier can hold of `name`."""
     core = name.lstrip("_")
     text = fallback + "_" * (len(name) - len(core)) if fallback else "field"
     if not text.isidentifier():

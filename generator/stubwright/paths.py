@@ -1,7 +1,7 @@
 """Paths as they are written: whether one leaves its folder, and whether a file can have it, here or on Windows.
 
 Pure: takes and gives text, with `/` between folders, and never looks at a disk. What a path is on a disk, with links
-followed, says `project.inside`.
+followed, says `project.files.inside`.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """Yield an error about a shared schema is one about the schemas of tools that lead to it; any other is itself."""
+    """Yield an error about a shared schema once for each tool whose schemas lead to it; any other error as it is."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error

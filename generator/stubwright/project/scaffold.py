@@ -192,7 +192,6 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
     needed = [old.requirement] if old is not None and old.requirement else []
     values["requirements"] = [*_compile(staged, f"specs/{slug}.yaml"), *needed]
     write("pyproject.toml", "pyproject.toml")
-    staged.chmod(0o755)
     return staged
 
 
