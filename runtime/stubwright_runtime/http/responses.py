@@ -234,13 +234,13 @@ def _in_headers(form: str, answer: Answer) -> bool:
 def _is_text(answer: Answer) -> bool:
     if is_text(answer.media):
         return True
-    if answer.media not in ("", "application/octet-stream") or b"\0" in answer.body:
+    if answer.media or b"\0" in answer.body:
         return False
     try:
         answer.body.decode()
     except UnicodeDecodeError:
         return False
-    return answer.media == ""
+    return True
 
 
 def _headers(answer: Answer) -> str:
