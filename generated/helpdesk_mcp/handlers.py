@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 class HelpdeskHandlers(Protocol):
     """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-    `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
-    object that is an async context manager is entered when the server starts and left when it stops.
+    `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
+    object is an async context manager, it is entered when the server starts and left when it stops.
     """
 
     @abstractmethod
@@ -97,7 +97,7 @@ class HelpdeskHandlers(Protocol):
     def close_ticket(self, args: CloseTicketInput, ctx: CloseTicketContext) -> Returns[CloseTicketOutput]:
         """Close a ticket. The user is asked for leave, and for the resolution where you do not know it.
 
-        Tool ``close_ticket``: destructive, closed world. The server asks the user for leave first.
+        Tool ``close_ticket``: destructive, closed world. The server asks the user for permission first.
         """
 
     @abstractmethod

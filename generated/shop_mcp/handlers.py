@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 class ShopHandlers(Protocol):
     """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-    `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
-    object that is an async context manager is entered when the server starts and left when it stops.
+    `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
+    object is an async context manager, it is entered when the server starts and left when it stops.
     """
 
     @abstractmethod
@@ -96,7 +96,7 @@ class ShopHandlers(Protocol):
     def checkout(self, args: CheckoutInput, ctx: CheckoutContext) -> Returns[CheckoutOutput]:
         """Order what a basket holds. The user is asked for leave, and then how to pay. The basket ends.
 
-        Tool ``checkout``: destructive, closed world. The server asks the user for leave first. At most ``10/minute``.
+        Tool ``checkout``: destructive, closed world. The server asks the user for permission first. At most ``10/minute``.
         """
 
     @abstractmethod

@@ -77,7 +77,7 @@ def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
     ]
     if has_examples(manifest):
         name = f"{naming.name_examples_module(manifest.package)}.py"
-        doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
+        doc = f"Examples of {title} as tests of its handlers: `pytest {name}`."
         pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
     return tuple(pages)
 
