@@ -88,7 +88,7 @@ class HelpdeskClient(PrimitivesBinding):
         Tool ``list_tickets``: read-only, closed world.
 
         Args:
-            status: Waiting is for an answer of who reported it
+            status: Waiting means that the reporter has to answer
             limit: Range: 1–100. Default: 20.
             cursor: `next_cursor` of the page before. Pattern: `^[0-9]{1,18}$`.
         """
@@ -110,7 +110,7 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._call("add_comment", {"id": id, "author": author, "text": text}, _models.AddCommentOutput)
 
     async def assign_ticket(self, *, id: int, assignee: Person | Omit = OMIT) -> _models.AssignTicketOutput:
-        """Give a ticket to somebody; without `assignee`, to nobody.
+        """Assign a ticket to a person; without `assignee`, to no one.
 
         Tool ``assign_ticket``: not destructive, idempotent, closed world.
 
@@ -122,7 +122,7 @@ class HelpdeskClient(PrimitivesBinding):
     async def attach_file(
         self, *, id: int, name: str, content: bytes | str, media_type: str | Omit = OMIT
     ) -> _models.AttachFileOutput:
-        """Attach a file to a ticket, in place of one of that name.
+        """Attach a file to a ticket; it replaces a file of the same name.
 
         Tool ``attach_file``: idempotent, closed world.
 
@@ -139,7 +139,7 @@ class HelpdeskClient(PrimitivesBinding):
         )
 
     async def close_ticket(self, *, id: int, resolution: str | Omit = OMIT) -> _models.CloseTicketOutput:
-        """Close a ticket. The user is asked for leave, and for the resolution where you do not know it.
+        """Close a ticket. The user is asked for permission, and for the resolution if you do not know it.
 
         Tool ``close_ticket``: destructive, closed world. The server asks the user for permission first.
 
@@ -150,7 +150,7 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._call("close_ticket", {"id": id, "resolution": resolution}, _models.CloseTicketOutput)
 
     async def get_statistics(self) -> _models.GetStatisticsOutput:
-        """Count tickets by status, by priority and status, and by who works on them.
+        """Count tickets by status, by priority and status, and by assignee.
 
         Tool ``get_statistics``: read-only, closed world.
         """
@@ -184,14 +184,14 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._read_from("desk://tickets/{id}/attachments/{name}", {"id": id, "name": name})
 
     async def prompt_triage(self) -> list[PromptMessage]:
-        """Sort out what is open.
+        """Sort the open tickets.
 
         Prompt ``triage``.
         """
         return await self._prompt("triage", {})
 
     async def prompt_draft_reply(self, *, id: str, tone: str | Omit = OMIT) -> list[PromptMessage]:
-        """Draft an answer to who reported a ticket.
+        """Draft an answer to the reporter of a ticket.
 
         Prompt ``draft_reply``.
         """

@@ -51,7 +51,7 @@ class ShopClient(PrimitivesBinding):
         return _Tasks(self)
 
     async def search_products(self, *, words: str | Omit = OMIT) -> _models.SearchProductsOutput:
-        """Find products by words of their names; without words, all.
+        """Find products by words in their names; without words, list all.
 
         Tool ``search_products``: read-only, closed world. At most ``120/minute``.
 
@@ -70,7 +70,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("create_basket", {}, _models.CreateBasketOutput)
 
     async def add_item(self, *, basket_id: BasketId, sku: str, count: int | Omit = OMIT) -> _models.AddItemOutput:
-        """Put a product into a basket. It is not reserved; checkout does that.
+        """Put a product into a basket. Only checkout reserves it.
 
         Tool ``add_item``: not destructive, closed world. At most ``120/minute``.
 
@@ -81,7 +81,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("add_item", {"basket_id": basket_id, "sku": sku, "count": count}, _models.AddItemOutput)
 
     async def remove_item(self, *, basket_id: BasketId, sku: str) -> _models.RemoveItemOutput:
-        """Take a product out of a basket, however many of it there are.
+        """Take a product out of a basket, whatever its count.
 
         Tool ``remove_item``: destructive, idempotent, closed world. At most ``120/minute``.
 
@@ -91,14 +91,14 @@ class ShopClient(PrimitivesBinding):
         return await self._call("remove_item", {"basket_id": basket_id, "sku": sku}, _models.RemoveItemOutput)
 
     async def show_basket(self, *, basket_id: BasketId) -> _models.ShowBasketOutput:
-        """Show what a basket holds, and what it costs today.
+        """Show the contents of a basket, and their price today.
 
         Tool ``show_basket``: read-only, closed world. At most ``120/minute``.
         """
         return await self._call("show_basket", {"basket_id": basket_id}, _models.ShowBasketOutput)
 
     async def checkout(self, *, basket_id: BasketId) -> _models.CheckoutOutput:
-        """Order what a basket holds. The user is asked for leave, and then how to pay. The basket ends.
+        """Order the contents of a basket. The user is asked for permission, and then how to pay. The basket ends.
 
         Tool ``checkout``: destructive, closed world. The server asks the user for permission first. At most ``10/minute``.
         """
@@ -115,7 +115,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("ship_order", {"order_id": order_id}, _models.ShipOrderOutput)
 
     async def restock(self, *, sku: str, count: int) -> _models.RestockOutput:
-        """Put goods that came in on the shelf.
+        """Add delivered goods to the stock.
 
         Tool ``restock``: not destructive, closed world. Needs the scope ``shop:staff``. At most ``30/minute``.
 
@@ -126,7 +126,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("restock", {"sku": sku, "count": count}, _models.RestockOutput)
 
     async def read_catalogue(self) -> list[TextResourceContents | BlobResourceContents]:
-        """All products, what they cost, and how many can be ordered.
+        """All products, their prices, and the numbers that can be ordered.
 
         Resource ``shop://catalogue``.
         """

@@ -70,21 +70,21 @@ class WeatherClient(PrimitivesBinding):
         return await self._call("get_forecast", {"location": location, "days": days}, _models.GetForecastOutput)
 
     async def list_stations(self) -> _runtime.ToolContent:
-        """List the places that a station reports from, one on a line.
+        """List the places of all stations, one on a line.
 
         Tool ``list_stations``: read-only, closed world.
         """
         return await self._call_content("list_stations", {})
 
     async def read_about(self) -> list[TextResourceContents | BlobResourceContents]:
-        """What the stations report, and what a forecast is worth.
+        """The reports of the stations, and the reliability of a forecast.
 
         Resource ``weather://about``.
         """
         return await self._read("weather://about")
 
     async def read_current(self, *, city: str) -> list[TextResourceContents | BlobResourceContents]:
-        """What the station in a city reported last, in metric units.
+        """The last report of the station in a city, in metric units.
 
         Resource template ``weather://{city}/now``.
         """
@@ -102,8 +102,8 @@ class WeatherClient(PrimitivesBinding):
         Prompt ``plan_day``.
 
         Args:
-            city: Where the day is spent
-            wish: What the day should have in it
+            city: The city to spend the day in
+            wish: A wish for the day
         """
         return await self._prompt("plan_day", {"city": city, "wish": wish})
 

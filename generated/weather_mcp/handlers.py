@@ -50,14 +50,14 @@ class WeatherHandlers(Protocol):
 
     @abstractmethod
     def list_stations(self, args: ListStationsInput, ctx: Context) -> Returns[Content]:
-        """List the places that a station reports from, one on a line.
+        """List the places of all stations, one on a line.
 
         Tool ``list_stations``: read-only, closed world.
         """
 
     @abstractmethod
     def read_current(self, args: ReadCurrentParams, ctx: Context) -> MaybeAwaitable[ResourceContents]:
-        """What the station in a city reported last, in metric units.
+        """The last report of the station in a city, in metric units.
 
         Resource template ``weather://{city}/now``.
         """
