@@ -72,8 +72,8 @@ def find_misfit(path: str) -> str | None:
     for name in path.split("/"):
         if is_device(name.partition(".")[0].rstrip(" ")):
             return f"Windows reserves the name `{name}`"
-        if found := _NOT_ON_WINDOWS.search(name):
-            return f"Windows allows no `{found[0]}` in the name of a file"
+        if match := _NOT_ON_WINDOWS.search(name):
+            return f"Windows allows no `{match[0]}` in the name of a file"
         if name.endswith((" ", ".")) and name.strip("."):
             return f"Windows drops the {'space' if name.endswith(' ') else 'dot'} at the end of `{name}`"
     return None

@@ -337,10 +337,10 @@ def _declared(
     bound = (*([(Place(entry, ("auth",)), of_all)] if of_all else []), *of_api)
     layers[:0] = [(at, {"bind": bindings}) for at, bindings in bound]
     inherited = {name: source for _, bindings in bound for name, source in bindings.items()}
-    said: Mapping[str, Json] = extension.get("bind") or {}
-    unbound = tuple(name for name, source in said.items() if source is None)
+    own_bindings: Mapping[str, Json] = extension.get("bind") or {}
+    unbound = tuple(name for name, source in own_bindings.items() if source is None)
     if inherited or unbound:
-        binds = {name: source for name, source in {**inherited, **said}.items() if source is not None}
+        binds = {name: source for name, source in {**inherited, **own_bindings}.items() if source is not None}
         extension = {key: value for key, value in extension.items() if key != "bind"}
         if binds:
             extension["bind"] = binds

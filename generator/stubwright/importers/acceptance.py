@@ -103,9 +103,9 @@ _SHOWN: Final = 5
 
 def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
     """Yield the tools that seem to accept nothing."""
-    for found in diagnostics:
-        if found.code == "SW324" and isinstance(found.at, Place):
-            yield manifest["tools"][found.at.pointer[1]]["name"]
+    for diagnostic in diagnostics:
+        if diagnostic.code == "SW324" and isinstance(diagnostic.at, Place):
+            yield manifest["tools"][diagnostic.at.pointer[1]]["name"]
 
 
 def note_unfillable(names: Sequence[str]) -> list[str]:

@@ -28,9 +28,9 @@ def with_lf(data: bytes) -> bytes:
     return data if b"\0" in data else data.replace(b"\r\n", b"\n")
 
 
-def is_same_text(one: bytes, other: bytes) -> bool:
+def is_same_text(left: bytes, right: bytes) -> bool:
     """Tell whether two files are equal, or differ only in the ends of their lines."""
-    return one == other or with_lf(one) == with_lf(other)
+    return left == right or with_lf(left) == with_lf(right)
 
 
 def is_in(digests: Container[str], data: bytes) -> bool:

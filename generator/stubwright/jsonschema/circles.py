@@ -19,7 +19,7 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
     Args:
         following: The targets of each node, all of them among the keys.
     """
-    found: list[tuple[T, ...]] = []
+    circles: list[tuple[T, ...]] = []
     number: dict[T, int] = {}
     lowest: dict[T, int] = {}
     open_: dict[T, None] = {}
@@ -54,5 +54,5 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 members: list[T] = []
                 while not members or members[-1] != here:
                     members.append(open_.popitem()[0])
-                found.append(tuple(reversed(members)))
-    return found
+                circles.append(tuple(reversed(members)))
+    return circles

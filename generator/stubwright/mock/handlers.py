@@ -86,17 +86,17 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
             return output
         seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
-            made = instances.make(schema, seed_text, formats=tool.asserts_formats, exact=tool.has_exact_formats)
+            instance = instances.make(schema, seed_text, formats=tool.asserts_formats, exact=tool.has_exact_formats)
         except instances.UnmakeableError as error:
             raise ToolError(
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
                 f"({error}); give the tool an example with an output."
             ) from None
         if "paginate" in tool.extension:  # one page of everything: who follows its `nextCursor` would never end
-            made.pop(NEXT_CURSOR, None)
-        echoed = echo(made, schema, arguments, tool.definition["inputSchema"])
+            instance.pop(NEXT_CURSOR, None)
+        echoed = echo(instance, schema, arguments, tool.definition["inputSchema"])
         validator = get_output_validator(tool)
-        return echoed if validator is None or validator.accepts(echoed) else made
+        return echoed if validator is None or validator.accepts(echoed) else instance
 
     return answer
 

@@ -88,8 +88,8 @@ def list_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
     """
     for name in names:
         path = folder / name
-        found = path.rglob("*") if path.is_dir() else [path]
-        for each in found:
+        paths = path.rglob("*") if path.is_dir() else [path]
+        for each in paths:
             inside = each.relative_to(folder).as_posix()
             if each.is_file() and not each.is_symlink() and not any(word in inside for word in _LEFT_OUT):
                 yield inside

@@ -441,8 +441,8 @@ async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: 
     try:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if outgoing.hear is not None and response.is_success and _is_stream(headers):
-            media, heard = await outgoing.hear(response.aiter_bytes())
-            return Answer(response.status_code, {**headers, "content-type": media}, heard, url)
+            media, data = await outgoing.hear(response.aiter_bytes())
+            return Answer(response.status_code, {**headers, "content-type": media}, data, url)
         body = bytearray()
         # Bytes after decompression: a small answer may unpack to a huge one.
         async for chunk in response.aiter_bytes():

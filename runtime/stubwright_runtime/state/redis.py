@@ -407,11 +407,11 @@ class RedisStore:
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
         """See the protocol."""
-        heard = asyncio.Event()
-        pump = asyncio.create_task(self._pump(heard))
+        is_heard = asyncio.Event()
+        pump = asyncio.create_task(self._pump(is_heard))
         # A server starts without its store, too; `_pump` goes on trying.
         with suppress(TimeoutError):
-            await asyncio.wait_for(heard.wait(), _READY)
+            await asyncio.wait_for(is_heard.wait(), _READY)
         try:
             yield
         finally:
@@ -420,7 +420,7 @@ class RedisStore:
                 await asyncio.wait([pump], timeout=_CANCELLING)
             await self.pool.disconnect()
 
-    async def _pump(self, heard: asyncio.Event) -> None:
+    async def _pump(self, is_heard: asyncio.Event) -> None:
         """Receive published messages, and go on after each loss."""
         failures = 0
         gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
@@ -430,7 +430,7 @@ class RedisStore:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
                     # Redis keeps nothing for a subscriber that is away: listeners may have missed messages.
                     await self._notify_all(None)
-                    heard.set()
+                    is_heard.set()
                     failures = 0
                     self._outages.note_found()
                     while True:

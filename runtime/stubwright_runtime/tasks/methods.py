@@ -258,10 +258,10 @@ def _connection(exchange: Exchange) -> TaskConnection:
 
 def _task_id(exchange: Exchange) -> str:
     """Return the id of the task that a request is about. Raises ProtocolError if it names none."""
-    found = (exchange.params or {}).get("taskId")
-    if not isinstance(found, str):
+    task_id = (exchange.params or {}).get("taskId")
+    if not isinstance(task_id, str):
         raise refuse_invalid()
-    return found
+    return task_id
 
 
 def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:

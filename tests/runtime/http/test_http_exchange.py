@@ -146,7 +146,8 @@ def there(
         schemes = {"theirs": theirs, "spare": {"type": "bearer", "env": "X_SPARE"}}
         apis = {"orders": {"baseUrl": fake.url, "auth": schemes, "security": [["theirs"], ["spare"]]}}
         whose = tool("whose", stubwright={"http": {"api": "orders", "url": "/whose"}})
-        package = generate(folder, manifest([whose], apis=apis, **({} if auth is None else {"auth": auth})))
+        more: dict[str, Any] = {} if auth is None else {"auth": auth}
+        package = generate(folder, manifest([whose], apis=apis, **more))
         with imported(folder, package) as module:
             verifier = None if auth is not None else Verifier(seconds)
             app = import_module(f"{package}.server").asgi_app(object(), token_verifier=verifier)

@@ -132,12 +132,12 @@ def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
     methods = {tool.name: tool.names.method for tool in manifest.tools}
     for name, toolset in manifest.toolsets.items():
         about = toolset.get("description") or toolset.get("title")
-        said = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
+        sentence = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
         yield render_toolset_client(
             naming.name_client_class(manifest.stem),
             naming.name_toolset_client(manifest.stem, name),
             name,
-            said,
+            sentence,
             [methods[each] for each in toolset["tools"]],
         )
 

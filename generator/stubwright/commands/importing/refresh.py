@@ -55,19 +55,19 @@ class _UnrepeatableError(Exception):
 def _refresh(arguments: argparse.Namespace) -> int:
     entries = _find_manifests(arguments)
     printer = Printer("text", strict=False)
-    found: dict[str, _Imported] = {}
+    imports: dict[str, _Imported] = {}
     documents: dict[str, Mapping[str, Document]] = {}
     for entry in entries:
         documents[entry] = _read(entry, printer)
         for path, document in documents[entry].items():
             if imported := _find_origin(path, document):
-                found.setdefault(path, imported)
+                imports.setdefault(path, imported)
     if printer.failed:
         return printer.close()
-    if not found:
+    if not imports:
         raise UsageError("none of the manifests, and none of what they include, was imported by a command it names")
     status, fresh = 0, dict[str, str]()
-    for imported in found.values():
+    for imported in imports.values():
         text = _import_again(imported)
         if text is None:
             status = 1

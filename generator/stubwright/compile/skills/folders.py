@@ -53,8 +53,8 @@ def _is_visible(path: str) -> bool:
 
 def split(text: str) -> str:
     """Return the start of a `SKILL.md`: all before the line that ends its frontmatter; empty if it has none."""
-    found = _FRONTMATTER.match(text)
-    return found[0] if found else ""
+    match = _FRONTMATTER.match(text)
+    return match[0] if match else ""
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:

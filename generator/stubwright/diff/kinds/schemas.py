@@ -84,9 +84,9 @@ class SchemaComparison:
             return
         # An edit that leads from the new schema back to the old one gives the new schema without that edit.
         undone = {(edit.new, edit.old): edit.edited for edit in edits.find_edits(moved, base, dialect)}
-        found = [*edits.find_edits(base, moved, dialect)]
-        judged = sum(edit.edited is not None for edit in found)
-        for edit in found:
+        steps = [*edits.find_edits(base, moved, dialect)]
+        judged = sum(edit.edited is not None for edit in steps)
+        for edit in steps:
             judged -= edit.edited is not None
             # Edits that come later keep an equal share of the steps, however hard this one is.
             self._budget.keep_for(judged)

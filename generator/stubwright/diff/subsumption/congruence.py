@@ -154,7 +154,10 @@ class PartwiseProof:
         """Tell whether each alternative is covered by one of the wider union, whatever their order and number."""
         if not isinstance(wide, list) or not isinstance(narrow, list):
             return False
-        return all(any(self._covers_part(one, option, wide_defs, narrow_defs) for one in wide) for option in narrow)
+        return all(
+            any(self._covers_part(wide_option, option, wide_defs, narrow_defs) for wide_option in wide)
+            for option in narrow
+        )
 
     def _is_unsuitable(self, schema: Json) -> bool:
         subschemas = [

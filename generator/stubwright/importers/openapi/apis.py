@@ -240,7 +240,7 @@ class Apis:
         for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
             for name, scopes in read_mapping(requirement).items():
                 listed = scopes if isinstance(scopes, list) else []
-                yield name, [one for one in listed if isinstance(one, str) and _SCOPE.fullmatch(one)]
+                yield name, [scope for scope in listed if isinstance(scope, str) and _SCOPE.fullmatch(scope)]
 
     def _find_security(self, holder: Located) -> list[Json] | None:
         """Return the `security` of an operation or of the document; None if it has none."""

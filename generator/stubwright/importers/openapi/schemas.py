@@ -303,9 +303,9 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
     return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
 
 
-def _is_same(one: Json, other: Json) -> bool:
+def _is_same(left: Json, right: Json) -> bool:
     """Tell whether two schemas of a property accept the same, as far as their text shows."""
-    return are_equal(_without_words(one), _without_words(other))
+    return are_equal(_without_words(left), _without_words(right))
 
 
 def _without_words(schema: Json) -> Json:

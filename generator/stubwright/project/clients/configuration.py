@@ -84,8 +84,8 @@ class Entry:
         if expands is None:
             return ()
         words = [self.value["command"], *self.value["args"]]
-        found = ["the command"] if any(expands.search(word) for word in words) else []
-        return (*found, *(f"`{name}`" for name, value in self.value["env"].items() if expands.search(value)))
+        replaced = ["the command"] if any(expands.search(word) for word in words) else []
+        return (*replaced, *(f"`{name}`" for name, value in self.value["env"].items() if expands.search(value)))
 
 
 def is_there(entry: Entry, file: Path) -> bool:
@@ -155,9 +155,9 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
 
 def report_misplaced(text: str, file: Path, error: UnfitError) -> Diagnostic:
     """Return the diagnostic for a text, with its place in the file. The text is not quoted: it may hold secrets."""
-    found = Lines(text).report(str(file), error.problem)
-    fix = f"{found.help}; nothing was written" if found.help else _BY_HAND
-    return Diagnostic(found.code, found.message, found.at, fix)
+    diagnostic = Lines(text).report(str(file), error.problem)
+    fix = f"{diagnostic.help}; nothing was written" if diagnostic.help else _BY_HAND
+    return Diagnostic(diagnostic.code, diagnostic.message, diagnostic.at, fix)
 
 
 def name_of(manifest: ir.Manifest) -> str:

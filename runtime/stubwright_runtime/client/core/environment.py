@@ -50,8 +50,8 @@ _SHOWN: Final = 5
 
 def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that any command gets, without functions of the shell, which could run code in it."""
-    found = {name: environment[name] for name in _INHERITED if name in environment}
-    return {name: value for name, value in found.items() if not value.startswith("()")}
+    inherited = {name: environment[name] for name in _INHERITED if name in environment}
+    return {name: value for name, value in inherited.items() if not value.startswith("()")}
 
 
 def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *, at_start: bool) -> tuple[str, ...]:

@@ -220,8 +220,12 @@ def _whole(text: str) -> str:
 
 def encode_error(request_id: str | int | None, error: ProtocolError) -> bytes:
     """Return the response to a request that is refused, as JSON."""
-    said = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
-    return to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
+    error_object = {
+        "code": error.code,
+        "message": error.message,
+        **({} if error.data is None else {"data": error.data}),
+    }
+    return to_json({"jsonrpc": "2.0", "id": request_id, "error": error_object})
 
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

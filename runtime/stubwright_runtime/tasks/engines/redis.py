@@ -132,8 +132,8 @@ class _Stream:
         """Return a new one; wait for it, unless there is more to look through."""
         wait = _BLOCK if self._cursor == b"0-0" else None
         read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
-        found = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
-        return next((_Entry(*entry) for entries in found.values() for entry in entries), None)
+        streams = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
+        return next((_Entry(*entry) for entries in streams.values() for entry in entries), None)
 
 
 class StreamEngine:

@@ -72,8 +72,8 @@ class Endpoint:
     def _known(self, head: bytes) -> Known | None:
         post = read_post(head, self._path.encode())
         is_whole = post is not None and _TOOLSET not in head.lower()  # which the application looks at
-        said = self.direct.parse_head(post.headers) if post is not None and is_whole else None
-        return None if post is None or said is None else Known(said, post.length)
+        parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
+        return None if post is None or parsed is None else Known(parsed, post.length)
 
 
 class Line(Protocol):
