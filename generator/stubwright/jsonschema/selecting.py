@@ -71,7 +71,7 @@ class Selecting:
         return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
 
     def finish(self, schema: Json) -> Json:
-        """Return `made` as a schema of its own: in the dialect of the whole, with the schemas that it refers to."""
+        """Return `schema` as a schema of its own: in the dialect of the whole, with the schemas that it refers to."""
         if not isinstance(schema, dict):
             return schema
         own = {key: value for key, value in schema.items() if key not in ("$schema", self.keyword)}

@@ -338,7 +338,7 @@ _LEFT_OUT: Final = "Null leaves it out; an object with `value` gives it, which m
 
 
 class _Nullable(Codec):
-    """The codec of null or of a value that `made` reads."""
+    """The codec of null or of a value that `codec` reads."""
 
     def __init__(self, schema: dict[str, Any], types: frozenset[str], codec: Codec) -> None:
         super().__init__(schema, types)
@@ -348,7 +348,7 @@ class _Nullable(Codec):
 
     @property
     def is_plain(self) -> bool:
-        """True if `made` leaves every value as it is."""
+        """True if `codec` leaves every value as it is."""
         return self.made.is_plain
 
     def encode(self, value: Json) -> Json:
