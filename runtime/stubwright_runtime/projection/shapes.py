@@ -338,26 +338,26 @@ _LEFT_OUT: Final = "Null leaves it out; an object with `value` gives it, which m
 
 
 class _Nullable(Codec):
-    """The codec of null or of a value that `codec` reads."""
+    """The codec of null or of a value that `inner` reads."""
 
     def __init__(self, schema: dict[str, Any], types: frozenset[str], codec: Codec) -> None:
         super().__init__(schema, types)
-        object.__setattr__(self, "made", codec)
+        object.__setattr__(self, "inner", codec)
 
-    made: Codec
+    inner: Codec
 
     @property
     def is_plain(self) -> bool:
-        """True if `codec` leaves every value as it is."""
-        return self.made.is_plain
+        """True if `inner` leaves every value as it is."""
+        return self.inner.is_plain
 
     def encode(self, value: Json) -> Json:
         """Encode null, or by the codec."""
-        return None if value is None else self.made.encode(value)
+        return None if value is None else self.inner.encode(value)
 
     def decode(self, value: Json, at: str) -> Json:
         """Decode null, or by the codec."""
-        return None if value is None else self.made.decode(value, at)
+        return None if value is None else self.inner.decode(value, at)
 
 
 def make_names(names: Iterable[str], pattern: str) -> dict[str, str]:
