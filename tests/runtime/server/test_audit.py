@@ -340,6 +340,31 @@ async def test_values_are_there_only_where_the_manifest_says_so(tmp_path: Path) 
         assert isinstance(records[0], package.CallRecord)
 
 
+async def test_both_lines_of_a_task_have_what_was_sent(tmp_path: Path) -> None:
+    keep = tool(
+        "keep",
+        {"owner": {"type": "string"}, "x": {"type": "integer"}},
+        execution={"taskSupport": "optional"},
+        stubwright={"bind": {"owner": {"env": "OWNER"}}},
+    )
+    generate(tmp_path, manifest([keep], name="bound", audit={"arguments": True}))
+    source = "class Handlers:\n    async def keep(self, args, ctx):\n        return args.owner\n"
+    (tmp_path / "bound_handlers.py").write_text(source)
+    path = tmp_path / "audit.jsonl"
+    words = [sys.executable, "-m", "bound_mcp", "--handlers", "bound_handlers:Handlers", "--audit", str(path)]
+    with imported(tmp_path, "bound_mcp") as package:
+        environment = {"PYTHONPATH": str(tmp_path), "OWNER": "ann"}
+        async with package.BoundClient.connect(words, env=environment) as client:
+            [kept] = await (await client.tasks.keep(x=7))
+            assert kept.text == "ann"
+            await client.keep(x=7)
+    found = lines(path)
+    assert len({one["id"] for one in found[:2]}) == 1
+    for one in found:
+        assert (one["keys"], one["key_count"], one["arguments"]) == (["x"], 1, {"x": 7})
+        assert one["argument_bytes"] == len('{"x": 7}')
+
+
 async def test_what_was_cleaned_is_counted(package: Any, handlers: Any) -> None:
     records: list[Any] = []
     async with mcp.Client(package.build_server(handlers(), audit=records.append)) as client:
