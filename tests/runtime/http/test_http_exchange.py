@@ -137,6 +137,7 @@ def there(
     monkeypatch: pytest.MonkeyPatch,
     seconds: float | None = 600,
     auth: dict[str, Any] | None = None,
+    **more: Any,
 ) -> Iterator[There]:
     """Serve the tool; with the manifest's `auth`, its own verifier takes the tokens."""
     monkeypatch.setenv("X_ID", "me")
@@ -145,9 +146,9 @@ def there(
         theirs = {**EXCHANGE, "tokenUrl": f"{fake.url}/token"}
         schemes = {"theirs": theirs, "spare": {"type": "bearer", "env": "X_SPARE"}}
         apis = {"orders": {"baseUrl": fake.url, "auth": schemes, "security": [["theirs"], ["spare"]]}}
-        whose = tool("whose", stubwright={"http": {"api": "orders", "url": "/whose"}})
-        more: dict[str, Any] = {} if auth is None else {"auth": auth}
-        package = generate(folder, manifest([whose], apis=apis, **more))
+        whose = tool("whose", stubwright={"http": {"api": "orders", "url": "/whose"}}, **more)
+        declared: dict[str, Any] = {} if auth is None else {"auth": auth}
+        package = generate(folder, manifest([whose], apis=apis, **declared))
         with imported(folder, package) as module:
             verifier = None if auth is not None else Verifier(seconds)
             app = import_module(f"{package}.server").asgi_app(object(), token_verifier=verifier)
@@ -253,6 +254,19 @@ async def test_nobody_is_served_without_a_token_of_their_own(
         assert [asked for asked in server.api.asked if asked.path != "/token"] == []
     assert "hidden words" not in caplog.text
     assert "ann" not in caplog.text
+
+
+async def test_a_task_has_no_token_to_exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X_OWN", "of-the-local-user")
+    exchange = Exchange()
+    with there(tmp_path, exchange, monkeypatch, execution={"taskSupport": "optional"}) as server:
+        headers = {"Authorization": f"Bearer {token('ann')}"}
+        async with server.module.SampleClient.connect(server.url, headers=headers) as connected:
+            [text] = await connected.whose()
+            assert json.loads(text.text) == {"owner": token("ann")}
+            with pytest.raises(server.module.ToolFailed, match="and this call has none"):
+                await (await connected.tasks.whose())
+    assert len(exchange.forms) == 1
 
 
 @pytest.mark.parametrize(("own", "said"), [(None, "X_OWN"), ("given-1", "")])

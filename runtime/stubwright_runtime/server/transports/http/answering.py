@@ -245,7 +245,7 @@ class Answering:
         opens = message["method"] == "initialize" and fault is None
         if opens and not self._stateless:
             if self._sessions.is_full():
-                return _FULL.answer()
+                return come_again(_FULL.answer())
             if not self._sessions.has_room(client, owner):
                 return _NO_ROOM.answer()
             session = self._sessions.open(client, owner, self._open_log())
