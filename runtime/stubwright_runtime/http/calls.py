@@ -441,7 +441,7 @@ async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: 
     try:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if outgoing.hear is not None and response.is_success and _is_stream(headers):
-            media, heard = await outgoing.hear(response.aiter_bytes())
+            media, heard = await outgoing.hear(response.aiter_bytes(), outgoing.secrets)
             return Answer(response.status_code, {**headers, "content-type": media}, heard, url)
         body = bytearray()
         # Bytes after decompression: a small answer may unpack to a huge one.

@@ -29,6 +29,8 @@ _SHORTEST: Final = 6
 _DIGITS: Final = 20
 """Characters of a number that are shown."""
 
+_JSON: Final = {"content-type": "application/json"}
+
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
 
@@ -82,6 +84,11 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
             if (without := _without(value, forms)) != value:
                 body = json.dumps(without, ensure_ascii=False).encode("utf-8", "replace")
     return Answer(answer.status, answer.headers, body, answer.url)
+
+
+def conceal_text(text: str, secrets: Sequence[str]) -> str:
+    """Return a text of an answer, which may be JSON, without our own credentials."""
+    return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:

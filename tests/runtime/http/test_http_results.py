@@ -562,6 +562,19 @@ def test_events_arrive_as_progress_and_end_as_a_result(mode: str, tmp_path: Path
         assert server.api.last.headers["accept"] == "text/event-stream"
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_progress_of_events_has_no_credentials(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X_KEY", "s3cret-value")
+    auth = {"key": {"type": "bearer", "env": "X_KEY"}}
+    http = {"url": "/x", "accept": "text/event-stream"}
+    # The last secret would be cut in two.
+    sent = ("you are s3cret-value", '{"key": "s3cret\\u002dvalue"}', f"{'.' * 294}s3cret-value")
+    events = stream(*(f"data: {text}\n\n" for text in sent))
+    with running(tmp_path, [called("watch", {}, http)], lambda _: events, auth=auth, security=[["key"]]) as server:
+        _, told = streamed(server, "watch", mode)
+    assert [text for _, text in told] == ["you are [redacted]", '{"key": "[redacted]"}', f"{'.' * 294}[redac"]
+
+
 def test_a_stream_without_an_end_is_cut_in_time(tmp_path: Path) -> None:
     http = {"url": "/x", "accept": "text/event-stream", "timeout": "1s"}
     answers = stream(*[f"data: {number}\n\n" for number in range(200)], pause=0.1)
