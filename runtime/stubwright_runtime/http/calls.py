@@ -182,6 +182,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             if not is_elsewhere and not 200 <= answer.status < 300:
                 raise make_failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
+            if following is not None:
+                following = replace(following, secrets=outgoing.secrets)
             reshape = None if shape is None else partial(shape.shape, answer, following=following)
 
             def make() -> Any:

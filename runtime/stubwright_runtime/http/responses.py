@@ -91,6 +91,11 @@ def conceal_text(text: str, secrets: Sequence[str]) -> str:
     return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
 
 
+def holds_secret(text: str, secrets: Sequence[str]) -> bool:
+    """Tell whether one of our own credentials is in a text, in any of its forms."""
+    return any(form in text for form in _forms(secrets))
+
+
 def _forms(secrets: Sequence[str]) -> list[str]:
     """Return the forms in which secrets may appear in a text, the longest first."""
     forms: set[str] = set()

@@ -336,6 +336,23 @@ def test_credentials_in_the_query_are_in_no_cursor(tmp_path: Path, monkeypatch: 
         assert sorted(server.api.last.query.split("&")) == ["key=geheim", "page=2", "q=x"]
 
 
+@pytest.mark.parametrize("kind", ["cursor", "link"])
+def test_a_cursor_of_the_api_with_credentials_is_not_given(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PET_KEY", "ge/heim")
+    auth = {"key": {"type": "bearer", "env": "PET_KEY"}}
+
+    def answer(_asked: Asked) -> Answer:
+        if kind == "cursor":
+            return {"data": [{"id": 1}], "next": "https://pets.example/v1/pets?key=ge%2Fheim&page=2", "more": True}
+        link = "</v1/pets?page=ge%2Fheim>; rel=next"
+        return Response("[]", headers={"Link": link}, media_type="application/json")
+
+    with running(tmp_path, [page_tool(kind)], answer, auth=auth, security=[["key"]]) as server:
+        assert "credentials" in server.refused("list-pets", q="x")
+
+
 def test_a_link_with_a_parameter_that_nobody_named(tmp_path: Path) -> None:
     answer = Response("[]", headers={"Link": "<?token=1>; rel=next"}, media_type="application/json")
     with running(tmp_path, [page_tool("link")], lambda _: answer) as server:
