@@ -295,6 +295,16 @@ class Manifest:
         return tuple(dict.fromkeys(file["uri"] for skill in self.skills for file in skill["resources"]))
 
     @property
+    def skill_resources(self) -> Sequence[Mapping[str, Json]]:
+        """The files of its skills as `resources/list` has them; they are not among its resources."""
+        files = frozenset(self.skill_files)
+        return [
+            {key: value for key, value in entry.items() if key != "stubwright"}
+            for entry in self.document.get("resources") or ()
+            if entry["uri"] in files
+        ]
+
+    @property
     def calls(self) -> bool:
         """True if its server calls an API."""
         return "server" in self.emit and any(tool.call is not None for tool in self.tools)

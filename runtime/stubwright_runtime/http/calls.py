@@ -182,6 +182,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             if not is_elsewhere and not 200 <= answer.status < 300:
                 raise make_failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
+            if following is not None:
+                following = replace(following, secrets=outgoing.secrets)
             reshape = None if shape is None else partial(shape.shape, answer, following=following)
 
             def make() -> Any:
@@ -441,7 +443,7 @@ async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: 
     try:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if outgoing.hear is not None and response.is_success and _is_stream(headers):
-            media, data = await outgoing.hear(response.aiter_bytes())
+            media, data = await outgoing.hear(response.aiter_bytes(), outgoing.secrets)
             return Answer(response.status_code, {**headers, "content-type": media}, data, url)
         body = bytearray()
         # Bytes after decompression: a small answer may unpack to a huge one.

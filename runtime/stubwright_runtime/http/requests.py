@@ -45,7 +45,7 @@ _ENV: Final = ("env", "usernameEnv", "passwordEnv", "clientIdEnv", "clientSecret
 Part = tuple[str, tuple[str | None, bytes, str]]
 """A part of a form: its name, and its file name (if it is a file), content and media type."""
 
-Hear = Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]
+Hear = Callable[[AsyncIterator[bytes], Sequence[str]], Awaitable[tuple[str, bytes]]]
 Constant = str | Mapping[str, str]
 """A text that is the same in all calls, or the variable of the environment that holds it, and what it is by default."""
 

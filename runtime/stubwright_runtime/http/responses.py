@@ -29,6 +29,8 @@ _SHORTEST: Final = 6
 _DIGITS: Final = 20
 """Characters of a number that are shown."""
 
+_JSON: Final = {"content-type": "application/json"}
+
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
 
@@ -82,6 +84,16 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
             if (without := _without(value, forms)) != value:
                 body = json.dumps(without, ensure_ascii=False).encode("utf-8", "replace")
     return Answer(answer.status, answer.headers, body, answer.url)
+
+
+def conceal_text(text: str, secrets: Sequence[str]) -> str:
+    """Return a text of an answer, which may be JSON, without our own credentials."""
+    return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
+
+
+def holds_secret(text: str, secrets: Sequence[str]) -> bool:
+    """Tell whether one of our own credentials is in a text, in any of its forms."""
+    return any(form in text for form in _forms(secrets))
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:
