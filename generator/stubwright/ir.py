@@ -148,6 +148,11 @@ class Tool:
         return self.has_handles or bool(self.questions) or bool(self.paginate)
 
     @property
+    def gives_pages(self) -> bool:
+        """True if the method of a client has `pages`: the manifest pages the results, or the API does."""
+        return "page" in self.http or bool(self.paginate)
+
+    @property
     def listed(self) -> Mapping[str, Json]:
         """The entry for `tools/list`, without an `outputSchema` that results need not fit.
 

@@ -129,7 +129,7 @@ def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
     if starting := [(tool.names.method, code.units[tool.name].task) for tool in tools]:
         yield render_tasks(naming.name_client_class(manifest.stem), [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
-    methods = {tool.name: tool.names.method for tool in manifest.tools}
+    by_name = {tool.name: tool for tool in manifest.tools}
     for name, toolset in manifest.toolsets.items():
         about = toolset.get("description") or toolset.get("title")
         sentence = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
@@ -138,7 +138,7 @@ def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
             naming.name_toolset_client(manifest.stem, name),
             name,
             sentence,
-            [methods[each] for each in toolset["tools"]],
+            [(by_name[each].names.method, by_name[each].gives_pages) for each in toolset["tools"]],
         )
 
 
