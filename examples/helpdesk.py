@@ -67,11 +67,8 @@ class Helpdesk(desk.HelpdeskHandlers):
         with self.db:
             self.db.execute("INSERT OR REPLACE INTO attachment VALUES (?, ?, ?, ?)", row)
         [(text,)] = self.db.execute("SELECT json FROM attachment_json WHERE ticket = ? AND name = ?", row[:2])
-        attachment = desk.Attachment.model_validate_json(text)
-        return desk.Reply(
-            attachment,
-            [desk.link(str(attachment.uri), attachment.name, mime_type=attachment.media_type, size=attachment.size)],
-        )
+        file = desk.Attachment.model_validate_json(text)
+        return desk.Reply(file, [desk.link(str(file.uri), file.name, mime_type=file.media_type, size=file.size)])
 
     async def close_ticket(self, args: desk.CloseTicketInput, ctx: desk.CloseTicketContext) -> desk.Ticket:
         if self.ticket(args.id).status == "closed":
