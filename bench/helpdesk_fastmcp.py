@@ -29,7 +29,7 @@ READS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = types.ToolAnnotations(destructive_hint=False, open_world_hint=False)
 
 Status = Annotated[
-    Literal["open", "waiting", "closed"], Field(description="Waiting is for an answer of who reported it")
+    Literal["open", "waiting", "closed"], Field(description="Waiting means that the reporter has to answer")
 ]
 Priority = Literal["low", "normal", "high", "urgent"]
 Id = Annotated[int, Field(ge=1, description="The ticket's number")]
@@ -187,7 +187,7 @@ async def add_comment(id: Id, author: Person, text: Text, ctx: Context) -> Comme
 
 @mcp.tool(annotations=types.ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False))
 async def assign_ticket(id: Id, ctx: Context, assignee: Person | None = None) -> Ticket:
-    """Give a ticket to somebody; without `assignee`, to nobody."""
+    """Assign a ticket to a person; without `assignee`, to no one."""
     with connection(ctx) as db:
         text = assignee.model_dump_json() if assignee else None
         db.execute("UPDATE ticket SET assignee = ? WHERE id = ?", (text, id))
@@ -205,7 +205,7 @@ async def attach_file(
     ctx: Context,
     media_type: str = "application/octet-stream",
 ) -> ToolResult:
-    """Attach a file to a ticket, in place of one of that name."""
+    """Attach a file to a ticket; it replaces a file of the same name."""
     existing(ctx, id)
     with connection(ctx) as db:
         db.execute("INSERT OR REPLACE INTO attachment VALUES (?, ?, ?, ?)", (id, name, media_type, content))
@@ -217,7 +217,7 @@ async def attach_file(
 
 @mcp.tool(annotations=types.ToolAnnotations(destructive_hint=True, open_world_hint=False))
 async def close_ticket(id: Id, ctx: Context, resolution: Text | None = None) -> Ticket:
-    """Close a ticket. The user is asked for leave, and for the resolution where you do not know it."""
+    """Close a ticket. The user is asked for permission, and for the resolution if you do not know it."""
     leave = await ctx.elicit(f"Close ticket {id}?", bool)
     if leave.action != "accept" or not leave.data:
         raise ToolError("The user refused.")
@@ -235,7 +235,7 @@ async def close_ticket(id: Id, ctx: Context, resolution: Text | None = None) -> 
 
 @mcp.tool(annotations=READS)
 async def get_statistics(ctx: Context) -> Statistics:
-    """Count tickets by status, by priority and status, and by who works on them."""
+    """Count tickets by status, by priority and status, and by assignee."""
     made = Statistics(total=0, by_status={}, by_priority={}, by_assignee={})
     sql = "SELECT status, priority, assignee, created FROM ticket ORDER BY created"
     for status, priority, assignee, created in connection(ctx).execute(sql):
@@ -275,13 +275,13 @@ async def read_attachment(id: str, name: str, ctx: Context) -> ResourceResult:
 
 @mcp.prompt
 def triage() -> str:
-    """Sort out what is open."""
+    """Sort the open tickets."""
     return "List the open tickets and propose a priority and an assignee for each."
 
 
 @mcp.prompt
 async def draft_reply(id: str, ctx: Context, tone: str = "friendly") -> list[Message]:
-    """Draft an answer to who reported a ticket."""
+    """Draft an answer to the reporter of a ticket."""
     ticket = existing(ctx, id)
     uri, text = f"desk://tickets/{ticket.id}", ticket.model_dump_json()
     resource = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)

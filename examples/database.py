@@ -80,14 +80,14 @@ class Databases(db.DatabaseHandlers):
             return text if text is None else str(text)
 
     def complete_read_table(self, args: db.Completing, ctx: db.Context) -> list[str]:
-        found = sorted(self.files())
+        tables = sorted(self.files())
         if args.argument == "table":
             name = args.given.get("database")
-            if name not in found:
+            if name not in tables:
                 return []
             with self.opened(name, ctx, may_write=False) as connection:
-                found = [table for table, *_ in connection.execute(guard.TABLES)]
-        return [each for each in found if each.startswith(args.value)]
+                tables = [table for table, *_ in connection.execute(guard.TABLES)]
+        return [each for each in tables if each.startswith(args.value)]
 
     def files(self) -> dict[str, Path]:
         """The databases by their names. A caller's text is compared with these, and never made into a path."""
@@ -110,21 +110,21 @@ def page(rows: sqlite3.Cursor, start: int, limit: int) -> db.ExecuteSqlOutput:
     """The rows from a number on; the first one goes out whatever its size, so that the next page is never this one."""
     if rows.description is None:
         raise db.ToolError("There is no statement.")
-    made = db.ExecuteSqlOutput(columns=[], rows=[], next_cursor=None)
+    output = db.ExecuteSqlOutput(columns=[], rows=[], next_cursor=None)
     types: list[set[Type]] = [set() for _ in rows.description]
     size = 0
     for number, row in enumerate(islice(rows, start, None), start):
         values = [shown(value) for value in row]
         size += len(json.dumps([value.text if isinstance(value, db.Exact) else value for value in values]))
-        if made.rows and (len(made.rows) == limit or size > PAGE):
-            made.next_cursor = str(number)
+        if output.rows and (len(output.rows) == limit or size > PAGE):
+            output.next_cursor = str(number)
             break
-        made.rows.append(values)
-        for found, value in zip(types, row, strict=True):
-            found.add(kind(value))
+        output.rows.append(values)
+        for kinds, value in zip(types, row, strict=True):
+            kinds.add(kind(value))
     names = [name for name, *_ in rows.description]
-    made.columns = [db.Column(name=name, types=sorted(found)) for name, found in zip(names, types, strict=True)]
-    return made
+    output.columns = [db.Column(name=name, types=sorted(found)) for name, found in zip(names, types, strict=True)]
+    return output
 
 
 def table(connection: sqlite3.Connection, name: str, kind: Literal["table", "view", "virtual"]) -> db.Table:

@@ -67,8 +67,8 @@ class Helpdesk(desk.HelpdeskHandlers):
         with self.db:
             self.db.execute("INSERT OR REPLACE INTO attachment VALUES (?, ?, ?, ?)", row)
         [(text,)] = self.db.execute("SELECT json FROM attachment_json WHERE ticket = ? AND name = ?", row[:2])
-        made = desk.Attachment.model_validate_json(text)
-        return desk.Reply(made, [desk.link(str(made.uri), made.name, mime_type=made.media_type, size=made.size)])
+        file = desk.Attachment.model_validate_json(text)
+        return desk.Reply(file, [desk.link(str(file.uri), file.name, mime_type=file.media_type, size=file.size)])
 
     async def close_ticket(self, args: desk.CloseTicketInput, ctx: desk.CloseTicketContext) -> desk.Ticket:
         if self.ticket(args.id).status == "closed":
@@ -85,18 +85,18 @@ class Helpdesk(desk.HelpdeskHandlers):
         return self.ticket(args.id)
 
     async def get_statistics(self, args: desk.GetStatisticsInput, ctx: desk.Context) -> desk.GetStatisticsOutput:
-        made = desk.GetStatisticsOutput(total=0, by_status={}, by_priority={}, by_assignee={})
+        statistics = desk.GetStatisticsOutput(total=0, by_status={}, by_priority={}, by_assignee={})
         sql = "SELECT status, priority, assignee, created FROM ticket ORDER BY created"
         for status, priority, assignee, created in self.db.execute(sql):
-            made.total += 1
-            counts = [made.by_status, made.by_priority.setdefault(priority, {})]
+            statistics.total += 1
+            counts = [statistics.by_status, statistics.by_priority.setdefault(priority, {})]
             if assignee:
                 person = desk.Person.model_validate_json(assignee)
                 idle = desk.Load(name=person.name, oldest=created, by_status={})
-                counts.append(made.by_assignee.setdefault(person.email, idle).by_status)
+                counts.append(statistics.by_assignee.setdefault(person.email, idle).by_status)
             for each in counts:
                 each[status] = each.get(status, 0) + 1
-        return made
+        return statistics
 
     async def read_ticket(self, args: desk.ReadTicketParams, ctx: desk.Context) -> str | None:
         return self.find(args.id)

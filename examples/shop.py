@@ -36,15 +36,17 @@ class Shop(shop.ShopHandlers):
 
     async def search_products(self, args: shop.SearchProductsInput, ctx: shop.Context) -> shop.SearchProductsOutput:
         words = args.words.casefold().split()
-        found = [one for one in self.products().values() if all(word in one.name.casefold() for word in words)]
-        return shop.SearchProductsOutput(products=found)
+        matching = [
+            product for product in self.products().values() if all(word in product.name.casefold() for word in words)
+        ]
+        return shop.SearchProductsOutput(products=matching)
 
     async def read_catalogue(self, ctx: shop.Context) -> str:
-        return json.dumps([one.model_dump(mode="json") for one in self.products().values()])
+        return json.dumps([product.model_dump(mode="json") for product in self.products().values()])
 
     async def read_product(self, args: shop.ReadProductParams, ctx: shop.Context) -> str | None:
-        found = self.products().get(args.sku)
-        return None if found is None else found.model_dump_json()
+        product = self.products().get(args.sku)
+        return None if product is None else product.model_dump_json()
 
     async def complete_read_product(self, args: shop.Completing, ctx: shop.Context) -> list[str]:
         return [sku for sku in self.products() if sku.startswith(args.value.upper())]
@@ -164,10 +166,10 @@ class Shop(shop.ShopHandlers):
 
     def order(self, number: str, ctx: shop.Context) -> Order:
         """An order of the caller's. Raises ToolError; somebody else's is as unknown as one that never was."""
-        found = self.stock.order(number, ctx.principal.key)
-        if found is None:
+        placed = self.stock.order(number, ctx.principal.key)
+        if placed is None:
             raise shop.ToolError(f"There is no order {number}.")
-        return found
+        return placed
 
     async def tell(self, skus: Iterable[str], ctx: shop.Context) -> None:
         """Tell those who subscribed that there is more or less of some products."""

@@ -27,18 +27,18 @@ class DatabaseClient(PrimitivesBinding):
         async with DatabaseClient.connect(target) as database:
             ...
 
-    The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
-    is left out of the request. Results are checked against the tool's output schema.
+    The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
+    you omit are not sent. Results are checked against the tool's output schema.
     """
 
     _package = PACKAGE
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The same methods of tools, each with its whole response.
+        """The methods of the tools, each with its whole response.
 
-        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
-        not raised. `.parse()` gives what the method itself would have given.
+        They return a `CallResponse`: the model, the content and `_meta`, or the error of a tool that failed, which is
+        not raised. `.parse()` returns, or raises, what the plain method does.
         """
         return _Responses(self)
 
@@ -61,7 +61,7 @@ class DatabaseClient(PrimitivesBinding):
         limit: int | Omit = OMIT,
         cursor: str | Omit = OMIT,
     ) -> _models.ExecuteSqlOutput:
-        """Run one statement that reads, and get its rows in pages. A page ends at `limit`, or earlier where it grows large; `next_cursor` leads to the next one, for which the statement runs again: give it an ORDER BY.
+        """Run one statement that reads, and get its rows in pages. A page ends at `limit`, or earlier if it grows large; `next_cursor` leads to the next one, for which the statement runs again: give it an ORDER BY.
 
         Tool ``execute_sql``: read-only, closed world. Needs the scope ``db:read``. At most ``60/minute``. Never logged: ``/parameters``.
 
@@ -81,9 +81,9 @@ class DatabaseClient(PrimitivesBinding):
     async def execute_write(
         self, *, database: str, sql: str, parameters: list[str | float | Exact | None] | Omit = OMIT
     ) -> _models.ExecuteWriteOutput:
-        """Run one INSERT, UPDATE or DELETE, all of it or, where it fails, nothing. The user is asked for leave. Tables cannot be made, changed or dropped.
+        """Run one INSERT, UPDATE or DELETE, as a whole or not at all. The user is asked for permission. Tables cannot be made, changed or dropped.
 
-        Tool ``execute_write``: destructive, closed world. The server asks the user for leave first. Needs the scope ``db:write``. At most ``10/minute``.
+        Tool ``execute_write``: destructive, closed world. The server asks the user for permission first. Needs the scope ``db:write``. At most ``10/minute``.
 
         Args:
             database: The resource db://databases lists them
@@ -116,7 +116,7 @@ class DatabaseClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+    """The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     list_tables = _runtime.responding(DatabaseClient.list_tables)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class DatabaseHandlers(Protocol):
     """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-    `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
-    object that is an async context manager is entered when the server starts and left when it stops.
+    `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
+    object is an async context manager, it is entered when the server starts and left when it stops.
     """
 
     @abstractmethod
@@ -46,16 +46,16 @@ class DatabaseHandlers(Protocol):
 
     @abstractmethod
     def execute_sql(self, args: ExecuteSqlInput, ctx: Context) -> Returns[ExecuteSqlOutput]:
-        """Run one statement that reads, and get its rows in pages. A page ends at `limit`, or earlier where it grows large; `next_cursor` leads to the next one, for which the statement runs again: give it an ORDER BY.
+        """Run one statement that reads, and get its rows in pages. A page ends at `limit`, or earlier if it grows large; `next_cursor` leads to the next one, for which the statement runs again: give it an ORDER BY.
 
         Tool ``execute_sql``: read-only, closed world. Needs the scope ``db:read``. At most ``60/minute``. Never logged: ``/parameters``.
         """
 
     @abstractmethod
     def execute_write(self, args: ExecuteWriteInput, ctx: Context) -> Returns[ExecuteWriteOutput]:
-        """Run one INSERT, UPDATE or DELETE, all of it or, where it fails, nothing. The user is asked for leave. Tables cannot be made, changed or dropped.
+        """Run one INSERT, UPDATE or DELETE, as a whole or not at all. The user is asked for permission. Tables cannot be made, changed or dropped.
 
-        Tool ``execute_write``: destructive, closed world. The server asks the user for leave first. Needs the scope ``db:write``. At most ``10/minute``.
+        Tool ``execute_write``: destructive, closed world. The server asks the user for permission first. Needs the scope ``db:write``. At most ``10/minute``.
         """
 
     @abstractmethod

@@ -43,7 +43,7 @@ class TestElicitationAsk(Ask):
 
 
 class TestElicitationContext(Context):
-    """One request for the tool ``test_elicitation``, seen from its handler."""
+    """The context of a request for the tool ``test_elicitation``."""
 
     ask = PerCall(TestElicitationAsk)
 
@@ -59,7 +59,7 @@ class TestElicitationSep1034DefaultsAsk(Ask):
 
 
 class TestElicitationSep1034DefaultsContext(Context):
-    """One request for the tool ``test_elicitation_sep1034_defaults``, seen from its handler."""
+    """The context of a request for the tool ``test_elicitation_sep1034_defaults``."""
 
     ask = PerCall(TestElicitationSep1034DefaultsAsk)
 
@@ -75,7 +75,7 @@ class TestElicitationSep1330EnumsAsk(Ask):
 
 
 class TestElicitationSep1330EnumsContext(Context):
-    """One request for the tool ``test_elicitation_sep1330_enums``, seen from its handler."""
+    """The context of a request for the tool ``test_elicitation_sep1330_enums``."""
 
     ask = PerCall(TestElicitationSep1330EnumsAsk)
 
@@ -89,7 +89,7 @@ class TestStreamingElicitationAsk(Ask):
 
 
 class TestStreamingElicitationContext(Context):
-    """One request for the tool ``test_streaming_elicitation``, seen from its handler."""
+    """The context of a request for the tool ``test_streaming_elicitation``."""
 
     ask = PerCall(TestStreamingElicitationAsk)
 
@@ -105,7 +105,7 @@ class TestInputRequiredResultElicitationAsk(Ask):
 
 
 class TestInputRequiredResultElicitationContext(Context):
-    """One request for the tool ``test_input_required_result_elicitation``, seen from its handler."""
+    """The context of a request for the tool ``test_input_required_result_elicitation``."""
 
     ask = PerCall(TestInputRequiredResultElicitationAsk)
 
@@ -121,7 +121,7 @@ class TestInputRequiredResultRequestStateAsk(Ask):
 
 
 class TestInputRequiredResultRequestStateContext(Context):
-    """One request for the tool ``test_input_required_result_request_state``, seen from its handler."""
+    """The context of a request for the tool ``test_input_required_result_request_state``."""
 
     ask = PerCall(TestInputRequiredResultRequestStateAsk)
 
@@ -137,7 +137,7 @@ class TestInputRequiredResultMultipleInputsAsk(Ask):
 
 
 class TestInputRequiredResultMultipleInputsContext(Context):
-    """One request for the tool ``test_input_required_result_multiple_inputs``, seen from its handler."""
+    """The context of a request for the tool ``test_input_required_result_multiple_inputs``."""
 
     ask = PerCall(TestInputRequiredResultMultipleInputsAsk)
 
@@ -159,7 +159,7 @@ class TestInputRequiredResultMultiRoundAsk(Ask):
 
 
 class TestInputRequiredResultMultiRoundContext(Context):
-    """One request for the tool ``test_input_required_result_multi_round``, seen from its handler."""
+    """The context of a request for the tool ``test_input_required_result_multi_round``."""
 
     ask = PerCall(TestInputRequiredResultMultiRoundAsk)
 
@@ -175,7 +175,7 @@ class TestInputRequiredResultTamperedStateAsk(Ask):
 
 
 class TestInputRequiredResultTamperedStateContext(Context):
-    """One request for the tool ``test_input_required_result_tampered_state``, seen from its handler."""
+    """The context of a request for the tool ``test_input_required_result_tampered_state``."""
 
     ask = PerCall(TestInputRequiredResultTamperedStateAsk)
 
@@ -191,7 +191,7 @@ class TestInputRequiredResultCapabilitiesAsk(Ask):
 
 
 class TestInputRequiredResultCapabilitiesContext(Context):
-    """One request for the tool ``test_input_required_result_capabilities``, seen from its handler."""
+    """The context of a request for the tool ``test_input_required_result_capabilities``."""
 
     ask = PerCall(TestInputRequiredResultCapabilitiesAsk)
 
@@ -205,7 +205,7 @@ class ConfirmDeleteAsk(Ask):
 
 
 class ConfirmDeleteContext(Context):
-    """One request for the tool ``confirm_delete``, seen from its handler."""
+    """The context of a request for the tool ``confirm_delete``."""
 
     ask = PerCall(ConfirmDeleteAsk)
 
@@ -223,7 +223,7 @@ class MultiInputAsk(Ask):
 
 
 class MultiInputContext(Context):
-    """One request for the tool ``multi_input``, seen from its handler."""
+    """The context of a request for the tool ``multi_input``."""
 
     ask = PerCall(MultiInputAsk)
 
@@ -237,7 +237,7 @@ class TestToolWithTaskAsk(Ask):
 
 
 class TestToolWithTaskContext(Context):
-    """One request for the tool ``test_tool_with_task``, seen from its handler."""
+    """The context of a request for the tool ``test_tool_with_task``."""
 
     ask = PerCall(TestToolWithTaskAsk)
 
@@ -253,6 +253,6 @@ class PromptTestInputRequiredResultPromptAsk(Ask):
 
 
 class PromptTestInputRequiredResultPromptContext(Context):
-    """One request for the prompt ``test_input_required_result_prompt``, seen from its handler."""
+    """The context of a request for the prompt ``test_input_required_result_prompt``."""
 
     ask = PerCall(PromptTestInputRequiredResultPromptAsk)

@@ -32,18 +32,18 @@ class HelpdeskClient(PrimitivesBinding):
         async with HelpdeskClient.connect(target) as helpdesk:
             ...
 
-    The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
-    is left out of the request. Results are checked against the tool's output schema.
+    The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
+    you omit are not sent. Results are checked against the tool's output schema.
     """
 
     _package = PACKAGE
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The same methods of tools, each with its whole response.
+        """The methods of the tools, each with its whole response.
 
-        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
-        not raised. `.parse()` gives what the method itself would have given.
+        They return a `CallResponse`: the model, the content and `_meta`, or the error of a tool that failed, which is
+        not raised. `.parse()` returns, or raises, what the plain method does.
         """
         return _Responses(self)
 
@@ -88,7 +88,7 @@ class HelpdeskClient(PrimitivesBinding):
         Tool ``list_tickets``: read-only, closed world.
 
         Args:
-            status: Waiting is for an answer of who reported it
+            status: Waiting means that the reporter has to answer
             limit: Range: 1–100. Default: 20.
             cursor: `next_cursor` of the page before. Pattern: `^[0-9]{1,18}$`.
         """
@@ -110,7 +110,7 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._call("add_comment", {"id": id, "author": author, "text": text}, _models.AddCommentOutput)
 
     async def assign_ticket(self, *, id: int, assignee: Person | Omit = OMIT) -> _models.AssignTicketOutput:
-        """Give a ticket to somebody; without `assignee`, to nobody.
+        """Assign a ticket to a person; without `assignee`, to no one.
 
         Tool ``assign_ticket``: not destructive, idempotent, closed world.
 
@@ -122,7 +122,7 @@ class HelpdeskClient(PrimitivesBinding):
     async def attach_file(
         self, *, id: int, name: str, content: bytes | str, media_type: str | Omit = OMIT
     ) -> _models.AttachFileOutput:
-        """Attach a file to a ticket, in place of one of that name.
+        """Attach a file to a ticket; it replaces a file of the same name.
 
         Tool ``attach_file``: idempotent, closed world.
 
@@ -139,9 +139,9 @@ class HelpdeskClient(PrimitivesBinding):
         )
 
     async def close_ticket(self, *, id: int, resolution: str | Omit = OMIT) -> _models.CloseTicketOutput:
-        """Close a ticket. The user is asked for leave, and for the resolution where you do not know it.
+        """Close a ticket. The user is asked for permission, and for the resolution if you do not know it.
 
-        Tool ``close_ticket``: destructive, closed world. The server asks the user for leave first.
+        Tool ``close_ticket``: destructive, closed world. The server asks the user for permission first.
 
         Args:
             id: The ticket's number. Minimum: 1.
@@ -150,7 +150,7 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._call("close_ticket", {"id": id, "resolution": resolution}, _models.CloseTicketOutput)
 
     async def get_statistics(self) -> _models.GetStatisticsOutput:
-        """Count tickets by status, by priority and status, and by who works on them.
+        """Count tickets by status, by priority and status, and by assignee.
 
         Tool ``get_statistics``: read-only, closed world.
         """
@@ -184,14 +184,14 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._read_from("desk://tickets/{id}/attachments/{name}", {"id": id, "name": name})
 
     async def prompt_triage(self) -> list[PromptMessage]:
-        """Sort out what is open.
+        """Sort the open tickets.
 
         Prompt ``triage``.
         """
         return await self._prompt("triage", {})
 
     async def prompt_draft_reply(self, *, id: str, tone: str | Omit = OMIT) -> list[PromptMessage]:
-        """Draft an answer to who reported a ticket.
+        """Draft an answer to the reporter of a ticket.
 
         Prompt ``draft_reply``.
         """
@@ -205,7 +205,7 @@ class HelpdeskClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+    """The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     create_ticket = _runtime.responding(HelpdeskClient.create_ticket)

@@ -26,6 +26,6 @@ class CloseTicketAsk(Ask):
 
 
 class CloseTicketContext(Context):
-    """One request for the tool ``close_ticket``, seen from its handler."""
+    """The context of a request for the tool ``close_ticket``."""
 
     ask = PerCall(CloseTicketAsk)

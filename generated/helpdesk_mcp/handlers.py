@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 class HelpdeskHandlers(Protocol):
     """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-    `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
-    object that is an async context manager is entered when the server starts and left when it stops.
+    `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
+    object is an async context manager, it is entered when the server starts and left when it stops.
     """
 
     @abstractmethod
@@ -81,28 +81,28 @@ class HelpdeskHandlers(Protocol):
 
     @abstractmethod
     def assign_ticket(self, args: AssignTicketInput, ctx: Context) -> Returns[AssignTicketOutput]:
-        """Give a ticket to somebody; without `assignee`, to nobody.
+        """Assign a ticket to a person; without `assignee`, to no one.
 
         Tool ``assign_ticket``: not destructive, idempotent, closed world.
         """
 
     @abstractmethod
     def attach_file(self, args: AttachFileInput, ctx: Context) -> Returns[AttachFileOutput]:
-        """Attach a file to a ticket, in place of one of that name.
+        """Attach a file to a ticket; it replaces a file of the same name.
 
         Tool ``attach_file``: idempotent, closed world.
         """
 
     @abstractmethod
     def close_ticket(self, args: CloseTicketInput, ctx: CloseTicketContext) -> Returns[CloseTicketOutput]:
-        """Close a ticket. The user is asked for leave, and for the resolution where you do not know it.
+        """Close a ticket. The user is asked for permission, and for the resolution if you do not know it.
 
-        Tool ``close_ticket``: destructive, closed world. The server asks the user for leave first.
+        Tool ``close_ticket``: destructive, closed world. The server asks the user for permission first.
         """
 
     @abstractmethod
     def get_statistics(self, args: GetStatisticsInput, ctx: Context) -> Returns[GetStatisticsOutput]:
-        """Count tickets by status, by priority and status, and by who works on them.
+        """Count tickets by status, by priority and status, and by assignee.
 
         Tool ``get_statistics``: read-only, closed world.
         """
@@ -123,7 +123,7 @@ class HelpdeskHandlers(Protocol):
 
     @abstractmethod
     def prompt_draft_reply(self, args: PromptDraftReplyArgs, ctx: Context) -> MaybeAwaitable[Messages]:
-        """Draft an answer to who reported a ticket.
+        """Draft an answer to the reporter of a ticket.
 
         Prompt ``draft_reply``.
         """

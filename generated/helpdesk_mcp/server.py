@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def build_server(handlers: HelpdeskHandlers, **options: Unpack[ServerOptions]) -> PackageServer:
-    """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
+    """Return the server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
     Args:
         handlers: An object with the methods of `HelpdeskHandlers`. If it is an async context manager, it is
@@ -37,14 +37,14 @@ def build_server(handlers: HelpdeskHandlers, **options: Unpack[ServerOptions]) -
 
 
 def asgi_app(handlers: HelpdeskHandlers, **options: Unpack[AppOptions]) -> Starlette:
-    """The server as an ASGI application that speaks Streamable HTTP.
+    """Return the server as an ASGI application that speaks Streamable HTTP.
 
     Args:
         handlers: As for `build_server`.
         options: `path`, `allowed_hosts`, `state` and more, as `AppOptions` describes them.
 
     Raises:
-        ValueError: A bound is not positive. Besides, it raises what `build_server` raises.
+        ValueError: A bound is not positive. It also raises what `build_server` raises.
     """
     return _runtime.package_app(PACKAGE, handlers, **options)
 

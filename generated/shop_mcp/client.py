@@ -27,31 +27,31 @@ class ShopClient(PrimitivesBinding):
         async with ShopClient.connect(target) as shop:
             ...
 
-    The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
-    is left out of the request. Results are checked against the tool's output schema.
+    The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
+    you omit are not sent. Results are checked against the tool's output schema.
     """
 
     _package = PACKAGE
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The same methods of tools, each with its whole response.
+        """The methods of the tools, each with its whole response.
 
-        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
-        not raised. `.parse()` gives what the method itself would have given.
+        They return a `CallResponse`: the model, the content and `_meta`, or the error of a tool that failed, which is
+        not raised. `.parse()` returns, or raises, what the plain method does.
         """
         return _Responses(self)
 
     @property
     def tasks(self) -> _Tasks:
-        """The tools that can be tasks: the same methods, each of which starts one and gives a `ToolTask`.
+        """The methods of tools that can run as tasks; each starts a task and returns a `ToolTask`.
 
-        `await` of that gives what the method itself gives. `….resume(id)` takes a task up again, in another process too.
+        Await it for the result of the plain method. `….resume(id)` takes a task up again, also in another process.
         """
         return _Tasks(self)
 
     async def search_products(self, *, words: str | Omit = OMIT) -> _models.SearchProductsOutput:
-        """Find products by words of their names; without words, all.
+        """Find products by words in their names; without words, list all.
 
         Tool ``search_products``: read-only, closed world. At most ``120/minute``.
 
@@ -70,7 +70,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("create_basket", {}, _models.CreateBasketOutput)
 
     async def add_item(self, *, basket_id: BasketId, sku: str, count: int | Omit = OMIT) -> _models.AddItemOutput:
-        """Put a product into a basket. It is not reserved; checkout does that.
+        """Put a product into a basket. Only checkout reserves it.
 
         Tool ``add_item``: not destructive, closed world. At most ``120/minute``.
 
@@ -81,7 +81,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("add_item", {"basket_id": basket_id, "sku": sku, "count": count}, _models.AddItemOutput)
 
     async def remove_item(self, *, basket_id: BasketId, sku: str) -> _models.RemoveItemOutput:
-        """Take a product out of a basket, however many of it there are.
+        """Take a product out of a basket, whatever its count.
 
         Tool ``remove_item``: destructive, idempotent, closed world. At most ``120/minute``.
 
@@ -91,16 +91,16 @@ class ShopClient(PrimitivesBinding):
         return await self._call("remove_item", {"basket_id": basket_id, "sku": sku}, _models.RemoveItemOutput)
 
     async def show_basket(self, *, basket_id: BasketId) -> _models.ShowBasketOutput:
-        """Show what a basket holds, and what it costs today.
+        """Show the contents of a basket, and their price today.
 
         Tool ``show_basket``: read-only, closed world. At most ``120/minute``.
         """
         return await self._call("show_basket", {"basket_id": basket_id}, _models.ShowBasketOutput)
 
     async def checkout(self, *, basket_id: BasketId) -> _models.CheckoutOutput:
-        """Order what a basket holds. The user is asked for leave, and then how to pay. The basket ends.
+        """Order the contents of a basket. The user is asked for permission, and then how to pay. The basket ends.
 
-        Tool ``checkout``: destructive, closed world. The server asks the user for leave first. At most ``10/minute``.
+        Tool ``checkout``: destructive, closed world. The server asks the user for permission first. At most ``10/minute``.
         """
         return await self._call("checkout", {"basket_id": basket_id}, _models.CheckoutOutput)
 
@@ -115,7 +115,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("ship_order", {"order_id": order_id}, _models.ShipOrderOutput)
 
     async def restock(self, *, sku: str, count: int) -> _models.RestockOutput:
-        """Put goods that came in on the shelf.
+        """Add delivered goods to the stock.
 
         Tool ``restock``: not destructive, closed world. Needs the scope ``shop:staff``. At most ``30/minute``.
 
@@ -126,7 +126,7 @@ class ShopClient(PrimitivesBinding):
         return await self._call("restock", {"sku": sku, "count": count}, _models.RestockOutput)
 
     async def read_catalogue(self) -> list[TextResourceContents | BlobResourceContents]:
-        """All products, what they cost, and how many can be ordered.
+        """All products, their prices, and the numbers that can be ordered.
 
         Resource ``shop://catalogue``.
         """
@@ -147,7 +147,7 @@ class ShopClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+    """The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     search_products = _runtime.responding(ShopClient.search_products)
@@ -161,7 +161,7 @@ class _Responses(_runtime.Responses):
 
 
 class _Tasks(_runtime.Tasks):
-    """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
+    """The methods of tools that can run as tasks; each starts one, and `….resume(id)` takes one up again."""
 
     _package = PACKAGE
     ship_order = _runtime.starting(ShopClient.ship_order)

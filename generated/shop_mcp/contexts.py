@@ -31,63 +31,63 @@ class _Handles(CallHandles):
         return self._kind("basket")
 
     def _model(self, kind: str) -> Any:
-        """The class of the states of a kind; `None` where they are plain JSON."""
+        """Return the class of the states of a kind; `None` if they are plain JSON."""
         return {"basket": _models.Basket}.get(kind)
 
 
 class CreateBasketContext(Context):
-    """One request for the tool ``create_basket``, seen from its handler."""
+    """The context of a request for the tool ``create_basket``."""
 
     handles = PerCall(_Handles)
 
 
 class AddItemHandles(_Handles):
-    """The handles of the tool ``add_item``."""
+    """Handles of the tool ``add_item``."""
 
     def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """The handle whose id an argument is, by its name."""
+        """Return the handle of an argument, by the argument's name."""
         return self._given(name)
 
 
 class AddItemContext(Context):
-    """One request for the tool ``add_item``, seen from its handler."""
+    """The context of a request for the tool ``add_item``."""
 
     handles = PerCall(AddItemHandles)
 
 
 class RemoveItemHandles(_Handles):
-    """The handles of the tool ``remove_item``."""
+    """Handles of the tool ``remove_item``."""
 
     def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """The handle whose id an argument is, by its name."""
+        """Return the handle of an argument, by the argument's name."""
         return self._given(name)
 
 
 class RemoveItemContext(Context):
-    """One request for the tool ``remove_item``, seen from its handler."""
+    """The context of a request for the tool ``remove_item``."""
 
     handles = PerCall(RemoveItemHandles)
 
 
 class ShowBasketHandles(_Handles):
-    """The handles of the tool ``show_basket``."""
+    """Handles of the tool ``show_basket``."""
 
     def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """The handle whose id an argument is, by its name."""
+        """Return the handle of an argument, by the argument's name."""
         return self._given(name)
 
 
 class ShowBasketContext(Context):
-    """One request for the tool ``show_basket``, seen from its handler."""
+    """The context of a request for the tool ``show_basket``."""
 
     handles = PerCall(ShowBasketHandles)
 
 
 class CheckoutHandles(_Handles):
-    """The handles of the tool ``checkout``."""
+    """Handles of the tool ``checkout``."""
 
     def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """The handle whose id an argument is, by its name."""
+        """Return the handle of an argument, by the argument's name."""
         return self._given(name)
 
 
@@ -100,7 +100,7 @@ class CheckoutAsk(Ask):
 
 
 class CheckoutContext(Context):
-    """One request for the tool ``checkout``, seen from its handler."""
+    """The context of a request for the tool ``checkout``."""
 
     ask = PerCall(CheckoutAsk)
     handles = PerCall(CheckoutHandles)
@@ -115,6 +115,6 @@ class ShipOrderAsk(Ask):
 
 
 class ShipOrderContext(Context):
-    """One request for the tool ``ship_order``, seen from its handler."""
+    """The context of a request for the tool ``ship_order``."""
 
     ask = PerCall(ShipOrderAsk)

@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 class ShopHandlers(Protocol):
     """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-    `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
-    object that is an async context manager is entered when the server starts and left when it stops.
+    `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
+    object is an async context manager, it is entered when the server starts and left when it stops.
     """
 
     @abstractmethod
     def search_products(self, args: SearchProductsInput, ctx: Context) -> Returns[SearchProductsOutput]:
-        """Find products by words of their names; without words, all.
+        """Find products by words in their names; without words, list all.
 
         Tool ``search_products``: read-only, closed world. At most ``120/minute``.
         """
@@ -73,30 +73,30 @@ class ShopHandlers(Protocol):
 
     @abstractmethod
     def add_item(self, args: AddItemInput, ctx: AddItemContext) -> Returns[AddItemOutput]:
-        """Put a product into a basket. It is not reserved; checkout does that.
+        """Put a product into a basket. Only checkout reserves it.
 
         Tool ``add_item``: not destructive, closed world. At most ``120/minute``.
         """
 
     @abstractmethod
     def remove_item(self, args: RemoveItemInput, ctx: RemoveItemContext) -> Returns[RemoveItemOutput]:
-        """Take a product out of a basket, however many of it there are.
+        """Take a product out of a basket, whatever its count.
 
         Tool ``remove_item``: destructive, idempotent, closed world. At most ``120/minute``.
         """
 
     @abstractmethod
     def show_basket(self, args: ShowBasketInput, ctx: ShowBasketContext) -> Returns[ShowBasketOutput]:
-        """Show what a basket holds, and what it costs today.
+        """Show the contents of a basket, and their price today.
 
         Tool ``show_basket``: read-only, closed world. At most ``120/minute``.
         """
 
     @abstractmethod
     def checkout(self, args: CheckoutInput, ctx: CheckoutContext) -> Returns[CheckoutOutput]:
-        """Order what a basket holds. The user is asked for leave, and then how to pay. The basket ends.
+        """Order the contents of a basket. The user is asked for permission, and then how to pay. The basket ends.
 
-        Tool ``checkout``: destructive, closed world. The server asks the user for leave first. At most ``10/minute``.
+        Tool ``checkout``: destructive, closed world. The server asks the user for permission first. At most ``10/minute``.
         """
 
     @abstractmethod
@@ -108,14 +108,14 @@ class ShopHandlers(Protocol):
 
     @abstractmethod
     def restock(self, args: RestockInput, ctx: Context) -> Returns[RestockOutput]:
-        """Put goods that came in on the shelf.
+        """Add delivered goods to the stock.
 
         Tool ``restock``: not destructive, closed world. Needs the scope ``shop:staff``. At most ``30/minute``.
         """
 
     @abstractmethod
     def read_catalogue(self, ctx: Context) -> MaybeAwaitable[ResourceContents]:
-        """All products, what they cost, and how many can be ordered.
+        """All products, their prices, and the numbers that can be ordered.
 
         Resource ``shop://catalogue``.
         """

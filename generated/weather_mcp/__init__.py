@@ -3,7 +3,7 @@
 # fmt: off
 """The MCP server `weather`.
 
-Ask for one place at a time. Temperatures come in the units that were asked for.
+Ask for one place at a time. Temperatures are in the requested units.
 """
 
 from __future__ import annotations

@@ -30,18 +30,18 @@ class WeatherClient(PrimitivesBinding):
         async with WeatherClient.connect(target) as weather:
             ...
 
-    The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
-    is left out of the request. Results are checked against the tool's output schema.
+    The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
+    you omit are not sent. Results are checked against the tool's output schema.
     """
 
     _package = PACKAGE
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The same methods of tools, each with its whole response.
+        """The methods of the tools, each with its whole response.
 
-        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
-        not raised. `.parse()` gives what the method itself would have given.
+        They return a `CallResponse`: the model, the content and `_meta`, or the error of a tool that failed, which is
+        not raised. `.parse()` returns, or raises, what the plain method does.
         """
         return _Responses(self)
 
@@ -70,21 +70,21 @@ class WeatherClient(PrimitivesBinding):
         return await self._call("get_forecast", {"location": location, "days": days}, _models.GetForecastOutput)
 
     async def list_stations(self) -> _runtime.ToolContent:
-        """List the places that a station reports from, one on a line.
+        """List the places of all stations, one on a line.
 
         Tool ``list_stations``: read-only, closed world.
         """
         return await self._call_content("list_stations", {})
 
     async def read_about(self) -> list[TextResourceContents | BlobResourceContents]:
-        """What the stations report, and what a forecast is worth.
+        """The reports of the stations, and the reliability of a forecast.
 
         Resource ``weather://about``.
         """
         return await self._read("weather://about")
 
     async def read_current(self, *, city: str) -> list[TextResourceContents | BlobResourceContents]:
-        """What the station in a city reported last, in metric units.
+        """The last report of the station in a city, in metric units.
 
         Resource template ``weather://{city}/now``.
         """
@@ -102,8 +102,8 @@ class WeatherClient(PrimitivesBinding):
         Prompt ``plan_day``.
 
         Args:
-            city: Where the day is spent
-            wish: What the day should have in it
+            city: The city to spend the day in
+            wish: A wish for the day
         """
         return await self._prompt("plan_day", {"city": city, "wish": wish})
 
@@ -115,7 +115,7 @@ class WeatherClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+    """The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     get_weather = _runtime.responding(WeatherClient.get_weather)

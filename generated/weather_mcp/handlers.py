@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class WeatherHandlers(Protocol):
     """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-    `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
-    object that is an async context manager is entered when the server starts and left when it stops.
+    `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
+    object is an async context manager, it is entered when the server starts and left when it stops.
     """
 
     @abstractmethod
@@ -50,14 +50,14 @@ class WeatherHandlers(Protocol):
 
     @abstractmethod
     def list_stations(self, args: ListStationsInput, ctx: Context) -> Returns[Content]:
-        """List the places that a station reports from, one on a line.
+        """List the places of all stations, one on a line.
 
         Tool ``list_stations``: read-only, closed world.
         """
 
     @abstractmethod
     def read_current(self, args: ReadCurrentParams, ctx: Context) -> MaybeAwaitable[ResourceContents]:
-        """What the station in a city reported last, in metric units.
+        """The last report of the station in a city, in metric units.
 
         Resource template ``weather://{city}/now``.
         """

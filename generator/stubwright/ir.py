@@ -148,6 +148,11 @@ class Tool:
         return self.has_handles or bool(self.questions) or bool(self.paginate)
 
     @property
+    def gives_pages(self) -> bool:
+        """True if the method of a client has `pages`: the manifest pages the results, or the API does."""
+        return "page" in self.http or bool(self.paginate)
+
+    @property
     def listed(self) -> Mapping[str, Json]:
         """The entry for `tools/list`, without an `outputSchema` that results need not fit.
 
@@ -293,6 +298,16 @@ class Manifest:
     def skill_files(self) -> tuple[str, ...]:
         """The URIs of the files of its skills: resources that no handler reads, and no client has a method for."""
         return tuple(dict.fromkeys(file["uri"] for skill in self.skills for file in skill["resources"]))
+
+    @property
+    def skill_resources(self) -> Sequence[Mapping[str, Json]]:
+        """The files of its skills as `resources/list` has them; they are not among its resources."""
+        files = frozenset(self.skill_files)
+        return [
+            {key: value for key, value in entry.items() if key != "stubwright"}
+            for entry in self.document.get("resources") or ()
+            if entry["uri"] in files
+        ]
 
     @property
     def calls(self) -> bool:

@@ -205,7 +205,7 @@ def name_handwritten_module(server: str) -> Name:
 
 def name_handwritten_class(stem: Name) -> Name:
     """Return the class of a server's handlers, as `new` calls it; `stem` is what `name_server_stem` gives."""
-    return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem
+    return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem  # pytest collects `Test…`
 
 
 def name_question(name: str) -> str:
@@ -399,6 +399,7 @@ def find_free(name: Name, taken: Container[str]) -> Name:
 
 
 def _digest(text: str) -> str:
+    # A name in JSON may have half of a surrogate pair, which UTF-8 cannot encode.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
@@ -438,7 +439,7 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
 
 
 def _fix(name: str, fallback: str) -> Name:
-    """Make `kept`, what an identifier can hold of `name`, an attribute that nothing else needs."""
+    """Return an attribute that nothing else needs, made of `fallback`, what an identifier can hold of `name`."""
     core = name.lstrip("_")
     text = fallback + "_" * (len(name) - len(core)) if fallback else "field"
     if not text.isidentifier():
@@ -462,6 +463,7 @@ def _identifier(text: str) -> str:
 
 
 def _is_part(char: str) -> bool:
+    # Python normalizes identifiers to NFKC, so that what this changes would get another name when it is read.
     return f"a{char}".isidentifier() and unicodedata.normalize("NFKC", char) == char
 
 

@@ -1,7 +1,7 @@
 """Paths as they are written: whether one leaves its folder, and whether a file can have it, here or on Windows.
 
 Pure: takes and gives text, with `/` between folders, and never looks at a disk. What a path is on a disk, with links
-followed, says `project.inside`.
+followed, says `project.files.inside`.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def find_misfit(path: str) -> str | None:
     for name in path.split("/"):
         if is_device(name.partition(".")[0].rstrip(" ")):
             return f"Windows reserves the name `{name}`"
-        if found := _NOT_ON_WINDOWS.search(name):
-            return f"Windows allows no `{found[0]}` in the name of a file"
+        if match := _NOT_ON_WINDOWS.search(name):
+            return f"Windows allows no `{match[0]}` in the name of a file"
         if name.endswith((" ", ".")) and name.strip("."):
             return f"Windows drops the {'space' if name.endswith(' ') else 'dot'} at the end of `{name}`"
     return None

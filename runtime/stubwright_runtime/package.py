@@ -11,7 +11,7 @@ import copy
 import importlib
 import json
 import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _Part = TypeVar("_Part")
 
 _OURS: Final = "stubwright"
+
+EXCHANGE: Final = "tokenExchange"
+"""The flow by which an API gets the token of each caller in exchange for one of its own (RFC 8693)."""
 
 EXACT_FORMATS: Final = "exactFormats"
 """The key of `manifest.json` for formats that accept only what their types in Python represent exactly."""
@@ -301,6 +304,12 @@ class Package:
     def has_exact_formats(self) -> bool:
         """True if formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
         return bool(self.manifest.get(EXACT_FORMATS))
+
+    @property
+    def exchanges_tokens(self) -> bool:
+        """True if an API takes tokens in exchange for those of the server's callers (RFC 8693)."""
+        apis: Iterable[Mapping[str, Any]] = (self.manifest.get("apis") or {}).values()
+        return any(scheme.get("flow") == EXCHANGE for api in apis for scheme in (api.get("auth") or {}).values())
 
     @cached_property
     def policies(self) -> frozenset[str]:

@@ -26,7 +26,7 @@ from stubwright.compile import rules
 from stubwright.compile.lower import lower
 from stubwright.compile.resolve import resolve
 from stubwright.jsonschema.circles import find_circles
-from stubwright.pycode import fill
+from stubwright.pycode import Name, fill
 
 ROOT = Path(__file__).parents[2]
 SHARED: dict[str, Any] = {
@@ -250,3 +250,10 @@ def test_a_long_circle_is_read(tmp_path: Path) -> None:
         value: dict[str, Any] = {"it": {"next": {"next": {"all": [{"next": {}}]}}}}
         assert made.TOOLS["get_0"].Output.model_validate(value).model_dump(mode="json") == value
         assert getattr(made, f"Thing{size - 1}")(next=made.Thing0()).model_dump(mode="json") == {"next": {}}
+
+
+def test_classes_that_name_each_other_in_a_long_chain_are_sorted() -> None:
+    names = [Name(f"D{number}") for number in range(5000)]
+    chain = {name: [following] for name, following in zip(names, [*names[1:], Name("Other")], strict=True)}
+    assert datamodel._after(chain) == tuple(reversed(names))
+    assert datamodel._after({**chain, names[-1]: [names[0]]}) == tuple(reversed(names))

@@ -186,9 +186,18 @@ def test_other_commands_take_a_contract(weather: Path) -> None:
     assert (package / "client.py").is_file()
     assert not (package / "handlers.py").exists()
     mock = ["--", sys.executable, "-P", "-m", "stubwright", "mock", "live.yaml"]
-    called = stubwright("call", "get_weather", "location=Paris", *mock, cwd=weather)
-    assert called.returncode == 0, called.stderr
-    assert "temperature" in json.loads(called.stdout)
+    for named, words in (([], mock), (["live.yaml"], ["--mock"])):
+        called = stubwright("call", *named, "get_weather", "location=Paris", *words, cwd=weather)
+        assert called.returncode == 0, called.stderr
+        assert "temperature" in json.loads(called.stdout)
+    for command in (("list", "live.yaml"), ("list", "live.yaml", "--mock"), ("inspect", "live.yaml")):
+        listed = stubwright(*command, cwd=weather)
+        assert (listed.returncode, listed.stderr) == (0, ""), command
+        assert "get_weather(location: string" in listed.stdout
+    for words in (["call", "live.yaml", "get_weather", "location=Paris"], ["list", "live.yaml", "--scope", "read"]):
+        started = stubwright(*words, cwd=weather)
+        assert (started.returncode, started.stdout) == (2, "")
+        assert "`live.yaml` makes only a client, because of its `emit`" in started.stderr
     pages = stubwright("docs", "live.yaml", "-o", "pages", cwd=weather)
     assert pages.returncode == 0, pages.stderr
 

@@ -29,7 +29,7 @@ import corpus as real
 import forked
 from command_line import stubwright
 from corpus import SHARDS
-from packages import manifest, tool
+from packages import generate, imported, manifest, tool
 from processes import running
 from stubwright.jsonschema import instances, patterns
 from stubwright.jsonschema.formats import FORMATS
@@ -503,6 +503,26 @@ def test_a_mock_has_one_page_of_everything(tmp_path: Path) -> None:
     assert list(loans.structured_content) == ["loan-ids"]
     assert again.is_error
     assert "Start again without `cursor`" in again.content[0].text
+
+
+def test_a_mock_of_an_api_has_one_page_of_everything(tmp_path: Path) -> None:
+    page = {"by": "cursor", "argument": "after", "items": "/data", "next": "/next"}
+    listed = {"type": "array", "items": {"type": "string"}}
+    output = {"type": "object", "properties": {"data": listed, "next": {"type": "string"}}}
+    http = {"url": "https://pets.example/pets", "query": {"after": "{after}"}, "page": page}
+    value = manifest([tool("pets", {"after": {"type": "string"}}, outputSchema=output, stubwright={"http": http})])
+    (tmp_path / "manifest.json").write_text(json.dumps(value))
+    with imported(tmp_path, generate(tmp_path, value)) as package:
+        command = [*forked.interpreter(), "-m", "stubwright", "mock", str(tmp_path / "manifest.json")]
+
+        async def go() -> tuple[Any, list[str]]:
+            async with package.SampleClient.connect(command) as client:
+                page = await client.pets()
+                return page, [pet async for pet in client.pets.pages()]
+
+        first, pets = asyncio.run(go())
+    assert pets == list(first.items)
+    assert pets
 
 
 def test_tools_with_contexts_of_their_own_are_mocked(tmp_path: Path) -> None:

@@ -354,6 +354,62 @@ def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.startswith("stubwright: ")
 
 
+ALL_OF_ITS_OWN = """\
+stubwright: 1
+server: {name: lent, version: 1.0.0}
+audit: {arguments: true}
+skills: [skills]
+apis:
+  pets:
+    baseUrl: "http://127.0.0.1:9"
+    output: lenient
+    headers: {X-Tenant: main}
+    bind: {account: {value: a}}
+handles:
+  basket: {state: {type: object, properties: {items: {type: integer}}, required: [items]}, ttl: 7d}
+tools:
+  - name: list_pets
+    description: Pets.
+    inputSchema:
+      type: object
+      properties: {account: {type: string}, tenant: {type: string}, after: {type: string}, limit: {type: integer}}
+      required: [account]
+    outputSchema: {type: object, properties: {data: {type: array, items: {type: string}}, next: {type: string}}}
+    stubwright:
+      aliases: [{name: pets}]
+      deprecated: {reason: It is old.}
+      http:
+        api: pets
+        url: "/{account}/pets"
+        headers: {X-Tenant: "{tenant}"}
+        query: {after: "{after}", limit: "{limit}"}
+        page: {by: cursor, argument: after, items: /data, next: /next}
+  - name: make_basket
+    description: Makes a basket.
+    inputSchema: {type: object}
+    outputSchema: {type: object, properties: {id: {type: string, x-handle: basket}}, required: [id]}
+"""
+MAKER = "class Maker:\n    async def make_basket(self, args, ctx): ...\n"
+
+
+@pytest.mark.parametrize("refs", ["bundled", "inlined"])
+def test_a_manifest_does_not_differ_from_its_own_server(
+    refs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bound arguments, old names, handles, and schemas that results need not fit are on no list; skills are."""
+    monkeypatch.chdir(tmp_path)
+    skill = tmp_path / "skills" / "refunds" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: refunds\ndescription: Refund things.\n---\nDo it.\n")
+    (tmp_path / "maker.py").write_text(MAKER)
+    (tmp_path / "lent.yaml").write_text(f"{ALL_OF_ITS_OWN}wire: {{refs: {refs}}}\n")
+    assert cli.run(["generate", "lent.yaml"]) == 0
+    capsys.readouterr()
+    server = ["env", f"PYTHONPATH={tmp_path / 'generated'}:{tmp_path}", *forked.interpreter(), "-m", "lent_mcp"]
+    assert cli.run(["diff", "lent.yaml", "--", *server, "--handlers", "maker:Maker"]) == 0
+    assert capsys.readouterr().out.startswith("nothing changed")
+
+
 # --- what is told once, or not at all
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 ERAS = pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 PATH = os.pathsep.join(map(str, conformance.paths()))
-LEAVE = 'Order what is in the basket? You see the total before you pay.\nAlso: {"basket_id": "[redacted]"}'
+LEAVE = 'Order the contents of the basket? You see the total before you pay.\nAlso: {"basket_id": "[redacted]"}'
 NEIGHBOUR = "May the parcel be left with a neighbour?"
 PATIENCE = 20.0
 

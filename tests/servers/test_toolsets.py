@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -187,6 +188,33 @@ async def test_its_client_has_those_methods_alone(package: ModuleType, folder: P
         assert (await client.list_issues())[0].text == "listed"
     with pytest.raises(ValueError, match="toolset is for a URL or a command"):
         package.SampleClient.connect(package.build_server(handlers()), toolset="triage")
+
+
+@pytest.mark.parametrize("drift", ["warn", "error"])
+async def test_its_client_misses_no_tool_outside_it(package: ModuleType, folder: Path, drift: str) -> None:
+    triage = package.SampleTriageClient
+    command = [*forked.interpreter(), "-m", "sample_mcp", "--handlers", "handlers:Handlers"]
+    own = {"cwd": folder, "env": {"PYTHONPATH": str(folder)}}
+    with asgi(package.asgi_app(handlers())) as root, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for connected in (
+            triage.connect(f"{root}/mcp", drift=drift),
+            triage.connect(f"{root}/mcp/triage", drift=drift),
+            package.SampleClient.connect(f"{root}/mcp", toolset="triage", drift=drift),
+            triage.connect(command, drift=drift, **own),
+            triage.connect(package.build_server(handlers()), drift=drift),
+            triage.connect(package.build_server(handlers(), toolset="triage"), drift=drift),
+        ):
+            async with connected as client:
+                assert (await client.list_issues())[0].text == "listed"
+
+
+async def test_its_client_misses_its_own_tools(package: ModuleType) -> None:
+    narrower = package.build_server(handlers(), toolset="editing")
+    with pytest.raises(package.DriftError) as caught:
+        async with package.SampleTriageClient.connect(narrower, drift="error"):
+            pass
+    assert caught.value.changes == ('"list_issues" is not listed any more',)
 
 
 async def test_equal_callers_get_equal_bytes(package: ModuleType) -> None:

@@ -16,7 +16,7 @@ class ListTicketsInput(Model, extra="forbid"):
     """Arguments of the tool ``list_tickets``."""
 
     status: Status | None = None
-    """Waiting is for an answer of who reported it"""
+    """Waiting means that the reporter has to answer"""
 
     priority: Priority | None = None
     limit: int = 20

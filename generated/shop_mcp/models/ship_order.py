@@ -25,7 +25,7 @@ class ShipOrderOutput(Model):
     """The carrier's number"""
 
     neighbour: bool
-    """Whether the parcel may be left with a neighbour"""
+    """True if the parcel may be left with a neighbour"""
 
 
 class ShipOrderNeighbourAnswer(Model):

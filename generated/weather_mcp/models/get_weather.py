@@ -24,7 +24,7 @@ class GetWeatherOutput(Model):
     """Result of the tool ``get_weather``."""
 
     temperature: float
-    """In the units that were asked for"""
+    """In the requested units"""
 
     conditions: str
     humidity: int

@@ -105,9 +105,9 @@ class _Reader:
         path: tuple[str, ...] = ()
         rest = name
         while True:
-            found = self._property(schemas, rest)
-            if found:
-                return (*path, rest), _Place(name, found)
+            property_ = self._property(schemas, rest)
+            if property_:
+                return (*path, rest), _Place(name, property_)
             first, dot, below = rest.partition(".")
             inner = self._property(schemas, first) if dot and below else ()
             if not inner or "object" not in self.find_types(_Place(first, inner)):
@@ -116,10 +116,10 @@ class _Reader:
 
     def find_types(self, place: _Place) -> frozenset[str]:
         """Return the types that a value may have; all of them where nothing is said."""
-        found = frozenset(_TYPES)
+        types = frozenset(_TYPES)
         for schema in place.schemas:
-            found &= self._types(schema, _DEPTH)
-        return found & frozenset(_TYPES) or frozenset(_TYPES)
+            types &= self._types(schema, _DEPTH)
+        return types & frozenset(_TYPES) or frozenset(_TYPES)
 
     def convert(self, text: str, place: _Place) -> Any:
         """Return the value that a text means."""
@@ -164,27 +164,27 @@ class _Reader:
         if any(schema.get("contentEncoding") == "base64" for schema in self._flat(place.schemas)):
             return base64.b64encode(data).decode()
         try:
-            text = data.decode("utf-8-sig")
+            text = data.decode("utf-8-sig")  # editors on Windows begin texts with a byte order mark
         except UnicodeDecodeError:
             raise ArgumentError(f"`{path}` is no text in UTF-8, which `{place.name}` needs") from None
         types = self.find_types(place)
         return text if "string" in types else self._convert(text.strip(), place, types)
 
     def _property(self, schemas: tuple[Mapping[str, Any], ...], name: str) -> tuple[Mapping[str, Any], ...]:
-        found = []
+        subschemas = []
         for schema in self._flat(schemas):
             known = schema.get("properties")
             if isinstance(known, dict) and isinstance(known.get(name), dict):
-                found.append(known[name])
+                subschemas.append(known[name])
             elif isinstance(known, dict) and known.get(name) is True:
-                found.append({})
-        return tuple(found)
+                subschemas.append({})
+        return tuple(subschemas)
 
     def _additional(
         self, schemas: tuple[Mapping[str, Any], ...], name: str, path: tuple[str, ...]
     ) -> tuple[Mapping[str, Any], ...]:
         """Return the schemas of a property without a name in them. Raises ArgumentError if there may be none."""
-        found: list[Mapping[str, Any]] = []
+        subschemas: list[Mapping[str, Any]] = []
         names: dict[str, None] = {}
         is_closed = False
         for schema in self._flat(schemas):
@@ -193,11 +193,11 @@ class _Reader:
             for keyword in ("additionalProperties", "unevaluatedProperties"):
                 is_closed |= schema.get(keyword) is False and not schema.get("patternProperties")
                 if isinstance(schema.get(keyword), dict):
-                    found.append(schema[keyword])
+                    subschemas.append(schema[keyword])
         if is_closed:
             shown = ".".join((*path, name))
             raise ArgumentError(f"there is no argument `{shorten(shown)}`; {did_you_mean(name, names, 'arguments')}")
-        return tuple(found)
+        return tuple(subschemas)
 
     def _items(self, place: _Place) -> Iterator[Mapping[str, Any]]:
         for schema in self._flat(place.schemas):
@@ -225,25 +225,27 @@ class _Reader:
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
         """Return the types that a schema allows; with `beside_choices`, those of values beside its choices."""
-        found = frozenset(_TYPES)
+        types = frozenset(_TYPES)
         if not depth:
-            return found
-        said = schema.get("type")
-        names = frozenset(each for each in ([said] if isinstance(said, str) else _list(said)) if isinstance(each, str))
+            return types
+        named = schema.get("type")
+        names = frozenset(
+            each for each in ([named] if isinstance(named, str) else _list(named)) if isinstance(each, str)
+        )
         if names:
-            found &= names | {"integer"} if "number" in names else names
+            types &= names | {"integer"} if "number" in names else names
         for values in ([schema["const"]] if "const" in schema else None, schema.get("enum")):
             if isinstance(values, list):
-                found &= frozenset(() if beside_choices else (name for value in values for name in _names(value)))
+                types &= frozenset(() if beside_choices else (name for value in values for name in _names(value)))
         for inner in (self._referred(schema), *_list(schema.get("allOf"))):
             if isinstance(inner, dict):
-                found &= self._types(inner, depth - 1, beside_choices=beside_choices)
+                types &= self._types(inner, depth - 1, beside_choices=beside_choices)
         for key in ("anyOf", "oneOf"):
             either = [each for each in _list(schema.get(key)) if isinstance(each, dict)]
             if either:
                 several = (self._types(each, depth - 1, beside_choices=beside_choices) for each in either)
-                found &= frozenset().union(*several)
-        return found
+                types &= frozenset().union(*several)
+        return types
 
     def _choices(self, schema: Mapping[str, Any], depth: int) -> Iterator[Any]:
         for each in self._flat([schema], depth):

@@ -36,9 +36,9 @@ def complete(line: str, breaks: str = "") -> list[str]:
     manifest = _read(named)
     if manifest is None:
         return []
-    found = _tools(manifest, words[1]) if not positional else _arguments(manifest, positional[0], last, words[1])
+    candidates = _tools(manifest, words[1]) if not positional else _arguments(manifest, positional[0], last, words[1])
     start = max((last.rfind(char) + 1 for char in breaks if char in last), default=0)
-    return [word[start:] for word in found if word.startswith(last)]
+    return [word[start:] for word in candidates if word.startswith(last)]
 
 
 def _split(line: str) -> list[str]:

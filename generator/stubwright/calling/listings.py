@@ -117,13 +117,13 @@ def describe_differences(newer: ServerListing, older: ServerListing, key: str | 
 
 def describe_unknown(listing: ServerListing, date: str) -> str:
     """Return a line with the fields of entries that clients of a revision do not know; empty if there are none."""
-    found = [
+    unknown = [
         f"`{field}` of {section.noun}s"
         for section in SECTIONS
         for field, since in SINCE[section.name].items()
         if since > date and any(field in entry for entry in _by_key(section, listing).values())
     ]
-    return f"its clients do not know {', '.join(found)}" if found else ""
+    return f"its clients do not know {', '.join(unknown)}" if unknown else ""
 
 
 def _by_key(section: Section, listing: ServerListing) -> dict[str, Mapping[str, Any]]:
@@ -147,8 +147,8 @@ def _describe(section: Section, entry: Mapping[str, Any], needs: Sequence[str]) 
     first = " ".join(text.partition("\n\n")[0].split())
     summary = first if len(first) <= _SUMMARY else f"{first[: _SUMMARY - 1]}…"
     hints = entry.get("annotations") if section is TOOLS else None
-    said = [word for hint, word in _HINTS.items() if isinstance(hints, dict) and hints.get(hint) is True]
-    said = ["read-only"] if "read-only" in said else said  # the other hints mean nothing then
-    said += [f"needs {', '.join(f'`{scope}`' for scope in needs)}"] if needs else []
-    said.append(f"{tokens.count(entry):,} tokens")
-    yield f"      {summary}{' ' if summary else ''}({', '.join(said)})"
+    words = [word for hint, word in _HINTS.items() if isinstance(hints, dict) and hints.get(hint) is True]
+    words = ["read-only"] if "read-only" in words else words  # the other hints mean nothing then
+    words += [f"needs {', '.join(f'`{scope}`' for scope in needs)}"] if needs else []
+    words.append(f"{tokens.count(entry):,} tokens")
+    yield f"      {summary}{' ' if summary else ''}({', '.join(words)})"

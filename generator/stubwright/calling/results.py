@@ -99,4 +99,5 @@ def _size(data: str) -> str:
 
 
 def _file_name(tool: str) -> str:
+    # The server chose the name, which must not lead out of the folder.
     return "".join(char if (char.isalnum() and char.isascii()) or char in "-_" else "-" for char in tool)[:64]

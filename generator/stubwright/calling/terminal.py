@@ -166,8 +166,6 @@ class Answers:
             name: _value(name, self._fields[name], schema)
             for name, schema in properties.items()
             if name in self._fields
-            for name, schema in properties.items()
-            if name in self._fields
         }
 
     def _agree(self) -> Answer:

@@ -403,8 +403,7 @@ def describe_tool_method(
     if rest is not None:
         described.append((rest.name, _EXTRA))
     doc = describe_tool(tool)
-    gives_pages = "page" in tool.http or bool(tool.paginate)
-    if gives_pages:
+    if tool.gives_pages:
         doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
     page = _page_items(tool, classes) if tool.paginate else None
     return ClientMethod(
@@ -428,7 +427,7 @@ def describe_tool_method(
         place=tool.place,
         gives_model=output is not None,
         gives_content=output is None,
-        gives_pages=gives_pages,
+        gives_pages=tool.gives_pages,
         page_items=None if page is None else (str(page[0]), f"_runtime.PagedBy[{page[1].text}]"),
         page_names=frozenset() if page is None else page[1].names,
     )

@@ -63,9 +63,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 _UNLISTED = frozenset(
-    {"SW506", "SW507", "SW508", "SW515", "SW519", "SW520", "SW521", "SW522", "SW556", "SW557", "SW561"}
+    {
+        "SW506",
+        "SW507",
+        "SW508",
+        "SW509",
+        "SW515",
+        "SW519",
+        "SW520",
+        "SW521",
+        "SW522",
+        "SW523",
+        "SW524",
+        "SW525",
+        "SW556",
+        "SW557",
+        "SW561",
+    }
 )
-"""Changes that no list shows: who may call, how lists are sent, policies, questions, completions, and contents."""
+"""Changes that no list shows: who may call, how lists are sent, records, policies, questions, what the server sets,
+handles, old names, completions, and contents.
+"""
 _ORDERS = frozenset(("SW503", section.name) for section in SECTIONS)
 """Codes and subjects of changes of the order of a list, which a contract does not keep."""
 

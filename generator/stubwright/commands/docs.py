@@ -59,8 +59,8 @@ def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
     from stubwright.project.files import layout
 
     name = layout.make_relative(path, folder)
-    found = freshness.recall(reader, folder, name, _option(), lambda _: True, _PAGE)
-    return folder / next(iter(found)) if found else None
+    recalled = freshness.recall(reader, folder, name, _option(), lambda _: True, _PAGE)
+    return folder / next(iter(recalled)) if recalled else None
 
 
 def _make_page(

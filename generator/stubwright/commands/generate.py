@@ -147,6 +147,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         pruned = tree.prune(folder, current_lock, names)
         previous, current_lock = current_lock, _apply(pruned, folder, current_lock, printer, write=writes)
         printer.report_pruned(folder, previous, pruned)
+    # A manifest that failed made nothing known, so that its files on the disk would look like those of none.
     if is_known:
         entries = [current_lock.manifests[name] for name in names if name in current_lock.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}

@@ -61,12 +61,12 @@ def _publish(arguments: argparse.Namespace) -> int:
     if isinstance(publication, list):
         printer.add(publication)
         return printer.close()
-    found = [
+    diagnostics = [
         *listing.find_problems(manifest, publication, compiled.entry),
         *ownership.find_problems(project.folder, publication),
     ]
-    printer.add(found)
-    if found:  # what is made of what is wrong would be wrong
+    printer.add(diagnostics)
+    if diagnostics:  # what is made of what is wrong would be wrong
         return printer.close()
     text = json.dumps(listing.make(manifest, publication), ensure_ascii=False, indent=2) + "\n"
     try:
@@ -123,12 +123,12 @@ def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publicat
     wanted = [manifest.package, *([manifest.handlers.partition(":")[0].partition(".")[0]] if manifest.handlers else [])]
     names = ["pyproject.toml", *([publication.readme] if publication.readme else [])]
     for module in wanted:
-        found = disk.find_module(module, [str(project.folder / folder) for folder in folders])
-        if found is None:
+        path = disk.find_module(module, [str(project.folder / folder) for folder in folders])
+        if path is None:
             raise UsageError(
                 f"`{module}` is not in {', '.join(f'`{folder}`' for folder in folders)}; run `stubwright generate`"
             )
-        whole = found.parent if found.name == "__init__.py" else found
+        whole = path.parent if path.name == "__init__.py" else path
         names.append(whole.resolve().relative_to(here).as_posix())
     return [*names, *(name for name in ("wheels", "LICENSE", "uv.lock") if (project.folder / name).exists())]
 

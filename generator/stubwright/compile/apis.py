@@ -67,11 +67,11 @@ def list_binds(
     """
     properties = binding.get_properties(wire.get("inputSchema"))
     for section in _CONSTANT:
-        said: Mapping[str, Json] = api.settings.get(section) or {}
+        values: Mapping[str, Json] = api.settings.get(section) or {}
         for key, value in (http.get(section) or {}).items():
             argument = HOLE.fullmatch(value["value"] if isinstance(value, dict) else value)
-            name = next((name for name in said if _is_same(section, name, key)), "")
-            constant = said.get(name)
+            name = next((name for name in values if _is_same(section, name, key)), "")
+            constant = values.get(name)
             if constant is not None and argument is not None and argument[1] in properties:
                 source = {"value": constant} if isinstance(constant, str) else constant
                 yield api.place / section / name, {argument[1]: source}
@@ -96,5 +96,5 @@ def _meant(api: Mapping[str, Json], patches: tuple[overlays.Patch, ...] | list[o
     return api
 
 
-def _is_same(section: str, one: str, other: str) -> bool:
-    return one == other or (section == "headers" and one.lower() == other.lower())
+def _is_same(section: str, left: str, right: str) -> bool:
+    return left == right or (section == "headers" and left.lower() == right.lower())

@@ -64,6 +64,7 @@ class Bundles:
         """Tell whether the schemas that these lead to are large; if so, keep them."""
         if uses not in self._large:
             keys = self.resolved.shared_schemas.find_reached_from(uses)
+            # Schemas are kept by their names, which those of two files may share.
             alone = not any(self._names[key.name] > 1 for key in keys)
             self._large[uses] = alone and sum(map(self._size, keys)) >= LARGE
             if self._large[uses]:

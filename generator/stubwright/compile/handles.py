@@ -106,6 +106,7 @@ def describe_handles(description: Json, created: Sequence[str], all_kinds: Mappi
 def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
     """Return a schema as it is sent without references, and where the ids of handles stand in it then."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
+    # Inlining moves schemas with the marks in them, which are then taken out again.
     marked = edit(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
     wire = inline(marked, dialect, schema.place).wire
     kinds_by_pointer = {

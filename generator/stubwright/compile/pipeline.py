@@ -81,9 +81,9 @@ class Unchecked:
         manifest = lower.lower(resolved, shown)
         manifest = replace(manifest, command=command or f"stubwright generate {manifest.source}")
         looked_at = frozenset(tool.name for tool in part.tools)
-        found = targeting.check(manifest, bundle.entry, looked_at, targets)
-        found += budgets.check(manifest, bundle.entry, looked_at)
-        unfit = rules.suppress(resolved, [*overlays.move_to_overlays(overlaid, found)])
+        about_audience = targeting.check(manifest, bundle.entry, looked_at, targets)
+        about_audience += budgets.check(manifest, bundle.entry, looked_at)
+        unfit = rules.suppress(resolved, [*overlays.move_to_overlays(overlaid, about_audience)])
         diagnostics += unfit
         if has_errors(diagnostic for diagnostic in unfit if diagnostic.code not in forgiven):
             return Result(None, tuple(diagnostics), bundle.shown)

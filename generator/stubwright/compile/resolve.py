@@ -221,6 +221,7 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declare
     auth = bundle.documents[bundle.entry].value.get("auth") or {}
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in list_overlays(bundle):
+        # Including files come before what they include, and their overlays win, so that they go behind the others.
         added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
         _declared(fragment, place, wire, added, apis, auth, bundle.entry)
@@ -336,10 +337,10 @@ def _declared(
     bound = (*([(Place(entry, ("auth",)), of_all)] if of_all else []), *of_api)
     layers[:0] = [(at, {"bind": bindings}) for at, bindings in bound]
     inherited = {name: source for _, bindings in bound for name, source in bindings.items()}
-    said: Mapping[str, Json] = extension.get("bind") or {}
-    unbound = tuple(name for name, source in said.items() if source is None)
+    own_bindings: Mapping[str, Json] = extension.get("bind") or {}
+    unbound = tuple(name for name, source in own_bindings.items() if source is None)
     if inherited or unbound:
-        binds = {name: source for name, source in {**inherited, **said}.items() if source is not None}
+        binds = {name: source for name, source in {**inherited, **own_bindings}.items() if source is not None}
         extension = {key: value for key, value in extension.items() if key != "bind"}
         if binds:
             extension["bind"] = binds

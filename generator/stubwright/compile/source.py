@@ -285,14 +285,14 @@ class _Loader:
             if not self._below(folder, name, place):
                 continue
             try:
-                found = folders.group(folder, self._reader.glob(folder, "**/*"))
+                groups = folders.group(folder, self._reader.glob(folder, "**/*"))
             except (OSError, ValueError) as error:
                 self._report("SW275", f"`{name}` cannot be listed: {error}", place)
                 continue
-            if not found:
+            if not groups:
                 fix = "check the path, which is relative to this file: each skill is a folder with a `SKILL.md`"
                 self._report("SW275", f"there is no `{folders.MANIFEST}` in `{name}`, nor below it", place, fix)
-            for root, listed in found.items():
+            for root, listed in groups.items():
                 skill = self._skill(folder, root, listed, place, (same, read))
                 if skill is not None:
                     yield skill

@@ -173,7 +173,7 @@ def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[st
 def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diagnostic:
     if key == "stubwright":
         return Diagnostic("SW100", "a manifest needs `stubwright: 1`", at, "add `stubwright: 1` as its first line")
-    stray = next((one for one in value if find_misspelt(one, [key])), None)
+    stray = next((name for name in value if find_misspelt(name, [key])), None)
     return Diagnostic("SW101", f"{title} needs `{key}`", at, f"rename `{stray}`" if stray else f"add `{key}`")
 
 
@@ -196,7 +196,9 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
     known = list(schema["properties"])
     title = _called(schema, title, Place(at.file, at.pointer[:-1]))
     near = find_nearest(key, known)
-    fix = f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
+    fix = (
+        f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{name}`' for name in known)}, and any `x-…`"
+    )
     return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.point_at_key(), fix)
 
 
@@ -207,7 +209,7 @@ def _called(schema: Mapping[str, Json], title: str, at: Place) -> str:
 
 
 def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
-    types = [schema["type"]] if isinstance(schema["type"], str) else [one for one in schema["type"] if one != "null"]
+    types = [schema["type"]] if isinstance(schema["type"], str) else [kind for kind in schema["type"] if kind != "null"]
     kinds = " or ".join(KINDS[one] for one in types)
     title = schema.get("title", kinds)
     return Diagnostic(
@@ -231,7 +233,7 @@ def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], 
         return _list(schema, grammar) if isinstance(value, dict) else f"put it in brackets: `[{format_scalar(value)}]`"
     if types == ["object"] and isinstance(value, list):
         return "write a mapping: `key: …`, without `-` or brackets"
-    return f"write {' or '.join(KINDS[one] for one in types)}{_example(schema)}"
+    return f"write {' or '.join(KINDS[kind] for kind in types)}{_example(schema)}"
 
 
 def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
@@ -305,8 +307,8 @@ def _strangers(
         return
     for key, child, below in inside:
         if isinstance(below, dict) and isinstance(child, (dict, list)):
-            for pointer, found in _strangers(child, below, grammar):
-                yield (key, *pointer), found
+            for pointer, stranger in _strangers(child, below, grammar):
+                yield (key, *pointer), stranger
 
 
 def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:

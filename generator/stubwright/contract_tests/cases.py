@@ -75,8 +75,8 @@ class Arguments:
             UnmakeableError: No valid arguments were found.
         """
         given = [self.classify(dict(example), "an example") for example in examples]
-        made = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
-        first = [*given, *(self.classify(value, "made from the schema") for value in made)]
+        generated = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
+        first = [*given, *(self.classify(value, "made from the schema") for value in generated)]
         kept = _drop_repeated(case for case in first if case is not None and case.is_valid)[:most]
         # Examples first, since tools refuse most values that are made up, and then show no result.
         bases = [case.arguments for case in kept[:_BASES]]

@@ -174,6 +174,7 @@ class _Run:
         waiting = [(tool, report) for tool, report in zip(listed, reports, strict=True) if not report.skipped]
         answered: tuple[Mapping[str, Any], Case] | None = None
         for number, (tool, report) in enumerate(waiting):
+            # An equal share of what is left, so that a tool that ends early leaves its time to the later ones.
             share = (self._end - time.monotonic()) / (len(waiting) - number)
             tested = await self._test_tool(tool, report, time.monotonic() + share)
             answered = answered or (None if tested is None else (tool, tested))
@@ -208,6 +209,7 @@ class _Run:
         answered: Case | None = None
         try:
             for case in cases:
+                # Even without time left, each tool is called once.
                 if time.monotonic() >= end and report.calls:
                     report.ended = f"{len(cases) - report.calls} not made, because its share of --budget is used up"
                     break
@@ -220,7 +222,7 @@ class _Run:
                     break
             await tester.shrink_all(self._end)
         finally:
-            self._faults += tester.faults
+            self._faults += tester.faults  # also those before the server went away
         return answered
 
 
@@ -304,6 +306,7 @@ class _Tester:
         case, fault = self._broken[check]
         remaining = _COSTLY_TRIES if check in (checks.IN_TIME, checks.SURVIVES) else _TRIES
         is_smaller = True
+        # Texts, since `1`, `1.0` and `True` are equal in Python, and different arguments.
         tried = {repr(case.arguments)}
         while is_smaller:
             is_smaller = False
@@ -352,6 +355,7 @@ def _find_words(answer: Answer) -> str:
             text = answer.text
         case _:
             text = ""
+    # Numbers in an error, such as the seconds until a limit is over, differ from call to call.
     return "".join(character for character in text if not character.isdigit())
 
 

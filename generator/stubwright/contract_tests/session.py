@@ -116,6 +116,7 @@ class Session:
             try:
                 value = await connection.ask(method, headers=headers, **params)
                 seconds = time.perf_counter() - start
+                # A value from JSON may have half of a surrogate pair, which UTF-8 cannot encode.
                 answer = Result(value, seconds, len(json.dumps(value, ensure_ascii=False).encode(errors="replace")))
             except mcp.MCPError as error:
                 better = connection.explain(error)

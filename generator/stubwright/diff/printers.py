@@ -208,10 +208,10 @@ def _cut(words: Words) -> tuple[str, str]:
     return _cut_out(old, start, end), _cut_out(new, start, end)
 
 
-def _count_shared(one: str, two: str) -> int:
+def _count_shared(left: str, right: str) -> int:
     """Return the length of the common start of two texts."""
-    pairs = enumerate(zip(one, two, strict=False))
-    return next((at for at, (mine, other) in pairs if mine != other), min(len(one), len(two)))
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((at for at, (mine, other) in pairs if mine != other), min(len(left), len(right)))
 
 
 def _cut_out(text: str, start: int, end: int) -> str:

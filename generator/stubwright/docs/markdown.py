@@ -121,6 +121,7 @@ def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
                 yield token
         elif token.type == "image":
             label = Token("text", "", 0, content=escape_invisible(_get_text(token.children or [])) or "image")
+            # HTML allows no link in a link.
             if _LINK.match(str(token.attrs["src"])) and not any(are_kept):
                 yield from (_link(str(token.attrs["src"])), label, Token("link_close", "a", -1))
             else:

@@ -78,6 +78,8 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
     """
     repaired: dict[str, Any] = {**manifest}
     notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
+    # What is left out may be what another part needs, so that the rest is compiled again. Each round leaves something
+    # out, or raises.
     while True:
         checked = pipeline.compile_manifest(
             _FILE, SingleFileReader(_FILE, yamlwriter.format_imported(repaired, _FILE).encode())
@@ -101,9 +103,9 @@ _SHOWN: Final = 5
 
 def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
     """Yield the tools that seem to accept nothing."""
-    for found in diagnostics:
-        if found.code == "SW324" and isinstance(found.at, Place):
-            yield manifest["tools"][found.at.pointer[1]]["name"]
+    for diagnostic in diagnostics:
+        if diagnostic.code == "SW324" and isinstance(diagnostic.at, Place):
+            yield manifest["tools"][diagnostic.at.pointer[1]]["name"]
 
 
 def note_unfillable(names: Sequence[str]) -> list[str]:
@@ -135,7 +137,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """Yield an error about a shared schema is one about the schemas of tools that lead to it; any other is itself."""
+    """Yield an error about a shared schema once for each tool whose schemas lead to it; any other error as it is."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error

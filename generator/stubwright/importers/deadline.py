@@ -62,6 +62,7 @@ class Deadline:
             _thread.interrupt_main()
 
         def interrupt(number: int, frame: FrameType | None) -> None:
+            # A timer that fires when the block has just ended must not interrupt what comes after it.
             if is_over and not is_done:
                 raise _DeadlineReachedError
             if not is_over and callable(previous):
@@ -77,6 +78,7 @@ class Deadline:
             finally:
                 is_done = True
                 timer.cancel()
+                # A signal that it has just sent is still taken by `interrupt`, and not by the handler of before.
                 timer.join()
                 signal.signal(signal.SIGINT, previous)
         except _DeadlineReachedError:

@@ -72,20 +72,22 @@ def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
     lines = Lines(text)
 
     def find_places(kind: str) -> str:
-        found = kinds[kind]
+        places_of_kind = kinds[kind]
         listed = []
-        for problem in found[:_LISTED]:
+        for problem in places_of_kind[:_LISTED]:
             line = f"line {lines.find_position(problem.start)[0]}"
             key = text[problem.start : problem.end].strip("\"'")
             listed.append(f"`{shorten(key)}` on {line}" if kind == "twice" else line)
-        return ", ".join([*listed, *([f"and {len(found) - _LISTED} more"] if len(found) > _LISTED else [])])
+        return ", ".join(
+            [*listed, *([f"and {len(places_of_kind) - _LISTED} more"] if len(places_of_kind) > _LISTED else [])]
+        )
 
-    said: list[tuple[str, Callable[[str], str]]] = [
+    notes: list[tuple[str, Callable[[str], str]]] = [
         ("twice", lambda at: f"`{name}` has keys twice in one mapping, and the last of them counts: {at}"),
         ("merged", lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were merged: {at}"),
         ("odd", lambda at: f"`{name}` has examples that are no JSON, which were left out: {at}"),
     ]
-    return [say(find_places(kind)) for kind, say in said if kinds[kind]]
+    return [say(find_places(kind)) for kind, say in notes if kinds[kind]]
 
 
 def _merge(value: Json) -> Json:

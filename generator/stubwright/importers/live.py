@@ -165,6 +165,7 @@ def interrupt_on_signals() -> Iterator[None]:
         handler(number, frame)
 
     numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    # `nohup` has SIGHUP ignored, and a program around this one may handle signals by itself: both stay.
     numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, interrupt)
@@ -248,6 +249,7 @@ def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterato
     message = ""
     try:
         yield
+    # TimeoutError is an OSError, so that it has to come first.
     except* TimeoutError:
         message = f"`{source.label}` {clock.overrun}"
     except* UnreachableError as group:
@@ -259,6 +261,7 @@ def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterato
         message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
     except* ValueError as group:  # a NUL byte in a command, a character that no header may have
         message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
+    # Behind the blocks, since what is raised in an `except*` block comes out inside a group.
     if message:
         raise UnreachableError(message + server.describe_strays() + server.quote_log() + server.describe_withheld())
 

@@ -116,10 +116,10 @@ def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         texts = dict(info) if isinstance(info, dict) else {}
         texts["instructions"] = value.get("instructions")
         # Servers send empty names and versions, too, which a manifest cannot have.
-        said = {key: text for key, text in texts.items() if isinstance(text, str) and text.strip()}
-        said.pop("nextCursor", None)
+        server = {key: text for key, text in texts.items() if isinstance(text, str) and text.strip()}
+        server.pop("nextCursor", None)
         cursor = value.get("nextCursor")
-        return value["tools"], said if cursor is None else {**said, "nextCursor": cursor}
+        return value["tools"], server if cursor is None else {**server, "nextCursor": cursor}
     raise DocumentError('it does not have a list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
 
 

@@ -28,9 +28,9 @@ def with_lf(data: bytes) -> bytes:
     return data if b"\0" in data else data.replace(b"\r\n", b"\n")
 
 
-def is_same_text(one: bytes, other: bytes) -> bool:
+def is_same_text(left: bytes, right: bytes) -> bool:
     """Tell whether two files are equal, or differ only in the ends of their lines."""
-    return one == other or with_lf(one) == with_lf(other)
+    return left == right or with_lf(left) == with_lf(right)
 
 
 def is_in(digests: Container[str], data: bytes) -> bool:
@@ -47,6 +47,7 @@ def compute_generator_digest() -> str:
     sha256 = hashlib.sha256()
     templates = package_data.TEMPLATES
     for folder in (package_data.ROOT, package_data.RUNTIME, templates):
+        # On Windows, paths themselves are ordered without case, which would give another digest.
         for path in sorted(folder.rglob("*"), key=Path.as_posix):
             is_elsewhere = folder != templates and path.is_relative_to(templates)
             if path.suffix in _SUFFIXES and not is_elsewhere and path.is_file():

@@ -31,6 +31,7 @@ class Worker:
         self._connection, theirs = Pipe()
         self._process = Process(target=_serve, args=(theirs, self._connection, makes_models), daemon=True)
         self._process.start()
+        # While this process holds the other end, too, `recv` does not end when the worker dies.
         theirs.close()
         self._is_stopped = False
 
@@ -123,11 +124,13 @@ def _serve(connection: Connection, other: Connection, makes_models: bool) -> Non
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     other.close()  # otherwise this process would keep its own connection open when the first one is gone
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
+    # A job that fails ends this process. `Worker.run` then does it in the first one, where the error is seen.
     with suppress(Exception):
         if makes_models:
             from stubwright.codegen.models import datamodel
 
             datamodel.load()
+        # What was loaded stays until the end, so that later collections need not look through it.
         gc.freeze()
         while True:
             make, arguments = connection.recv()

@@ -63,13 +63,13 @@ class SharedSchemas:
     @cached_property
     def circles(self) -> Mapping[Key, tuple[Key, ...]]:
         """For each shared schema those that it leads to and that lead to it, itself among them, in a fixed order."""
-        found = find_circles({key: found.list_shared() for key, found in self.outlines.items()})
-        return {key: tuple(sorted(members)) for members in found for key in members}
+        outline = find_circles({key: found.list_shared() for key, found in self.outlines.items()})
+        return {key: tuple(sorted(members)) for members in outline for key in members}
 
     @cached_property
     def holding(self) -> frozenset[Key]:
         """Those in which something is marked as the place of a handle."""
-        return frozenset(key for key, found in self.outlines.items() if HANDLE in found.keys)
+        return frozenset(key for key, outline in self.outlines.items() if HANDLE in outline.keys)
 
     def find_reached(self, root: Outline) -> tuple[Key, ...]:
         """Return the shared schemas that `root` leads to, in the order in which they are first reached."""
@@ -89,7 +89,7 @@ class SharedSchemas:
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
         """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
         others = (self.outlines[key] for key in self.find_reached(root))
-        return (root, *(found for found in others if found is not root))
+        return (root, *(outline for outline in others if outline is not root))
 
 
 def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
@@ -131,8 +131,8 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
         return Bundled(wire, {}, wire, handles=marked)
     defs = dict(wire.get(keyword) or {})
     for key in keys:
-        found = shared.outlines[key]
-        defs[taken[key]] = edit(found.schema, _edits(found, homes[key], homes))
+        outline = shared.outlines[key]
+        defs[taken[key]] = edit(outline.schema, _edits(outline, homes[key], homes))
     names = {format_pointer(homes[key]): key.name for key in keys}
     return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
 
@@ -145,32 +145,32 @@ def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) 
     parts += [(home, shared.outlines[key]) for key, home in homes.items() if key in shared.holding]
     return {
         (*home, *pointer): schema[HANDLE]
-        for home, found in parts
-        for pointer, schema in found.find_having(HANDLE)
+        for home, outline in parts
+        for pointer, schema in outline.find_having(HANDLE)
         if isinstance(schema[HANDLE], str)
     }
 
 
 def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
     """Return a shared schema where all shared schemas are bundled under their own names, below `keyword`."""
-    made = shared.schemas
-    if (keyword, key) not in made:
-        found = shared.outlines[key]
-        homes = {other: (keyword, other.name) for other in (key, *found.list_shared())}
-        made[keyword, key] = edit(found.schema, _edits(found, homes[key], homes))
-    return made[keyword, key]
+    schemas = shared.schemas
+    if (keyword, key) not in schemas:
+        outline = shared.outlines[key]
+        homes = {other: (keyword, other.name) for other in (key, *outline.list_shared())}
+        schemas[keyword, key] = edit(outline.schema, _edits(outline, homes[key], homes))
+    return schemas[keyword, key]
 
 
 def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
     """Return the definitions that each member of a circle bundles, all members and their targets, and their names."""
     first = shared.circles[member][0]
-    made = shared.members.get((keyword, first))
-    if made is None:
+    circle = shared.members.get((keyword, first))
+    if circle is None:
         keys = shared.find_reached(shared.outlines[first])
         defs = {key.name: keep_names(key, keyword, shared) for key in keys}
         names = {format_pointer((keyword, key.name)): key.name for key in keys}
-        made = shared.members[keyword, first] = defs, names
-    return made
+        circle = shared.members[keyword, first] = defs, names
+    return circle
 
 
 def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:
@@ -185,23 +185,24 @@ def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Ke
 def _tries(key: Key, folder: str) -> Iterator[str]:
     yield key.name
     yield f"shared_{key.name}"
+    # Even the digest may be taken by a name that the author gave; with another salt it is another one.
     for salt in count():
         text = f"{key.file.removeprefix(folder).lstrip('/')}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
         yield f"{key.name}_{hashlib.sha256(text).hexdigest()[:8]}"
 
 
-def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
+def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
     """Return the edits of a schema that is put at `home`, by pointer."""
     edits: dict[Pointer, Any] = {}
-    moved = bool(home) and not found.identified
-    for reference in found.references:
+    moved = bool(home) and not outline.identified
+    for reference in outline.references:
         match reference.target:
             case Shared(key):
                 edits[(*reference.pointer, reference.keyword)] = format_pointer(homes[key])
             case Local(pointer, rooted=True) if moved:
                 edits[(*reference.pointer, reference.keyword)] = format_pointer((*home, *pointer))
-    edits |= {(*pointer, HANDLE): _GONE for pointer, _ in found.find_having(HANDLE)}
-    if moved and isinstance(found.schema, dict) and "$schema" in found.schema:
+    edits |= {(*pointer, HANDLE): _GONE for pointer, _ in outline.find_having(HANDLE)}
+    if moved and isinstance(outline.schema, dict) and "$schema" in outline.schema:
         edits[("$schema",)] = _GONE  # only the root of a resource may name its dialect (2020-12 Core, 8.1.1)
     return edits
 

@@ -19,7 +19,7 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
     Args:
         following: The targets of each node, all of them among the keys.
     """
-    found: list[tuple[T, ...]] = []
+    circles: list[tuple[T, ...]] = []
     number: dict[T, int] = {}
     lowest: dict[T, int] = {}
     open_: dict[T, None] = {}
@@ -28,6 +28,7 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
             continue
         path: list[tuple[T, Iterator[T]]] = []
         entering = [start]
+        # Tarjan's recursion as a loop: a chain of nodes may be longer than Python's stack is deep.
         while path or entering:
             for here in entering:
                 number[here] = lowest[here] = len(number)
@@ -35,6 +36,8 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 path.append((here, iter(following[here])))
             entering = []
             here, rest = path[-1]
+            # `rest` is an iterator that stays on the path, so that the search goes on here when it comes back to this
+            # node.
             for other in rest:
                 if other not in number:
                     entering = [other]
@@ -51,5 +54,5 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 members: list[T] = []
                 while not members or members[-1] != here:
                     members.append(open_.popitem()[0])
-                found.append(tuple(reversed(members)))
-    return found
+                circles.append(tuple(reversed(members)))
+    return circles

@@ -86,6 +86,7 @@ class _Reader:
             self._read_term()
         if self._open:
             raise UnreadError("(")
+        # A back-reference may stand before its group, so that they are compared when all groups are known.
         for text, number in self._back_references:
             if number > self._groups:
                 raise UnreadError(text)
@@ -146,17 +147,17 @@ class _Reader:
 
     def _refuse_quantifier(self) -> None:
         """See that nothing is repeated that has no width. A sign that is no quantifier is refused as the next term."""
-        if found := _QUANTIFIER.match(self._pattern, self._at):
-            raise UnreadError(self._pattern[self._at - 1 : found.end()])
+        if match := _QUANTIFIER.match(self._pattern, self._at):
+            raise UnreadError(self._pattern[self._at - 1 : match.end()])
 
     def _accept_quantifier(self) -> None:
-        found = _QUANTIFIER.match(self._pattern, self._at)
-        if found is None:
+        match = _QUANTIFIER.match(self._pattern, self._at)
+        if match is None:
             return
-        low, _, high = found.groups()
+        low, _, high = match.groups()
         if high and int(low) > int(high):
-            raise UnreadError(found[0])
-        self._at = found.end()
+            raise UnreadError(match[0])
+        self._at = match.end()
         self._refuse_quantifier()
 
     def _read_escape(self) -> None:
@@ -194,23 +195,24 @@ class _Reader:
         raise UnreadError(f"\\{char}")
 
     def _read_hex(self) -> int:
-        found = _HEX.match(self._pattern, self._at)
-        digits = "" if found is None else next(filter(None, found.groups()))
-        if found is None or int(digits, 16) > _LARGEST:
+        match = _HEX.match(self._pattern, self._at)
+        digits = "" if match is None else next(filter(None, match.groups()))
+        if match is None or int(digits, 16) > _LARGEST:
             raise UnreadError(self._pattern[self._at - 1 : self._at + 1])
-        self._at = found.end()
+        self._at = match.end()
         code = int(digits, 16)
         low = _LOW_HALF.match(self._pattern, self._at)
-        if found[2] and 0xD800 <= code <= 0xDBFF and low is not None:
+        # With the flag `u`, two escapes of a surrogate pair are one character (ECMA-262, 22.2.1).
+        if match[2] and 0xD800 <= code <= 0xDBFF and low is not None:
             self._at = low.end()
             return 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)
         return code
 
     def _read_property(self) -> None:
-        found = _PROPERTY.match(self._pattern, self._at)
-        if found is None or not _is_property(found[1], found[2]):
-            raise UnreadError("\\" + (found[0] if found is not None else self._pattern[self._at : self._at + 2]))
-        self._at = found.end()
+        match = _PROPERTY.match(self._pattern, self._at)
+        if match is None or not _is_property(match[1], match[2]):
+            raise UnreadError("\\" + (match[0] if match is not None else self._pattern[self._at : self._at + 2]))
+        self._at = match.end()
 
     def _read_class(self) -> None:
         start = self._at - 1

@@ -93,12 +93,13 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
             return Inlined(wire)
         fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
         return Inlined(wire, f"it has `{named}`, which says where references lead to", fix)
-    made = _Inlining(outline)
+    inlining = _Inlining(outline)
     try:
-        root = made.inline_root()
+        root = inlining.inline_root()
     except _TooDeepError:
         return _too_deep(wire)
     size = _Sizes().count(root)
+    # Parts are shared, so that a short schema can stand for gigabytes: it is only walked when its size is known.
     if size <= LARGEST and is_too_deep(root):
         return _too_deep(wire)
     if size > LARGEST:
@@ -107,15 +108,15 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
             f"without references it would have {size:,} characters of JSON, more than {LARGEST:,}",
             "use fewer shared schemas inside each other, or write `wire: {refs: bundled}`",
         )
-    if made.recursive:
-        shown = ", ".join(f"`{format_pointer(pointer)}`" for pointer in made.recursive[:_SHOWN])
-        more = f" and {len(made.recursive) - _SHOWN} more" if len(made.recursive) > _SHOWN else ""
-        verb = "leads" if len(made.recursive) == 1 else "lead"
+    if inlining.recursive:
+        shown = ", ".join(f"`{format_pointer(pointer)}`" for pointer in inlining.recursive[:_SHOWN])
+        more = f" and {len(inlining.recursive) - _SHOWN} more" if len(inlining.recursive) > _SHOWN else ""
+        verb = "leads" if len(inlining.recursive) == 1 else "lead"
         fix = "refer to such things by an id, or give them as many levels as there are, where clients resolve nothing"
         return Inlined(root, f"{shown}{more} {verb} back to where it comes from", fix)
-    if made.metas:
+    if inlining.metas:
         fix = "write `type: [object, boolean]` in its place, where clients resolve nothing"
-        return Inlined(root, f"it refers to the meta-schema `{made.metas[0]}`", fix)
+        return Inlined(root, f"it refers to the meta-schema `{inlining.metas[0]}`", fix)
     return Inlined(root)
 
 
@@ -134,7 +135,7 @@ def _named(outline: Outline) -> str | None:
     keyword = name_id_keyword(outline.dialect)
     return (
         keyword
-        if any(pointer and isinstance(one[keyword], str) for pointer, one in outline.find_having(keyword))
+        if any(pointer and isinstance(schema[keyword], str) for pointer, schema in outline.find_having(keyword))
         else None
     )
 
@@ -148,7 +149,7 @@ class _Inlining:
 
     def __init__(self, outline: Outline) -> None:
         self._schema, self._dialect = outline.schema, outline.dialect
-        hiding = {one.pointer for one in outline.references} if self._dialect.reference_hides_siblings else set()
+        hiding = {each.pointer for each in outline.references} if self._dialect.reference_hides_siblings else set()
         targets = {
             reference.pointer: reference.target.pointer
             for reference in outline.references
@@ -163,6 +164,7 @@ class _Inlining:
                 if other not in reached:
                     reached[other] = None
                     waiting.append(other)
+        # `find_circles` gives a target that leads to itself alone, like one that does not.
         alone = {target for target in reached if target in following[target]}
         together = {one for members in find_circles(following) if len(members) > 1 for one in members}
         self.recursive = [target for target in reached if target in alone or target in together]
@@ -174,8 +176,8 @@ class _Inlining:
 
     def inline_root(self) -> Json:
         """Return the whole schema."""
-        made, _ = self._of((), copied=False, depth=0)
-        return made if isinstance(made, dict) else {} if made else {"not": {}}
+        whole, _ = self._of((), copied=False, depth=0)
+        return whole if isinstance(whole, dict) else {} if whole else {"not": {}}
 
     def _of(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
         """Return the schema at a place, and the depth of the schemas nested there.
@@ -203,29 +205,31 @@ class _Inlining:
             deepest = max(deepest, levels)
             if new is not child:
                 edits[steps] = new
-        made: Json = edit(schema, edits)
+        edited: Json = edit(schema, edits)
         merges = copied or pointer not in self._fixed  # what a reference still leads to must not move
         if (target := self._targets.get(pointer)) is not None:
             there, levels = self._of(target, copied=True, depth=depth)
             deepest = max(deepest, levels)
-            made = _joined(made, there, self._dialect, merges)
-        if merges and isinstance(made, dict) and not schema.keys().isdisjoint(("$ref", "allOf")):
-            made = _plain(made, self._dialect)
+            edited = _joined(edited, there, self._dialect, merges)
+        if merges and isinstance(edited, dict) and not schema.keys().isdisjoint(("$ref", "allOf")):
+            edited = _plain(edited, self._dialect)
         if deepest >= DEEPEST:
             raise _TooDeepError
-        return made, deepest + 1
+        return edited, deepest + 1
 
     def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
         """Return a schema with those of its definitions that something still refers to."""
-        made = dict(schema)
+        used = dict(schema)
         for keyword in _DEFS:
             named = schema.get(keyword)
             if isinstance(named, dict):
                 homes = () if copied else self._homes
-                made[keyword] = {name: one for name, one in named.items() if (*pointer, keyword, name) in homes}
-                if not made[keyword]:
-                    del made[keyword]
-        return made
+                used[keyword] = {
+                    name: definition for name, definition in named.items() if (*pointer, keyword, name) in homes
+                }
+                if not used[keyword]:
+                    del used[keyword]
+        return used
 
 
 def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
@@ -316,17 +320,17 @@ def _merged(
     `hides` says whether a reference hides its siblings. `outer` is the one of the two that applies the other
     one, if any: what the other one evaluates counts as evaluated there.
     """
-    one, two = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
-    inner = (set() if outer is beside else one) | (set() if outer is target else two)
-    if one and two and (inner & _LOOKING or (hides and "$ref" in one | two)):
+    left, right = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
+    inner = (set() if outer is beside else left) | (set() if outer is target else right)
+    if left and right and (inner & _LOOKING or (hides and "$ref" in left | right)):
         return None
-    if one and two and any(isinstance(each.get(key), bool) for key in _SWITCHES for each in (beside, target)):
+    if left and right and any(isinstance(each.get(key), bool) for key in _SWITCHES for each in (beside, target)):
         return None
     for group in _TOGETHER:
-        if one & group and two & group and not (group is _OF_OBJECTS and _are_about_the_same(beside, target)):
+        if left & group and right & group and not (group is _OF_OBJECTS and _are_about_the_same(beside, target)):
             return None
     merged = {**target, **beside}
-    for key in one & two & dialects.KEYWORDS:
+    for key in left & right & dialects.KEYWORDS:
         value = _both(key, beside[key], target[key], hides)
         if value is None:
             return None
@@ -334,12 +338,12 @@ def _merged(
     return merged
 
 
-def _are_about_the_same(one: Mapping[str, Json], two: Mapping[str, Json]) -> bool:
+def _are_about_the_same(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
     """Tell whether `additionalProperties` of each is about the same properties if both schemas are one.
 
     So it is if it says nothing, or if the other schema names no property and no pattern that its own does not name.
     """
-    for each, other in ((one, two), (two, one)):
+    for each, other in ((left, right), (right, left)):
         is_open = each.get("additionalProperties", True) in (True, {})
         names = ("properties", "patternProperties")
         if not is_open and not all(other.get(key, {}).keys() <= each.get(key, {}).keys() for key in names):
@@ -347,20 +351,20 @@ def _are_about_the_same(one: Mapping[str, Json], two: Mapping[str, Json]) -> boo
     return True
 
 
-def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
+def _both(key: str, left: Json, right: Json, hides: bool) -> Json:
     """Return the value of a keyword that means the same as its two values together; `None` if there is none."""
-    if json.dumps(one) == json.dumps(two):
-        return one
-    if key in ("properties", "patternProperties") and isinstance(one, dict) and isinstance(two, dict):
-        return {name: _conjunction(name, one, two, hides) for name in {**two, **one}}
+    if json.dumps(left) == json.dumps(right):
+        return left
+    if key in ("properties", "patternProperties") and isinstance(left, dict) and isinstance(right, dict):
+        return {name: _conjunction(name, left, right, hides) for name in {**right, **left}}
     if key == "additionalProperties":
-        return _conjunction(key, {key: one}, {key: two}, hides)
-    if isinstance(one, list) and isinstance(two, list) and key in ("required", "allOf"):
-        return [*dict.fromkeys((*two, *one))] if key == "required" else [*two, *one]
+        return _conjunction(key, {key: left}, {key: right}, hides)
+    if isinstance(left, list) and isinstance(right, list) and key in ("required", "allOf"):
+        return [*dict.fromkeys((*right, *left))] if key == "required" else [*right, *left]
     if key == "type":
-        return _type(*(each if isinstance(each, list) else [each] for each in (one, two)))
+        return _type(*(each if isinstance(each, list) else [each] for each in (left, right)))
     if (choose := _BOUNDS.get(key)) is not None:
-        return cast("Json", choose(one, two))
+        return cast("Json", choose(left, right))
     return None
 
 
@@ -372,11 +376,11 @@ def _type(ones: list[Json], twos: list[Json]) -> Json:
     return (shared if len(shared) > 1 else shared[0]) if shared else None
 
 
-def _conjunction(name: str, one: Mapping[str, Json], two: Mapping[str, Json], hides: bool) -> Json:
+def _conjunction(name: str, left: Mapping[str, Json], right: Mapping[str, Json], hides: bool) -> Json:
     """Return a schema for the values that both schemas under a name accept."""
-    if name not in one or name not in two:
-        return one[name] if name in one else two[name]
-    first, second = one[name], two[name]
+    if name not in left or name not in right:
+        return left[name] if name in left else right[name]
+    first, second = left[name], right[name]
     if isinstance(first, dict) and isinstance(second, dict):
         merged = _merged(first, second, hides)
         return {"allOf": [second, first]} if merged is None else merged

@@ -142,7 +142,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         return
     dialect = dialects.find_dialect(schema)
     if dialect is None:
-        known = quote([one.uri for one in DIALECTS])
+        known = quote([each.uri for each in DIALECTS])
         message = "`$schema` must be a string" if not isinstance(schema["$schema"], str) else (
             f"`{shorten(schema['$schema'], 80)}` is not a dialect that stubwright knows"
         )  # fmt: skip
@@ -152,6 +152,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         yield from _for_object(schema, place)
     inner = dict(dialects.iterate_subschemas(schema, dialect))
     keywords = dialect.keywords
+    # The fast validator clears a schema as a whole; only of a wrong one are the parts looked at one by one.
     if not is_valid(schema, dialect):
         for pointer, below in inner.items():
             if isinstance(below, dict) and dialects.is_schema(schema, pointer, dialect):
@@ -190,7 +191,7 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
         fix = f"add `type: object`{where}"
         yield Diagnostic("SW201", "an `inputSchema` must say `type: object`", place.point_at_key(), fix)
     elif (kind in TYPES and kind != "object") or (
-        isinstance(kind, list) and kind and all(one in TYPES for one in kind)
+        isinstance(kind, list) and kind and all(name in TYPES for name in kind)
     ):
         shown = f"`{kind}`" if isinstance(kind, str) else "a list of types"
         fix = "arguments are always an object: write `type: object`, and make other values its properties"
@@ -274,11 +275,13 @@ def _deeper(error: ValidationError) -> list[ValidationError]:
 def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
     """Yield the faults in the value of `type`."""
     if isinstance(value, list) and value:
-        for index, one in enumerate(value):
-            if one in value[:index]:
-                yield Diagnostic("SW204", f"`type` lists {describe_found(one)} twice", at / index, "remove one of them")
-            elif one not in TYPES:
-                yield _no_type(one, at / index)
+        for index, name in enumerate(value):
+            if name in value[:index]:
+                yield Diagnostic(
+                    "SW204", f"`type` lists {describe_found(name)} twice", at / index, "remove one of them"
+                )
+            elif name not in TYPES:
+                yield _no_type(name, at / index)
     else:
         yield _no_type(value, at)
 
@@ -307,7 +310,7 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
     if keyword in ("exclusiveMaximum", "exclusiveMinimum") and dialect is DRAFT_4:
         expected = "`true` or `false`"
     if isinstance(value, list) and keyword in ("required", "enum"):
-        twice = next((index for index, one in enumerate(value) if one in value[:index]), None)
+        twice = next((index for index, item in enumerate(value) if item in value[:index]), None)
         if twice is not None:
             yield Diagnostic(
                 "SW204", f"`{keyword}` lists {describe_found(value[twice])} twice", at / twice, "remove one of them"
@@ -396,6 +399,6 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported:
 
 
 def _without_effect(keyword: str, at: Place, dialect: Dialect) -> Diagnostic:
-    newest = next(one for one in DIALECTS if keyword in one.keywords)
+    newest = next(each for each in DIALECTS if keyword in each.keywords)
     fix = f"it is a keyword of {newest.name}: declare `$schema: {newest.uri}`, or write it as {dialect.name} does"
     return Diagnostic("SW302", f"`{keyword}` has no effect in {dialect.name}", at.point_at_key(), fix)

@@ -123,6 +123,7 @@ class _Reader:
         if not low.isdecimal() or not (high.isdecimal() or high == ""):
             return 1, 1  # a brace that stands for itself
         self._at = end + 1
+        # Python refuses to read an integer of more than 4,300 digits.
         if len(low) > _DIGITS or len(high) > _DIGITS:
             raise UnreadableError(self._pattern)
         return int(low), int(high) if high else (_MOST if comma else int(low))

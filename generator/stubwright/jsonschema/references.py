@@ -247,6 +247,7 @@ class _Walk:
                 malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
             ):
                 continue
+            # References lead into `$defs` in practice also before 2019-09, where it is no keyword.
             if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
                 malformed.add(pointer)  # the meta-schema does not look there, so that anything may stand there
                 continue
@@ -359,13 +360,17 @@ class _Walk:
         """Return the reference to write for a shared schema in another file than `path`; None if no other has it."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
-        near = [(other, found) for other, names in others.items() if (found := find_nearest(name, names)) is not None]
+        near = [
+            (other, suggestion)
+            for other, names in others.items()
+            if (suggestion := find_nearest(name, names)) is not None
+        ]
         if not exact and not near:
             return None
-        other, found = (exact or near)[0]
+        other, suggestion = (exact or near)[0]
         here = posixpath.dirname(self.place.file) or "."
         file = "" if other == self.place.file else posixpath.relpath(other, here)
-        return f'`{found}` is in {other}: write `$ref: "{file}#/schemas/{found}"`'
+        return f'`{suggestion}` is in {other}: write `$ref: "{file}#/schemas/{suggestion}"`'
 
     def _meta(self, text: str, uri: str, fragment: str) -> Target:
         """Return a meta-schema, or a place in it: each validator has those of its own dialect."""
@@ -382,7 +387,7 @@ class _Walk:
         return Meta(uri)
 
     def _outside(self, text: str, uri: str) -> Broken:
-        scheme = found[0].lower() if (found := _SCHEME.match(uri)) else ""
+        scheme = match[0].lower() if (match := _SCHEME.match(uri)) else ""
         if scheme == "file" or len(scheme) == 1 or "\\" in text or (text.startswith("/") and not text.startswith("//")):
             return _escape(text)  # one letter is a drive
         if scheme or text.startswith("//"):

@@ -70,11 +70,11 @@ class Selecting:
     def _hides(self) -> bool:
         return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
 
-    def finish(self, made: Json) -> Json:
-        """Return `made` as a schema of its own: in the dialect of the whole, with the schemas that it refers to."""
-        if not isinstance(made, dict):
-            return made
-        own = {key: value for key, value in made.items() if key not in ("$schema", self.keyword)}
+    def finish(self, schema: Json) -> Json:
+        """Return `schema` as a schema of its own: in the dialect of the whole, with the schemas that it refers to."""
+        if not isinstance(schema, dict):
+            return schema
+        own = {key: value for key, value in schema.items() if key not in ("$schema", self.keyword)}
         dialect = {"$schema": self.root["$schema"]} if isinstance(self.root, dict) and "$schema" in self.root else {}
         return {**dialect, **own, **({self.keyword: dict(sorted(self.defs.items()))} if self.defs else {})}
 
@@ -87,23 +87,23 @@ class Selecting:
         is_root = schema is self.root
         if not _FLOATING.isdisjoint(schema) or (not is_root and _is_identified(schema)):
             return True
-        made: dict[str, Json] = {}
+        selected: dict[str, Json] = {}
         for key, value in schema.items():
             if key == "$ref":
                 home = self._home(value)
                 if home is None:
                     return True
-                made[key] = home
+                selected[key] = home
             elif key in _MAPPINGS and isinstance(value, dict):
                 if key not in ("$defs", "definitions"):
-                    made[key] = {name: self.keep_whole(each) for name, each in value.items()}
+                    selected[key] = {name: self.keep_whole(each) for name, each in value.items()}
             elif key in _SCHEMAS:
-                made[key] = (
+                selected[key] = (
                     [self.keep_whole(each) for each in value] if isinstance(value, list) else self.keep_whole(value)
                 )
             elif not (is_root and key in ("$schema", "$id", "id")):
-                made[key] = value
-        return made
+                selected[key] = value
+        return selected
 
     def _home(self, reference: Json) -> str | None:
         """Return the pointer in the result to the target of a reference; None if that is not known."""
@@ -116,7 +116,7 @@ class Selecting:
                 return None
             name = self._name(reference)
             self._homes[reference] = format_pointer((self.keyword, name))
-            self.defs[name] = True
+            self.defs[name] = True  # takes the name, since the target may refer to others, or to itself
             self.defs[name] = self.keep_whole(target)
         return self._homes[reference]
 
@@ -146,15 +146,15 @@ class Selecting:
                 return target
             beside = self.keep(rest, tree)
             return {"allOf": [target, beside]} if beside not in (True, {}) else target
-        made: dict[str, Json] = {
+        selected: dict[str, Json] = {
             key: value for key, value in schema.items() if key not in _HANDLED and key not in _DROPPED
         }
-        made |= {key: self.keep_whole(schema[key]) for key in ("propertyNames", "contentSchema") if key in schema}
-        made |= self._of_values(schema, tree)
-        made |= self._of_objects(schema, tree)
-        made |= self._of_arrays(schema, tree)
-        made |= self._of_choices(schema, tree)
-        return made
+        selected |= {key: self.keep_whole(schema[key]) for key in ("propertyNames", "contentSchema") if key in schema}
+        selected |= self._of_values(schema, tree)
+        selected |= self._of_objects(schema, tree)
+        selected |= self._of_arrays(schema, tree)
+        selected |= self._of_choices(schema, tree)
+        return selected
 
     def _followed(self, reference: str, tree: Tree) -> Json:
         """Return the part of a reference's target that a tree keeps; `True` if it leads nowhere or only to itself."""
@@ -164,54 +164,55 @@ class Selecting:
                 target = resolve_local(self.root, reference)
             except LookupError:
                 return True
+            # The copy stands in the result's definitions, where the root's identifier would open a scope of its own.
             if target is self.root:
                 target = {key: value for key, value in target.items() if key not in ("$id", "id")}
-            self._made[step] = tree, True
+            self._made[step] = tree, True  # what leads back here while it is made says nothing
             self._made[step] = tree, self.keep(target, tree)
         return self._made[step][1]
 
     def _of_values(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
-        made = {key: select(schema[key], tree) for key in ("const", "default") if key in schema}
+        selected = {key: select(schema[key], tree) for key in ("const", "default") if key in schema}
         for key in ("enum", "examples"):
             if isinstance(schema.get(key), list):
                 values = [select(each, tree) for each in schema[key]]
-                made[key] = [*{json.dumps(each, sort_keys=True): each for each in values}.values()]
-        return made
+                selected[key] = [*{json.dumps(each, sort_keys=True): each for each in values}.values()]
+        return selected
 
     def _of_objects(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
-        made: dict[str, Json] = {}
+        selected: dict[str, Json] = {}
         names: list[str] = [step for step in tree if step is not None]
         properties: Mapping[str, Json] = schema.get("properties") or {}
         patterns: Mapping[str, Json] = schema.get("patternProperties") or {}
         rest = schema.get("additionalProperties")
         starred = tree.get(None)
         inner = {name: tree_ for name in properties if (tree_ := select_below(tree, name)) is not None}
-        said = {name: self.keep(properties[name], tree_) for name, tree_ in inner.items()}
+        kept_properties = {name: self.keep(properties[name], tree_) for name, tree_ in inner.items()}
         if patterns:
             if starred is not None and not names:
-                made["patternProperties"] = {key: self.keep(each, starred) for key, each in patterns.items()}
-                made |= {"additionalProperties": self.keep(rest, starred)} if rest is not None else {}
+                selected["patternProperties"] = {key: self.keep(each, starred) for key, each in patterns.items()}
+                selected |= {"additionalProperties": self.keep(rest, starred)} if rest is not None else {}
         elif rest is False:
-            made["additionalProperties"] = False
+            selected["additionalProperties"] = False
         elif isinstance(rest, dict):
             for name in names:
                 if name not in properties:
-                    said[name] = self.keep(rest, select_below(tree, name) or WHOLE)
+                    kept_properties[name] = self.keep(rest, select_below(tree, name) or WHOLE)
             if starred is not None:
-                made["additionalProperties"] = self.keep(rest, starred)
+                selected["additionalProperties"] = self.keep(rest, starred)
         elif rest is not None and starred is not None:
-            made["additionalProperties"] = rest
-        if said or "properties" in schema:
-            made["properties"] = said
+            selected["additionalProperties"] = rest
+        if kept_properties or "properties" in schema:
+            selected["properties"] = kept_properties
         if isinstance(schema.get("required"), list):
             required = [name for name in schema["required"] if select_below(tree, name) is not None]
-            made |= {"required": required} if required else {}
+            selected |= {"required": required} if required else {}
         if starred is not None and "minProperties" in schema:
-            made["minProperties"] = schema["minProperties"]
+            selected["minProperties"] = schema["minProperties"]
         for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
             entries = self._dependent(schema.get(keyword) or {}, tree)
-            made |= {keyword: entries} if entries else {}
-        return made
+            selected |= {keyword: entries} if entries else {}
+        return selected
 
     def _dependent(self, entries: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         return {
@@ -228,40 +229,41 @@ class Selecting:
         starred = tree.get(None)
         if starred is None or any(step is not None and step.isdecimal() for step in tree):
             return {}  # items change their places
-        made: dict[str, Json] = {}
+        selected: dict[str, Json] = {}
         items = schema.get("items")
         if isinstance(items, list):
-            made["items"] = [self.keep(each, starred) for each in items]
+            selected["items"] = [self.keep(each, starred) for each in items]
         elif items is not None:
-            made["items"] = self.keep(items, starred)
+            selected["items"] = self.keep(items, starred)
         if isinstance(schema.get("prefixItems"), list):
-            made["prefixItems"] = [self.keep(each, starred) for each in schema["prefixItems"]]
+            selected["prefixItems"] = [self.keep(each, starred) for each in schema["prefixItems"]]
         if "additionalItems" in schema:
-            made["additionalItems"] = self.keep(schema["additionalItems"], starred)
+            selected["additionalItems"] = self.keep(schema["additionalItems"], starred)
         if "minItems" in schema:
-            made["minItems"] = schema["minItems"]
+            selected["minItems"] = schema["minItems"]
         if "contains" in schema and schema.get("minContains") != 0:
-            made["contains"] = self.keep(schema["contains"], starred)
-        return made
+            selected["contains"] = self.keep(schema["contains"], starred)
+        return selected
 
     def _of_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
-        made: dict[str, Json] = {}
+        selected: dict[str, Json] = {}
         all_of = [self.keep(each, tree) for each in schema.get("allOf") or ()]
+        # Alternatives that differed in what is left out may fit together now, so that `oneOf` becomes `anyOf`.
         choices = [[self.keep(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
         if "if" in schema and all(key in schema for key in _BRANCHES):
             choices.append([self.keep(schema[key], tree) for key in _BRANCHES])
         if choices:
-            made["anyOf"], *others = choices
+            selected["anyOf"], *others = choices
             all_of += [{"anyOf": each} for each in others]
         if all_of:
-            made["allOf"] = all_of
-        return made
+            selected["allOf"] = all_of
+        return selected
 
     # --- What a pointer leads to ---
 
     def expand(self, schema: Json) -> list[Mapping[str, Json]]:
         """Return a schema and all that says something of the same value: references, `allOf`, alternatives."""
-        found: list[Mapping[str, Json]] = []
+        schemas: list[Mapping[str, Json]] = []
         waiting: list[Json] = [schema]
         seen: set[int] = set()
         while waiting:
@@ -269,28 +271,28 @@ class Selecting:
             if not isinstance(here, dict) or id(here) in seen:
                 continue
             seen.add(id(here))
-            found.append(here)
+            schemas.append(here)
             if isinstance(here.get("$ref"), str):
                 try:
                     waiting.append(resolve_local(self.root, here["$ref"]))
                 except LookupError:
-                    found.append({})
+                    schemas.append({})
                 if self._hides:
                     continue
             for key in _LISTS:
                 waiting += here.get(key) or ()
             waiting += [here[key] for key in _BRANCHES if key in here]
-        return found
+        return schemas
 
     def follow(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
         """Return the schemas that a step leads to from values of schemas; None if nothing is known of them."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         if not any(_is_said(part) for part in parts):
             return None
-        found: list[Json] = []
+        reached: list[Json] = []
         for part in parts:
-            found += _led(part, step)
-        return found
+            reached += _led(part, step)
+        return reached
 
     def list_known(self, schemas: Sequence[Json]) -> list[str]:
         """Return the properties that values of schemas can have by name."""
@@ -310,18 +312,18 @@ class Selecting:
             except LookupError:
                 return None
         for each in inner:
-            if (found := self.list_items(each, depth + 1)) is not None:
-                return found
+            if (items := self.list_items(each, depth + 1)) is not None:
+                return items
         for key in ("anyOf", "oneOf"):
             if schema.get(key):
-                made: list[Json] = []
+                alternatives: list[Json] = []
                 for each in schema[key]:
                     if not _may_be(each, "array"):
                         continue
-                    if (found := self.list_items(each, depth + 1)) is None:
+                    if (items := self.list_items(each, depth + 1)) is None:
                         return None
-                    made += found
-                return made
+                    alternatives += items
+                return alternatives
         return None
 
 
@@ -348,19 +350,19 @@ def _led(schema: Mapping[str, Json], step: str | None) -> list[Json]:
     patterns: Mapping[str, Json] = schema.get("patternProperties") or {}
     items = schema.get("items")
     parts: list[Json] = [*(schema.get("prefixItems") or ()), *(items if isinstance(items, list) else ())]
-    found: list[Json] = []
+    schemas: list[Json] = []
     if step is None or step.isdecimal() or step == "-":
-        found += parts
-        found += [items] if isinstance(items, dict) else []
+        schemas += parts
+        schemas += [items] if isinstance(items, dict) else []
     if step is None:
-        found += [*properties.values(), *patterns.values()]
+        schemas += [*properties.values(), *patterns.values()]
     elif step in properties:
-        return [*found, properties[step]]
+        return [*schemas, properties[step]]
     else:
-        found += [each for key, each in patterns.items() if _matches(key, step)]
+        schemas += [each for key, each in patterns.items() if _matches(key, step)]
     if isinstance(rest, dict) or rest is True:
-        found.append(rest)
-    return found
+        schemas.append(rest)
+    return schemas
 
 
 def _matches(pattern: str, text: str) -> bool:

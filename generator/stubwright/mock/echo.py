@@ -37,14 +37,14 @@ def _with(value: Any, schema: Any, root: Any, known: Mapping[str, tuple[Any, Any
     if not isinstance(value, dict):
         return value
     properties = _properties(schema, root)
-    made = dict(value)
+    copied = dict(value)
     for name in value.keys() & properties.keys():
         sent, plain = known.get(name, (None, None))
         if name in known and _plain(properties[name], root) == plain:
-            made[name] = sent
+            copied[name] = sent
         else:
-            made[name] = _with(value[name], properties[name], root, known)
-    return made
+            copied[name] = _with(value[name], properties[name], root, known)
+    return copied
 
 
 def _properties(schema: Any, root: Any) -> Mapping[str, Any]:

@@ -48,11 +48,11 @@ def find_generated(manifest: str, target: Target) -> MockFiles | None:
     from stubwright.project.files.disk import Disk
 
     name = layout.make_relative(manifest, target.folder)
-    found = freshness.recall(Disk(), target.folder, name, target.option, _is_needed)
-    if found is None or not any(path.endswith(f"/{_SERVER}") for path in found):
+    recalled = freshness.recall(Disk(), target.folder, name, target.option, _is_needed)
+    if recalled is None or not any(path.endswith(f"/{_SERVER}") for path in recalled):
         return None
-    package = next(iter(found)).partition("/")[0]
-    return MockFiles(package, {path.partition("/")[2]: data for path, data in found.items()})
+    package = next(iter(recalled)).partition("/")[0]
+    return MockFiles(package, {path.partition("/")[2]: data for path, data in recalled.items()})
 
 
 def _is_needed(path: str) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stubwright_runtime.errors import ToolError
-from stubwright_runtime.mcp.vocabulary import NEXT_CURSOR
 from stubwright_runtime.values.equality import are_equal
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def make_handlers(
     *,
     seed: int = 0,
     in_json: Collection[str] = (),
+    pages: Mapping[str, str] = MappingProxyType({}),
 ) -> object:
     """Return the handlers of a package.
 
@@ -37,10 +38,11 @@ def make_handlers(
         methods: The handlers' methods by name: what each does, and what it does it for, on the wire.
         seed: What made values depend on, beside the tool and its arguments.
         in_json: The URIs, or URI templates, of the resources that are JSON.
+        pages: The tools that give pages, with the key of their results that leads to the next one.
     """
     methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
         name: (
-            _make_tool_method(_answer_tool(tools[key], seed))
+            _make_tool_method(_answer_tool(tools[key], seed, pages.get(key)))
             if role == "tool"
             else _make_method(_answer_primitive(name, role, in_json=key in in_json))
         )
@@ -70,7 +72,7 @@ def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
     return respond
 
 
-def _answer_tool(tool: Tool, seed: int) -> _Answer:
+def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
     def answer(args: Any) -> Any:
         from stubwright.jsonschema import instances  # with the first call, as all that a server does not start with
         from stubwright.mock.echo import echo
@@ -86,17 +88,17 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
             return output
         seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
-            made = instances.make(schema, seed_text, formats=tool.asserts_formats, exact=tool.has_exact_formats)
+            instance = instances.make(schema, seed_text, formats=tool.asserts_formats, exact=tool.has_exact_formats)
         except instances.UnmakeableError as error:
             raise ToolError(
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
                 f"({error}); give the tool an example with an output."
             ) from None
-        if "paginate" in tool.extension:  # one page of everything: who follows its `nextCursor` would never end
-            made.pop(NEXT_CURSOR, None)
-        echoed = echo(made, schema, arguments, tool.definition["inputSchema"])
+        if next_key is not None:  # one page of everything: who follows it to the next would never end
+            instance.pop(next_key, None)
+        echoed = echo(instance, schema, arguments, tool.definition["inputSchema"])
         validator = get_output_validator(tool)
-        return echoed if validator is None or validator.accepts(echoed) else made
+        return echoed if validator is None or validator.accepts(echoed) else instance
 
     return answer
 

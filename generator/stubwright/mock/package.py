@@ -18,7 +18,7 @@ from stubwright_runtime.package import Package, Tool
 from stubwright_runtime.primitives import Prompt, Resource, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _Package = TypeVar("_Package", bound="MockPackage")
@@ -102,7 +102,8 @@ def load(name: str, folder: Path) -> tuple[MockPackage, object]:
 
 def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, object]:
     """Return a package of this class, and handlers; otherwise as `load`."""
-    document = _remove_policies(json.loads((folder / MANIFEST).read_bytes()))
+    whole: Mapping[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+    document = _remove_policies(whole)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
     methods = [*list_asked_methods(document)]
     package = kind(name, document, {(method.role, method.key): method.name for method in methods})
@@ -111,6 +112,7 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
         {method.name: (method.role, method.key) for method in methods},
         seed=options["seed"],
         in_json=_find_json_resources(document),
+        pages=dict(_find_pages(whole)),
     )
     return package, handlers
 
@@ -129,6 +131,16 @@ def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     if extension is None:
         return entry
     return {**entry, "stubwright": {key: value for key, value in extension.items() if key not in _LEFT_OUT}}
+
+
+def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the tools that give pages, each with the key of its results that leads to the next one."""
+    for tool in document["tools"]:
+        extension = tool.get("stubwright") or {}
+        if "paginate" in extension:
+            yield tool["name"], vocabulary.NEXT_CURSOR
+        elif "page" in (extension.get("http") or {}):
+            yield tool["name"], "next"
 
 
 def _find_json_resources(document: Mapping[str, Any]) -> frozenset[str]:

@@ -156,6 +156,7 @@ def _built(
     entry = lock.Entry(reusable.compute_digest(compiled.manifest))
     there = tree.Tree(target.folder)
     package = tree.find_generated(there, known, name, compiled.manifest.package)
+    # A package of 0.1 had the runtime in it, so that its project does not require the runtime yet.
     is_new = package.read_text("manifest.json") is None or package.read_text("_runtime/__init__.py") is not None
     at = locate_package(path, compiled)
     artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
@@ -167,6 +168,7 @@ def _built(
 
     def keep() -> None:
         user_cache.write(cache_name, cache.dump(begun().cache(proof, is_clean=compiled.is_clean)))
+        # A manifest with a note is not read again, and its warnings would be printed once and never more.
         if not compiled.diagnostics and not changes.diagnostics:
             note = freshness.make_note(reader, target.folder, target.option, changes.lock.manifests[name])
             freshness.remember(target.folder, name, note)

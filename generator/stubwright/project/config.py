@@ -114,12 +114,12 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
     patterns = tuple(table.get("manifests", ()))
     is_vendored = table.get("runtime") == "vendored"
-    found = Project(
+    project = Project(
         *(file, folder, tuple(manifests), output, _requirements(value), listed, folders, patterns, is_vendored),
         version=_version(value),
         optional=_optional(value),
     )
-    return found, []
+    return project, []
 
 
 def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:

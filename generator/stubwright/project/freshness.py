@@ -119,7 +119,7 @@ def _generator_with(option: str) -> str:
 def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
     """Return the contents of files, by their paths; None if one of them is not on disk as it was written."""
     within = inside.Inside(output)
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for path, seen in files.items():
         try:
             data = within.read(path)
@@ -127,8 +127,8 @@ def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, b
             return None
         if data is None or not digests.is_in(seen, data):
             return None
-        found[path] = data
-    return found
+        contents[path] = data
+    return contents
 
 
 def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:

@@ -98,6 +98,7 @@ class Revision:
     @cached_property
     def _listed(self) -> dict[str, tuple[str, str, int]]:
         """All files: mode, kind and size by path from the repository's root."""
+        # Without -z, git quotes paths that are not ASCII.
         rows = _git("ls-tree", "-r", "-l", "-z", "--full-tree", self.name).split(b"\0")
         listed = {}
         for row in rows:
@@ -114,12 +115,13 @@ def read_revision(name: str) -> Revision:
     Raises:
         RevisionError: There is no such revision, or no git.
     """
-    if not name or name.startswith("-"):
+    if not name or name.startswith("-"):  # git would take it for an option
         raise RevisionError(f"`{name}` is no revision")
     try:
         commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except OSError as error:
         raise RevisionError(f"git knows no revision `{name}` here: {error}") from error
+    # The commit, and not the name: a branch may move while files are read.
     return Revision(commit.decode().strip().splitlines()[-1])
 
 

@@ -84,8 +84,8 @@ def _read_requirements(distribution: str) -> Iterator[str]:
 
 
 def _find_name(requirement: str) -> str:
-    found = _NAME.match(requirement)
-    return found[0].lower() if found else ""
+    match = _NAME.match(requirement)
+    return match[0].lower() if match else ""
 
 
 def _is_installed(distribution: str) -> bool:

@@ -102,7 +102,7 @@ def create(
             place = target.resolve()  # a link to an empty folder stays
             place.mkdir(parents=True, exist_ok=True)
             for part in sorted(staged.iterdir()):  # into the folder, which may be where the user's shell is
-                shutil.move(part, place / part.name)
+                shutil.move(part, place / part.name)  # folders for temporary files may be on another disk
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
@@ -192,7 +192,6 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
     needed = [old.requirement] if old is not None and old.requirement else []
     values["requirements"] = [*_compile(staged, f"specs/{slug}.yaml"), *needed]
     write("pyproject.toml", "pyproject.toml")
-    staged.chmod(0o755)
     return staged
 
 

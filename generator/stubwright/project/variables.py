@@ -67,10 +67,10 @@ def list_variables(document: Mapping[str, Any]) -> tuple[Variable, ...]:
     Args:
         document: The resolved manifest.
     """
-    found: dict[str, Variable] = {}
+    variables: dict[str, Variable] = {}
     for variable in (*_list_of_apis(document.get("apis") or {}), *_list_bound(document.get("tools") or ())):
-        found.setdefault(variable.name, variable)
-    return tuple(found.values())
+        variables.setdefault(variable.name, variable)
+    return tuple(variables.values())
 
 
 def _list_of_apis(apis: Mapping[str, Any]) -> Iterator[Variable]:

@@ -88,8 +88,8 @@ def list_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
     """
     for name in names:
         path = folder / name
-        found = path.rglob("*") if path.is_dir() else [path]
-        for each in found:
+        paths = path.rglob("*") if path.is_dir() else [path]
+        for each in paths:
             inside = each.relative_to(folder).as_posix()
             if each.is_file() and not each.is_symlink() and not any(word in inside for word in _LEFT_OUT):
                 yield inside
@@ -108,6 +108,6 @@ def pack(folder: Path, files: Iterable[str], manifest: Mapping[str, Any]) -> byt
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name, _DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = 0o644 << 16
+    info.external_attr = 0o644 << 16  # Unix keeps the mode in the upper half
     info.create_system = 3  # wherever it is made, the bytes are the same
     archive.writestr(info, data)

@@ -41,8 +41,8 @@ def _look(path: Path, pattern: re.Pattern[str], name: str, fix: str) -> Iterator
         yield Diagnostic("SW410", f"`{shown}` does not exist", help=fix)
         return
     text = path.read_text("utf-8", "replace")
-    found = [match for match in pattern.finditer(text) if match[1] == name]
-    if found:
+    matches = [match for match in pattern.finditer(text) if match[1] == name]
+    if matches:
         return
     other = pattern.search(text)
     if other is None:

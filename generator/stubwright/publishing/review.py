@@ -29,8 +29,8 @@ def write(manifest: ir.Manifest) -> str:
         lines += ["| hint | value | reason |", "|---|---|---|"]
         for hint in dict.fromkeys((*HINTS, *tool.reasons)):
             value = tool.annotations.get(hint)
-            said = "not said" if value is None else f"`{str(value).lower()}`"
-            lines.append(f"| `{hint}` | {said} | {_plain(tool.reasons.get(hint, ''))} |")
+            words = "not said" if value is None else f"`{str(value).lower()}`"
+            lines.append(f"| `{hint}` | {words} | {_plain(tool.reasons.get(hint, ''))} |")
         lines.append("")
     return "\n".join(lines)
 

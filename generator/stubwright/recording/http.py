@@ -91,6 +91,7 @@ class _Proxy:
         self._origins = Allowed([f"http://{form}" for form in forms], all_=False)
         self._numbers = itertools.count(1)
         self._streams: set[asyncio.Task[None]] = set()
+        # A call or a stream may be silent for as long as it takes; only connecting has a limit.
         self._client = httpx2.AsyncClient(timeout=httpx2.Timeout(None, connect=_CONNECTING), follow_redirects=False)
 
     def end_streams(self) -> None:

@@ -73,9 +73,9 @@ class _Replayed:
 
     def _replay(self, mocked: AnswerRequest) -> Callable[[Request], Awaitable[dict[str, Any]]]:
         async def answer(request: Request) -> dict[str, Any]:
-            found = self.package.answers.find(request.method, request.params)
-            if found is not None:
-                return await _give(found, request, self.package)
+            recorded = self.package.answers.find(request.method, request.params)
+            if recorded is not None:
+                return await _give(recorded, request, self.package)
             if self.package.mocks:
                 return await mocked(request)
             raise ProtocolError(INVALID_PARAMS, self.package.answers.explain(request.method, request.params))
@@ -95,10 +95,10 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
     if answer.asks:
         if is_stateless:
             return _ask_again(answer.response["result"])
-        found = package.answers.find_after_questions(request.method, request.params)
-        if found is None:
+        recorded = package.answers.find_after_questions(request.method, request.params)
+        if recorded is None:
             raise ProtocolError(INVALID_PARAMS, f"the recorded answer asks the client, as {request.revision} cannot")
-        return await _give(found, request, package)
+        return await _give(recorded, request, package)
     if "error" in answer.response:
         error = answer.response["error"]
         raise ProtocolError(error.get("code", INTERNAL_ERROR), str(error.get("message", "")), error.get("data"))

@@ -74,6 +74,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], recorder: Recorder
         writing.start()
         status = process.wait()
         writing.join(_LAST)
+    # A signal that ended the command is a negative status here, and 128 and more for a shell.
     return status if status >= 0 else 128 - status
 
 
@@ -83,7 +84,7 @@ def _pass(source: int, sink: int, lines: Lines, close: Callable[[], None]) -> No
         while data := os.read(source, _CHUNK):
             lines.feed(data)
             while data:
-                data = data[os.write(sink, data) :]
+                data = data[os.write(sink, data) :]  # a full pipe takes only a part
     lines.end()
     close()
 

@@ -47,7 +47,7 @@ class Recorder:
         self._redactor = redactor
         self._run = secrets.token_hex(4)
         self._start = time.monotonic()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # each direction has a thread of its own
         self._listing: set[str] = set()
         date = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self._write({HEADER: KIND, "version": VERSION, "run": self._run, "date": date, "server": server})
@@ -82,7 +82,7 @@ class Recorder:
                 redacted: Any = [self._redact(sender, each, exchange) for each in message]
             else:
                 redacted = self._redact(sender, message, exchange)
-            json.dumps(redacted, allow_nan=False)
+            json.dumps(redacted, allow_nan=False)  # refuses `1e999`, which is read as an infinity
         except (ValueError, RecursionError):
             return {"unreadable": len(data)}
         return {"message": redacted}

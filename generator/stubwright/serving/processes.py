@@ -74,7 +74,7 @@ class Serving:
         host: str,
         port: int,
         ended: Callable[[int], None],
-        said: Callable[[str], None],
+        write_line: Callable[[str], None],
         key: str | None = None,
         options: tuple[str, ...] = (),
         debugging: tuple[str, ...] = (),
@@ -85,7 +85,7 @@ class Serving:
             host: Where to serve.
             port: The port; 0 for any that is free.
             ended: Called with the exit status of a server that ended unasked, from another thread.
-            said: Called with each line that a server writes to standard error, from another thread.
+            write_line: Called with each line that a server writes to standard error, from another thread.
             key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
             options: Options of each server.
             debugging: The options of each server that let a debugger attach; one port, so one server at a time has it.
@@ -95,7 +95,7 @@ class Serving:
         """
         self._host = host
         self._ended = ended
-        self._said = said
+        self._said = write_line
         self._key = key
         self._options = options
         self._debugging = debugging
@@ -179,7 +179,7 @@ class Serving:
 
     def _watch(self, process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
         status = process.wait()
-        reader.join(_LAST)
+        reader.join(_LAST)  # the lines that say why come before the end
         if process.pid not in self._dismissed:
             self._ended(status)
 

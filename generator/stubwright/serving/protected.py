@@ -35,7 +35,8 @@ def main() -> None:
     package: Any = importlib.import_module(f"{name}.registry").PACKAGE
     running: Any = importlib.import_module("stubwright_runtime.server.main")
     tokens: Any = importlib.import_module("stubwright_runtime.policy.tokens")
-    running.main(package, words, verifier=tokens.Tokens(package.manifest["auth"], Key(jwk)))
+    verifier = tokens.Tokens(package.manifest["auth"], Key(jwk), keeps_text=package.exchanges_tokens)
+    running.main(package, words, verifier=verifier)
 
 
 if __name__ == "__main__":

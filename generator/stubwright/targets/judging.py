@@ -57,7 +57,7 @@ def judge(tools: Sequence[Listed], target: Target, part: Sequence[Listed] | None
                 yield Finding(target, rule, None, (), what, fix)
             continue
         for tool in tools if part is None else part:
-            found = list(for_each(tool, rule.value))
-            if found:
-                pointer, what, fix = found[0]
-                yield Finding(target, rule, tool.name, pointer, what, fix, len(found) - 1)
+            breaches = list(for_each(tool, rule.value))
+            if breaches:
+                pointer, what, fix = breaches[0]
+                yield Finding(target, rule, tool.name, pointer, what, fix, len(breaches) - 1)

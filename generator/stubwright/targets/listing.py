@@ -44,8 +44,8 @@ class Listed:
     @cached_property
     def schemas(self) -> Sequence[tuple[Pointer, Mapping[str, Any]]]:
         """All schemas in it that are objects, with their places, in the order of the source."""
-        found = dialects.iterate_subschemas(self.schema, self.dialect)
-        return [(pointer, schema) for pointer, schema in found if isinstance(schema, dict)]
+        subschemas = dialects.iterate_subschemas(self.schema, self.dialect)
+        return [(pointer, schema) for pointer, schema in subschemas if isinstance(schema, dict)]
 
 
 def make_list(definitions: Iterable[Mapping[str, Any]], server: str) -> list[Listed]:

@@ -216,19 +216,19 @@ def _no_recursion(tool: Listed) -> Found:
         for _, child in dialects.iterate_children(
             {k: v for k, v in schema.items() if k not in _REUSABLE}, tool.dialect
         ):
-            if (found := walk(child, inside, depth + 1)) is not None:
-                return found
+            if (place := walk(child, inside, depth + 1)) is not None:
+                return place
         target = _target(tool, schema)
-        if target is not None and (found := walk(target, inside, depth + 1)) is not None:
-            return found
+        if target is not None and (place := walk(target, inside, depth + 1)) is not None:
+            return place
         done.add(id(schema))
         return None
 
-    found = walk(tool.schema, frozenset(), 0)
-    if found is not None:
+    place = walk(tool.schema, frozenset(), 0)
+    if place is not None:
         yield (
             *_INPUT,
-            *found,
+            *place,
         ), "has a schema that contains itself", "say how deep it may go, with a schema for each level"
 
 
@@ -261,9 +261,9 @@ def _levels(tool: Listed, most: int) -> Found:
             depths[id(schema)] = deepest + (1 if _is_object(schema) else 0)
         return depths[id(schema)]
 
-    found = measure_depth(tool.schema, frozenset())
-    if found > most:
-        what = f"has objects in {found} levels, more than {most}"
+    depth = measure_depth(tool.schema, frozenset())
+    if depth > most:
+        what = f"has objects in {depth} levels, more than {most}"
         yield _INPUT, what, "take objects apart, or move parts to other tools"
 
 

@@ -100,7 +100,7 @@ def _list_tools(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
             "method": "tools/call",
             "destructive": tool.annotations.get("destructiveHint") is True,
             "schema": schema,
-            "headers": [{"path": list(one.path), "header": one.name} for one in list_mirrored(schema)],
+            "headers": [{"path": list(mirrored.path), "header": mirrored.name} for mirrored in list_mirrored(schema)],
             "examples": [{"name": example.name, "input": json.dumps(example.input)} for example in tool.examples],
         }
 

@@ -125,6 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer `/`, the page, `/difference`, what has changed, and `/events`, what happens."""
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("key", [""])[0]
+        # `compare_digest` refuses strings that are not ASCII, so that bytes are compared.
         if given and self._is_ours() and secrets.compare_digest(given.encode(), self.server.desk.key.encode()):
             cookie = f"{self.server.cookie}={self.server.desk.key}; Path=/; HttpOnly; SameSite=Strict"
             self._answer(HTTPStatus.SEE_OTHER, "", Location="/", Set_Cookie=cookie)
@@ -165,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _is_ours(self) -> bool:
         """Tell whether the request is for this server, and from its own page if from any."""
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
-        return len(host) == 1 and host[0] in self.server.hosts and all(one in self.server.origins for one in origin)
+        return len(host) == 1 and host[0] in self.server.hosts and all(value in self.server.origins for value in origin)
 
     def _may(self) -> bool:
         """Tell whether the request has the key; answer it if it has not."""
@@ -204,7 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             while (events := self.server.desk.journal.wait_after(number, _ALIVE)) is not None:
                 parts = [
-                    f"id: {one.number}\ndata: {json.dumps({'kind': one.kind, **one.details})}\n\n" for one in events
+                    f"id: {event.number}\ndata: {json.dumps({'kind': event.kind, **event.details})}\n\n"
+                    for event in events
                 ]
                 self.wfile.write("".join(parts or [":\n\n"]).encode())
                 number = events[-1].number if events else number

@@ -126,6 +126,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         Raises:
             ValueError: A variable of the environment is not set that has to be, or is set to what it cannot be.
         """
+        # Before anything is entered: a certificate that cannot be used leaves nothing open.
         contexts = {name: _make_context(name, api) for name, api in self._apis.items() if "clientCertificate" in api}
         self._stack = AsyncExitStack()
         if is_entered(self._handlers):
@@ -181,6 +182,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             if not is_elsewhere and not 200 <= answer.status < 300:
                 raise make_failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
+            if following is not None:
+                following = replace(following, secrets=outgoing.secrets)
             reshape = None if shape is None else partial(shape.shape, answer, following=following)
 
             def make() -> Any:
@@ -312,6 +315,8 @@ def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
 def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     """Return a client that keeps no cookies, since it serves more than one caller."""
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
+    # `_sent` bounds a call as a whole. A timeout here would begin
+    # anew with each read, and an API that drips never ends.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
     return httpx2.AsyncClient(
         cookies=jar, follow_redirects=False, timeout=timeout, verify=True if context is None else context
@@ -321,6 +326,7 @@ def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
 async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:
     """Return the answer to a request, tried again up to `retries` times where the API is busy or cannot be reached."""
     for tries in range(retries + 1):
+        # At random, so that calls that were refused together do not come back together.
         wait = min(_FIRST_WAIT * 2**tries, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
         is_last = tries == retries
         begun = time.monotonic()
@@ -437,9 +443,10 @@ async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: 
     try:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if outgoing.hear is not None and response.is_success and _is_stream(headers):
-            media, heard = await outgoing.hear(response.aiter_bytes())
-            return Answer(response.status_code, {**headers, "content-type": media}, heard, url)
+            media, data = await outgoing.hear(response.aiter_bytes(), outgoing.secrets)
+            return Answer(response.status_code, {**headers, "content-type": media}, data, url)
         body = bytearray()
+        # Bytes after decompression: a small answer may unpack to a huge one.
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:

@@ -7,17 +7,18 @@ little before the call's time is over, with what came until then.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from ..errors import ToolError
 from ..values.event_streams import EventReader
+from .responses import conceal_text
 
 if TYPE_CHECKING:
     from ..server.core.context import Context
-    from .requests import Api
+    from .requests import Api, Hear
 
 _SHOWN: Final = 300
 """Characters of an event that progress shows."""
@@ -26,15 +27,14 @@ _EARLY: Final = 0.1
 """The fraction of a call's time that is kept for the result of a stream that does not end."""
 
 
-def make_listener(
-    ctx: Context, api: Api, *, wants_json: bool
-) -> Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]:
+def make_listener(ctx: Context, api: Api, *, wants_json: bool) -> Hear:
     """Return a function that makes a media type and a body of a stream, and reports each event to the caller."""
 
-    async def tell(number: int, shown: str) -> None:
-        await ctx.progress(number, None, shown)
+    async def listen(chunks: AsyncIterator[bytes], secrets: Sequence[str]) -> tuple[str, bytes]:
+        async def tell(number: int, data: str) -> None:
+            # Cut afterwards: the start of a secret would not be found.
+            await ctx.progress(number, None, conceal_text(data, secrets)[:_SHOWN])
 
-    async def listen(chunks: AsyncIterator[bytes]) -> tuple[str, bytes]:
         events = await read(chunks, api.most, api.timeout, tell)
         return "application/json" if wants_json else "text/plain; charset=utf-8", join_events(
             events, wants_json=wants_json
@@ -52,7 +52,7 @@ async def read(
         chunks: The bytes, as they come.
         most: How many bytes there may be in all.
         seconds: How long the call may take.
-        tell: Told of each event: the how manyth it is, and the start of its data.
+        tell: Told of each event: the how manyth it is, and its data.
 
     Raises:
         ToolError: There are more bytes.
@@ -66,7 +66,7 @@ async def read(
                 raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
             for data in reader.feed(chunk):
                 events.append(data.decode("utf-8", "replace"))
-                await tell(len(events), events[-1][:_SHOWN])
+                await tell(len(events), events[-1])
     return events
 
 

@@ -12,14 +12,14 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus, urljoin, urlsplit
 
 from ..errors import ToolError
 from ..values.json import Json, is_list
 from .requests import Outgoing
-from .responses import Answer, Deviation
+from .responses import Answer, Deviation, holds_secret
 from .selections import get_value
 from .styles import encode
 
@@ -117,11 +117,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """One page, from its start to the next page. `limit` is the most items that it may have, if that is known."""
+    """One page, from its start to the next page. `limit` is the most items that it may have, if that is known.
+    `secrets` are the texts of its request that must stay secret.
+    """
 
     page: Page
     start: Any
     limit: int | None
+    secrets: Sequence[str] = field(default=(), repr=False)
 
     @property
     def where(self) -> str:
@@ -180,13 +183,23 @@ class Following:
             is_last = total is not None and (following - first) * (self.limit or got) >= total
         return None if is_last else page.write(following)
 
+    def _write(self, position: Json) -> str:
+        """Return a cursor for what the API says of the next page.
+
+        Raises:
+            Deviation: It holds a credential, which a cursor would show to callers, or is too long.
+        """
+        if holds_secret(json.dumps(position, ensure_ascii=False), self.secrets):
+            raise Deviation("The API's own cursor has the server's credentials in it, and cannot be followed.")
+        return self.page.write(position)
+
     def _said(self, body: Any) -> str | None:
         following: Json = None if self.page.next is None else get_value(body, self.page.next)
         if following is None or following == "" or following is False:
             return None
         if not self.page.is_position(following):
             raise Deviation("The API's own cursor is neither a text nor a whole number, and cannot be followed.")
-        return self.page.write(following)
+        return self._write(following)
 
     def _linked(self, answer: Answer) -> str | None:
         target = find_next_link(answer.headers.get("link", ""))
@@ -197,6 +210,7 @@ class Following:
             here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
         except ValueError:
             raise Deviation("The API links its next page with what is no URL.") from None
+        # Only what differs from this request: credentials in the query must not get into a cursor.
         changed = {name for name, _ in {*there} - {*here}}
         strange = sorted(changed - self.page.parameters)
         if strange:
@@ -205,7 +219,7 @@ class Following:
                 f"The API links its next page with {names}, which the call does not have: "
                 "name it in `http.page.parameters`."
             )
-        return self.page.write([[name, value] for name, value in there if name in changed]) if changed else None
+        return self._write([[name, value] for name, value in there if name in changed]) if changed else None
 
 
 def find_next_link(header: str) -> str | None:

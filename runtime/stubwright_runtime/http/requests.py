@@ -23,6 +23,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..errors import ToolError
+from ..package import EXCHANGE
 from ..values import units
 from ..values.json import Json, is_list, is_mapping
 from .media import is_text
@@ -34,6 +35,7 @@ HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
 """Methods that send the arguments that are used nowhere else."""
 
+# A tab is the one control character that a header may hold (RFC 9110, 5.5).
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
@@ -43,7 +45,7 @@ _ENV: Final = ("env", "usernameEnv", "passwordEnv", "clientIdEnv", "clientSecret
 Part = tuple[str, tuple[str | None, bytes, str]]
 """A part of a form: its name, and its file name (if it is a file), content and media type."""
 
-Hear = Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]
+Hear = Callable[[AsyncIterator[bytes], Sequence[str]], Awaitable[tuple[str, bytes]]]
 Constant = str | Mapping[str, str]
 """A text that is the same in all calls, or the variable of the environment that holds it, and what it is by default."""
 
@@ -366,7 +368,7 @@ def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> 
 
 def is_exchange(scheme: Mapping[str, Any]) -> bool:
     """Tell whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
-    return scheme.get("flow") == "tokenExchange"
+    return scheme.get("flow") == EXCHANGE
 
 
 def grant(scheme: Mapping[str, Any]) -> list[str]:
@@ -462,6 +464,7 @@ def _refuse_steps(name: str, value: Any) -> None:
     """Refuse what some server on the way could take for a step in the path, once it has decoded it."""
     texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
+        # Some servers take a backslash for a slash, and others cut a step at a semicolon.
         if any(part in (".", "..") for part in re.split(r"[/\\;]", format_plain(text))):
             raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")
 
@@ -493,6 +496,7 @@ def _authorize(scheme: Mapping[str, Any], making: _Making, environment: Mapping[
     if where == "header":
         making.headers.append((scheme["name"], _safe(secret, scheme["env"])))
         return
+    # An API that quotes the URL quotes this form.
     making.secrets.append(encode(secret))
     part = f"{encode(scheme['name'])}={encode(secret)}"
     (making.query if where == "query" else making.cookies).append(part)

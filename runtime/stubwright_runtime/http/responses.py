@@ -29,6 +29,8 @@ _SHORTEST: Final = 6
 _DIGITS: Final = 20
 """Characters of a number that are shown."""
 
+_JSON: Final = {"content-type": "application/json"}
+
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
 
@@ -75,12 +77,23 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
     body, forms = answer.body, _forms(secrets)
     for form in forms:
         body = body.replace(form.encode(), REDACTED.encode())
+    # JSON may write any character of a secret as an escape.
     if answer.is_json and b"\\u" in body:
         with suppress(ValueError, RecursionError):  # what is no JSON has no such escapes
             value = json.loads(body)
             if (without := _without(value, forms)) != value:
                 body = json.dumps(without, ensure_ascii=False).encode("utf-8", "replace")
     return Answer(answer.status, answer.headers, body, answer.url)
+
+
+def conceal_text(text: str, secrets: Sequence[str]) -> str:
+    """Return a text of an answer, which may be JSON, without our own credentials."""
+    return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
+
+
+def holds_secret(text: str, secrets: Sequence[str]) -> bool:
+    """Tell whether one of our own credentials is in a text, in any of its forms."""
+    return any(form in text for form in _forms(secrets))
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:
@@ -233,13 +246,13 @@ def _in_headers(form: str, answer: Answer) -> bool:
 def _is_text(answer: Answer) -> bool:
     if is_text(answer.media):
         return True
-    if answer.media not in ("", "application/octet-stream") or b"\0" in answer.body:
+    if answer.media or b"\0" in answer.body:
         return False
     try:
         answer.body.decode()
     except UnicodeDecodeError:
         return False
-    return answer.media == ""
+    return True
 
 
 def _headers(answer: Answer) -> str:

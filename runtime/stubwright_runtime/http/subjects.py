@@ -44,7 +44,7 @@ class Subject:
 def find_subject(principal: Principal) -> Subject | None:
     """Return the caller with the token of the current request; None if that has none, or belongs to another principal.
 
-    A task that goes on in another process, after the request, has none.
+    A task has none: it runs after its request, in this process or in another one.
     """
     token = find_access_token() if principal.kind == "token" else None
     if token is None or not token.token or make_from_token(token).key != principal.key:

@@ -141,6 +141,8 @@ class Tokens:
         asked = time.monotonic()
         async with grant_state.lock:
             when, why = grant_state.failed
+            # The attempt that this call waited for failed; the
+            # endpoint is not asked once more for each call that waits.
             if when >= asked:
                 raise ToolError(why)
             if time.monotonic() >= grant_state.fresh_until:
@@ -195,6 +197,7 @@ async def _get(
     life = _life(answer.get("expires_in"))
     if subject is not None:
         life = min(life, _EXCHANGED if subject.seconds is None else subject.seconds)
+    # Counted from before the request, since the answer does not say when the lifetime began.
     grant_state.fresh_until = begun + life
     if "refreshTokenEnv" in scheme and isinstance(answer.get("refresh_token"), str) and answer["refresh_token"]:
         grant_state.refresh = answer["refresh_token"]  # what came before may be good once only (RFC 6749, 6)
@@ -225,6 +228,7 @@ async def _answer(
     secret = (environment.get(scheme.get("clientSecretEnv", "")) or "").strip() or None
     headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
     if secret is not None and scheme.get("clientAuth", "basic") == "basic":
+        # RFC 6749, 2.3.1: both are form-encoded before they become Basic credentials.
         both = f"{quote_plus(identity)}:{quote_plus(secret)}"
         headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
     else:

@@ -85,6 +85,7 @@ class _Wire:
 
 
 def _wire(cls: type[Model]) -> _Wire:
+    # What is read here is made with the core schema, which pydantic defers.
     if not cls.__pydantic_complete__:
         cls.model_rebuild()
     return cls.__stubwright_wire__
@@ -233,6 +234,7 @@ def _make_exact(schema: Any) -> Any:
 def _make_literal_exact(schema: Any) -> Any:
     if not any(isinstance(value, int) for value in schema["expected"]):
         return schema
+    # `True` and `1` are one key of a dict.
     members = {(isinstance(value, bool), value): value for value in schema["expected"]}
     expected = ", ".join(repr(value) for value in schema["expected"])
 

@@ -122,12 +122,14 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
     """Return the schema of a union that chooses its alternatives, each made exact by `exact`."""
     choices = [_strip_label(choice) for choice in union["choices"]]
     fits = [_make_test(choice) for choice in choices]  # now, since pydantic changes schemas in place
+    # Pydantic tells scalars apart itself; a choice needs two alternatives for objects or lists.
     if sum(test is not _is_scalar for test in fits) < 2:
         return {**union, "choices": [exact(choice) for choice in choices]}
     labels = _make_labels(choices)
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
 
+    # JSON Schema knows no such tags, and shows the plain union.
     def merge_schema(_: object, handler: Callable[[Any], Any]) -> Any:
         return handler(whole)
 
@@ -183,6 +185,7 @@ def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Calla
             known = _choose_best(value, handler, possible)
             if _STATE.depth:
                 _STATE.choices[key] = known
+        # An object that stands twice in a value becomes two models, so that only the choice is reused.
         elif known.error is None and not _STATE.remembers:
             return _read(value, handler, known.number)
         if known.error is not None:

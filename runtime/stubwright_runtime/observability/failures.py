@@ -40,5 +40,5 @@ class Failures:
     def take(self, answer: str) -> BaseException | None:
         """Remove and return the exception that an answer refers to; `None` if there is none."""
         kept = self._by_reference or {}
-        found = next((reference for reference in kept if reference in answer), None)
-        return None if found is None else kept.pop(found)
+        match = next((reference for reference in kept if reference in answer), None)
+        return None if match is None else kept.pop(match)

@@ -147,6 +147,7 @@ class Keys:
             except (httpx2.HTTPError, RecursionError, ValueError) as error:
                 reasons.append(f"{url}: {str(error) or type(error).__name__}")
                 continue
+            # RFC 8414, 3.3: metadata that name another issuer must not be used.
             if document.get("issuer") != self._issuer:
                 reasons.append(f"{url}: it is the metadata of {str(document.get('issuer'))[:_SHOWN]!r}")
                 continue

@@ -136,6 +136,7 @@ class _Slots:
     def leave(self) -> None:
         """Hand a place over to the first call that waits, or free it."""
         if self._waiting:
+            # The count stays, so that no new call takes the place before the waiting one runs.
             self._waiting.popleft().set()
         else:
             self._taken -= 1

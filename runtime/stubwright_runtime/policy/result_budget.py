@@ -110,6 +110,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
         )
 
     kept, left_out, at = [], 0, 0
+    # No note is longer than the one that leaves out all lines.
     room = _find_room(content, most) - len(write_note(lines))
     for block in content:
         if block["type"] != "text":

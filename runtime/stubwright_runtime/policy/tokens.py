@@ -53,11 +53,18 @@ class _Verified:
 class Tokens:
     """The verifier of one issuer's tokens for one audience: a `TokenVerifier` of the SDK."""
 
-    def __init__(self, auth: Mapping[str, Any], keys: Keys | None = None) -> None:
-        """Take the manifest's `auth`; `keys` are the issuer's."""
+    def __init__(self, auth: Mapping[str, Any], keys: Keys | None = None, *, keeps_text: bool = False) -> None:
+        """Take the manifest's `auth`.
+
+        Args:
+            auth: The issuer and the audience of tokens.
+            keys: The issuer's keys; by default those that it publishes.
+            keeps_text: True if a verified token keeps its own text. Otherwise no handler can pass it on.
+        """
         self._issuer: str = auth["issuer"]
         self._audience: str = auth["audience"]
         self._keys = Keys(self._issuer, auth.get("jwksUri")) if keys is None else keys
+        self._keeps_text = keeps_text
         self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -76,7 +83,9 @@ class Tokens:
         self._verified.move_to_end(digest)
         if len(self._verified) > _VERIFIED:
             self._verified.popitem(last=False)
-        return verified.token.model_copy(update={"claims": dict(verified.token.claims or {})})
+        # A copy, since the verified token is kept, and the claims of one request must not change those of the next.
+        text = token if self._keeps_text else ""
+        return verified.token.model_copy(update={"token": text, "claims": dict(verified.token.claims or {})})
 
     async def _known(self, digest: bytes) -> _Verified | None:
         """Return a token's verified claims, unless it has expired or its key is not the one that verified it."""
@@ -93,6 +102,7 @@ class Tokens:
             token="",
             client_id=_client(claims) or "",
             scopes=_scopes(claims),
+            # What compares it later grants no leeway of its own.
             expires_at=int(claims["exp"]) + int(SKEW),
             resource=self._audience,
             subject=_text(claims.get("sub")),

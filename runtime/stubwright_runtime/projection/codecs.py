@@ -270,9 +270,9 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_same(one: Json, two: Json) -> bool:
+def is_same(left: Json, right: Json) -> bool:
     """Tell whether two JSON values are equal, true and 1 being different ones."""
-    return one == two and json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
+    return left == right and json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 def name_type(value: Json) -> str:

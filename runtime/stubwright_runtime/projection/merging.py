@@ -66,35 +66,36 @@ class Merging:
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
         """Combine what schemas that must all hold say of a value; `followed` are the references followed above."""
-        found = View(references=followed)
-        for part in self._parts(schemas, found, 0):
-            _add(found, part)
-        if found.types == _ALL and found.values is None:
-            if found.properties or found.more is not None:
-                found.types = frozenset({"object"})
-            elif found.items is not None or found.is_tuple:
-                found.types = frozenset({"array"})
-        return found
+        merged = View(references=followed)
+        for part in self._parts(schemas, merged, 0):
+            _add(merged, part)
+        if merged.types == _ALL and merged.values is None:
+            if merged.properties or merged.more is not None:
+                merged.types = frozenset({"object"})
+            elif merged.items is not None or merged.is_tuple:
+                merged.types = frozenset({"array"})
+        return merged
 
-    def _parts(self, schemas: Sequence[Json], found: View, depth: int) -> Iterator[Schema]:
+    def _parts(self, schemas: Sequence[Json], view: View, depth: int) -> Iterator[Schema]:
         for schema in schemas:
             if schema is False:
-                found.is_impossible = True
+                view.is_impossible = True
             if not isinstance(schema, dict) or depth > _DEEPEST:
                 continue
             reference = schema.get("$ref")
             if isinstance(reference, str):
-                found.references |= {reference}
-                yield from self._parts([self._follow(reference)], found, depth + 1)
+                view.references |= {reference}
+                yield from self._parts([self._follow(reference)], view, depth + 1)
                 if self._hides:
                     continue
             yield schema
-            yield from self._parts(schema.get("allOf") or (), found, depth + 1)
+            yield from self._parts(schema.get("allOf") or (), view, depth + 1)
+            # A branch may not apply: its properties may be there, but nothing that it requires or forbids is certain.
             for keyword in _MAYBE:
-                for part in self._parts([schema.get(keyword)], found, depth + 1):
+                for part in self._parts([schema.get(keyword)], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}
             for below in (schema.get("dependentSchemas") or {}).values():
-                for part in self._parts([below], found, depth + 1):
+                for part in self._parts([below], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}
 
     def _follow(self, reference: str) -> Json:
@@ -119,36 +120,34 @@ _TAKEN: Final = frozenset(
 )
 
 
-def _add(found: View, part: Schema) -> None:
+def _add(view: View, part: Schema) -> None:
     types = part.get("type")
     if types is not None:
         named = frozenset([types] if isinstance(types, str) else types)
-        found.types &= named | ({"integer"} if "number" in named else frozenset())
-        if "number" in named and "number" in found.types and "integer" not in named:
-            found.types -= {"integer"}
+        view.types &= named | ({"integer"} if "number" in named else frozenset())
+        if "number" in named and "number" in view.types and "integer" not in named:
+            view.types -= {"integer"}
     values = part.get("enum", [part["const"]] if "const" in part else None)
     if isinstance(values, list):
         keys = [_key(value) for value in values]
-        found.values = (
-            list(values) if found.values is None else [value for value in found.values if _key(value) in keys]
-        )
+        view.values = list(values) if view.values is None else [value for value in view.values if _key(value) in keys]
     for name, below in (part.get("properties") or {}).items():
-        known = found.properties.setdefault(name, [])
+        known = view.properties.setdefault(name, [])
         if below not in known:
             known.append(below)
-    found.required |= dict.fromkeys(part.get("required") or ())
-    _add_more(found, part)
+    view.required |= dict.fromkeys(part.get("required") or ())
+    _add_more(view, part)
     items = part.get("items")
-    found.is_tuple |= isinstance(items, list) or "prefixItems" in part
+    view.is_tuple |= isinstance(items, list) or "prefixItems" in part
     if isinstance(items, dict | bool):
-        found.items = [*(found.items or ()), items]
-    found.choices += [part[keyword] for keyword in ("anyOf", "oneOf") if isinstance(part.get(keyword), list)]
+        view.items = [*(view.items or ()), items]
+    view.choices += [part[keyword] for keyword in ("anyOf", "oneOf") if isinstance(part.get(keyword), list)]
     for keyword, value in part.items():
         if keyword not in _TAKEN:
-            found.words.setdefault(keyword, value)
+            view.words.setdefault(keyword, value)
 
 
-def _add_more(found: View, part: Schema) -> None:
+def _add_more(view: View, part: Schema) -> None:
     patterns = [*(part.get("patternProperties") or {}).values()]
     more = part.get("additionalProperties")
     if patterns and more is False:
@@ -156,10 +155,10 @@ def _add_more(found: View, part: Schema) -> None:
     elif patterns:
         more = True
     if more is False:
-        found.more = False
-    elif more is not None and found.more is not False:
-        known = found.more if isinstance(found.more, list) else []
-        found.more = [*known, more]
+        view.more = False
+    elif more is not None and view.more is not False:
+        known = view.more if isinstance(view.more, list) else []
+        view.more = [*known, more]
 
 
 def _key(value: Json) -> str:

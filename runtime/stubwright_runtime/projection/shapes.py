@@ -73,8 +73,8 @@ class Shaping:
         if not types:
             return self._null(view)
         if len(types) == 1:
-            made = self._of_type(next(iter(types)), view, schemas, level)
-            return self._or_null(made) if is_nullable else made
+            codec = self._of_type(next(iter(types)), view, schemas, level)
+            return self._or_null(codec) if is_nullable else codec
         order = [name for name in (*_SCALARS, "array", "object") if name in types]
         branches = [self._of_type(name, view, schemas, level) for name in order]
         return self._union([*branches, *([self._null(view)] if is_nullable else [])], view)
@@ -91,21 +91,21 @@ class Shaping:
             return Codec({"type": "string", "nullable": True, "enum": ["null"], **self._words(view, "null")})
         return Codec({"type": "null", **self._words(view, "null")}, frozenset({"null"}))
 
-    def _or_null(self, made: Codec) -> Codec:
+    def _or_null(self, codec: Codec) -> Codec:
         """Return a codec for the same, or null."""
-        schema = made.schema
-        types = made.types | {"null"} if made.types else made.types
+        schema = codec.schema
+        types = codec.types | {"null"} if codec.types else codec.types
         if self._form.nullable:
-            return _Nullable({**schema, "nullable": True}, types, made)
+            return _Nullable({**schema, "nullable": True}, types, codec)
         if "anyOf" in schema:
             nullable = {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
         elif isinstance(schema.get("type"), str) and "enum" not in schema:
             nullable = {**schema, "type": [schema["type"], "null"]}
         else:
             inner = {key: value for key, value in schema.items() if key != "description"}
-            said = {"description": schema["description"]} if "description" in schema else {}
-            nullable = {"anyOf": [inner, {"type": "null"}], **said}
-        return _Nullable(nullable, types, made)
+            words = {"description": schema["description"]} if "description" in schema else {}
+            nullable = {"anyOf": [inner, {"type": "null"}], **words}
+        return _Nullable(nullable, types, codec)
 
     def _enum(self, view: View) -> Codec:
         values = [value for value in view.values or () if _has_type(value, view.types)]
@@ -174,8 +174,8 @@ class Shaping:
         self._characters += sum(map(len, names.values()))
         members: dict[str, Member] = {}
         for wire, name in names.items():
-            made = self._make(view.properties[wire], level + 1, view.references)
-            members[name] = self._member(wire, made, view.properties[wire], is_required=wire in view.required)
+            codec = self._make(view.properties[wire], level + 1, view.references)
+            members[name] = self._member(wire, codec, view.properties[wire], is_required=wire in view.required)
         more = None
         if isinstance(view.more, list) and view.more != [False]:
             values = self._make(view.more, level + 2, view.references)
@@ -207,17 +207,17 @@ class Shaping:
             else Codec(schema, types)
         )
 
-    def _member(self, wire: str, made: Codec, schemas: Sequence[Json], *, is_required: bool) -> Member:
+    def _member(self, wire: str, codec: Codec, schemas: Sequence[Json], *, is_required: bool) -> Member:
         if is_required or not self._form.all_required:
-            return Member(wire, made, is_required=is_required)
-        takes_null = not made.types or "null" in made.types
-        if isinstance(made, Text):
+            return Member(wire, codec, is_required=is_required)
+        takes_null = not codec.types or "null" in codec.types
+        if isinstance(codec, Text):
             takes_null = False
         if takes_null and not _defaults_to_null(schemas):
-            return Member(wire, made, null_is_absent=True, is_wrapped=True)
+            return Member(wire, codec, null_is_absent=True, is_wrapped=True)
         if not takes_null:
-            made = self._or_null(made)
-        return Member(wire, made, null_is_absent=True)
+            codec = self._or_null(codec)
+        return Member(wire, codec, null_is_absent=True)
 
     def _choice(self, view: View, schemas: Sequence[Json], level: int) -> Codec:
         if view.types == {"object"} or view.properties:
@@ -255,13 +255,13 @@ class Shaping:
             return self._null(view)
         if len(kept) == 1:
             only = kept[0]
-            made = replace(only, schema={**only.schema, **words})
+            codec = replace(only, schema={**only.schema, **words})
         else:
             flat = [inner for branch in kept for inner in _alternatives(branch.schema)]
             schema = {"anyOf": flat, **words}
             is_plain = all(branch.is_plain for branch in kept)
-            made = Codec(schema, types) if is_plain else Union(schema, types, kept)
-        return self._or_null(made) if is_nullable else made
+            codec = Codec(schema, types) if is_plain else Union(schema, types, kept)
+        return self._or_null(codec) if is_nullable else codec
 
     def flatten(self, view: View) -> View:
         """Merge an object's alternatives: all of their properties, and what all of them require."""
@@ -287,12 +287,14 @@ class Shaping:
     def _text(self, schemas: Sequence[Json], view: View) -> Codec:
         shown = json.dumps(schemas[0] if len(schemas) == 1 else {"allOf": [*schemas]}, ensure_ascii=False)
         about = view.words.get("description")
-        said = "JSON text of any value" if shown in ("true", "{}") else f"JSON text of a value of this schema: {shown}"
-        if len(said) > _SHOWN:
-            said = "JSON text of a value" + (
+        sentence = (
+            "JSON text of any value" if shown in ("true", "{}") else f"JSON text of a value of this schema: {shown}"
+        )
+        if len(sentence) > _SHOWN:
+            sentence = "JSON text of a value" + (
                 f" ({', '.join(sorted(view.types))})" if len(view.types) < _ALL_TYPES else ""
             )
-        description = f"{about} {said}" if isinstance(about, str) and about not in said else said
+        description = f"{about} {sentence}" if isinstance(about, str) and about not in sentence else sentence
         return Text({"type": "string", "description": description}, frozenset({"string"}))
 
     def _words(self, view: View, kind: str) -> dict[str, Json]:
@@ -300,7 +302,7 @@ class Shaping:
         kinds = ("number",) if kind in ("integer", "number") else (kind,)
         of_type = frozenset().union(*(_OF_TYPES.get(each, frozenset()) for each in kinds))
         kept: dict[str, Json] = {}
-        said = []
+        sentences = []
         for keyword in _SAID:
             if keyword not in view.words:
                 continue
@@ -308,11 +310,11 @@ class Shaping:
             if keyword in of_type and self._takes(keyword, value):
                 kept[keyword] = value
             elif keyword == "default" or keyword in of_type or kind in ("array", "pairs", "object"):
-                said.append(f"{keyword}: {json.dumps(value, ensure_ascii=False)}")
+                sentences.append(f"{keyword}: {json.dumps(value, ensure_ascii=False)}")
         description = view.words.get("description")
         text = description if isinstance(description, str) else ""
-        if said:
-            text = f"{text} ({'; '.join(said)})".strip()
+        if sentences:
+            text = f"{text} ({'; '.join(sentences)})".strip()
         return {**kept, **({"description": text} if text else {})}
 
     def _takes(self, keyword: str, value: Json) -> bool:
@@ -336,37 +338,37 @@ _LEFT_OUT: Final = "Null leaves it out; an object with `value` gives it, which m
 
 
 class _Nullable(Codec):
-    """The codec of null or of a value that `made` reads."""
+    """The codec of null or of a value that `inner` reads."""
 
-    def __init__(self, schema: dict[str, Any], types: frozenset[str], made: Codec) -> None:
+    def __init__(self, schema: dict[str, Any], types: frozenset[str], codec: Codec) -> None:
         super().__init__(schema, types)
-        object.__setattr__(self, "made", made)
+        object.__setattr__(self, "inner", codec)
 
-    made: Codec
+    inner: Codec
 
     @property
     def is_plain(self) -> bool:
-        """True if `made` leaves every value as it is."""
-        return self.made.is_plain
+        """True if `inner` leaves every value as it is."""
+        return self.inner.is_plain
 
     def encode(self, value: Json) -> Json:
         """Encode null, or by the codec."""
-        return None if value is None else self.made.encode(value)
+        return None if value is None else self.inner.encode(value)
 
     def decode(self, value: Json, at: str) -> Json:
         """Decode null, or by the codec."""
-        return None if value is None else self.made.decode(value, at)
+        return None if value is None else self.inner.decode(value, at)
 
 
 def make_names(names: Iterable[str], pattern: str) -> dict[str, str]:
     """Map each name to one that fits a pattern: itself if it does, otherwise a unique one made of it."""
     names = [*names]
     taken = {name for name in names if re.search(pattern, name)}
-    made: dict[str, str] = {}
+    names_by_wire: dict[str, str] = {}
     for name in names:
-        made[name] = name if name in taken else _make_name(name, pattern, taken)
-        taken.add(made[name])
-    return made
+        names_by_wire[name] = name if name in taken else _make_name(name, pattern, taken)
+        taken.add(names_by_wire[name])
+    return names_by_wire
 
 
 def _make_name(name: str, pattern: str, taken: set[str]) -> str:

@@ -74,6 +74,7 @@ class Cost:
             schema: In the dialect that its `$schema` names.
             compile_: Compiles a schema.
         """
+        # Schemas are told apart by identity, and one object may stand in several places.
         schema = _copy_apart(schema)
         self._compile = compile_
         self._patterns: dict[str, CompiledSchema | None] = {}

@@ -121,12 +121,14 @@ class ShallowSchema:
                 self._cuts.append(_Cut(keyword, inner, len(value)))
                 mark = f"{_MARK}{len(self._cuts) - 1}"
                 alternatives = self._schema(value, (*was, keyword), (*inner, keyword), base)
+                # A double negation means the same, but its error is the mark alone.
                 wrapped.append({"not": {"$comment": mark, "not": {keyword: alternatives}}})
             elif keyword in _REFERENCES and isinstance(value, str) and (keyword == "$ref" or not hides):
                 self._cuts.append(_Cut(keyword, inner, target=f"{_fragment(base)} {value}"))
                 holder = {keyword: value}
                 self._references.append((holder, keyword, base))
                 wrapped.append({"not": {"$comment": f"{_MARK}{len(self._cuts) - 1}", "not": holder}})
+            # A `not` passes on no annotations, so that unevaluated keywords would refuse what a cut has evaluated.
             elif keyword in _UNEVALUATED or (hides and keyword not in ("$schema", "definitions", "$defs")):
                 pass
             elif keyword in _DATA:

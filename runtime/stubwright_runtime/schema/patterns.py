@@ -69,6 +69,7 @@ def translate_pattern(pattern: str) -> str:
     at = 0
     while at < len(pattern):
         if (named := _REFERENCE.match(pattern, at)) is not None and named[1] in groups:
+            # In a group of its own, so that a digit after it is no part of the number.
             parts.append(f"(?:\\{groups[named[1]]})")
             at = named.end()
         elif (quantifier := _QUANTIFIER.match(pattern, at)) is not None:
@@ -83,6 +84,7 @@ def translate_pattern(pattern: str) -> str:
             parts.append("\\x00" if _is_zero(pattern, at) else escape[0] if escape else "\\")
             at = escape.end() if escape else at + 1
         else:
+            # In JavaScript a brace that begins no quantifier stands for itself (Annex B.1.2).
             parts.append(f"\\{pattern[at]}" if pattern[at] in "{}" else pattern[at])
             at += 1
     return "".join(parts)
@@ -116,6 +118,7 @@ def _class(inner: str) -> str:
     negated = "^" if inner.startswith("^") else ""
     atoms: list[str] = re.findall(rf"{_ESCAPE.pattern}|[^\\]", inner[len(negated) :], re.DOTALL)
     if not atoms:
+        # JavaScript's `[^]` is any character, and its `[]` none.
         return "[\\s\\S]" if negated else "[^\\s\\S]"
     parts: list[str] = []
     for index, atom in enumerate(atoms):
@@ -125,6 +128,7 @@ def _class(inner: str) -> str:
         elif atom in ("\\b", "\\0"):
             parts.append("\\x08" if atom == "\\b" else "\\x00")
         else:
+            # The validator takes these for nested classes and operators such as `&&`; JavaScript does not.
             parts.append(f"\\{atom}" if atom in ("[", "&", "~") else atom)
     return f"[{negated}{''.join(parts)}]"
 

@@ -94,6 +94,7 @@ def compile_schema(schema: Any, *, formats: bool, exact: bool = False) -> Compil
 
 def _compile_schema(schema: Any, *, formats: bool, exact: bool) -> CompiledSchema:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
+    # Offline: a reference in a schema of others must not make a server fetch a URL.
     settings: Any = {"validate_formats": formats, "pattern_options": options, "offline": True}
     if exact:
         from .exact_formats import get_settings
@@ -505,6 +506,7 @@ def _find_nearest(name: str, names: Iterable[str]) -> str | None:
     bare = {_strip_punctuation(other): other for other in names}
     if (same := bare.get(_strip_punctuation(name))) is not None:
         return same
+    # The names and their number are cut, since difflib takes quadratic time.
     near = get_close_matches(name[:100], names, n=1, cutoff=0.7)
     return near[0] if near else None
 

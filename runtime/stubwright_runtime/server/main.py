@@ -390,6 +390,7 @@ def _open_listener(number: int) -> socket.socket:
         listener = socket.socket(fileno=number)
         if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             raise StartError(f"--http is fd:{number}, which is not a listening socket", status=1)
+        # TCP as its explicit protocol, as in `listen`: otherwise asyncio sends small answers late.
         return socket.socket(listener.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except OSError as error:
         raise StartError(f"--http is fd:{number}, which is not an open socket: {_reason(error)}", status=1) from None

@@ -55,8 +55,8 @@ class OldNames:
             self._logged.add(alias.name)
             until = "" if alias.remove_after is None else f"; the alias is removed after {alias.remove_after}"
             self._log.warning("%s was called by its old name, %s%s", alias.tool, alias.name, until)
-        told = {"tool": alias.tool}
+        renaming = {"tool": alias.tool}
         if alias.remove_after is not None:
-            told["removeAfter"] = alias.remove_after
-        meta = {**(outcome.result.get("_meta") or {}), ALIAS_META_KEY: told}
+            renaming["removeAfter"] = alias.remove_after
+        meta = {**(outcome.result.get("_meta") or {}), ALIAS_META_KEY: renaming}
         return replace(outcome, result={**outcome.result, "_meta": meta})

@@ -65,5 +65,5 @@ class Encryption:
                 ciphertext[_KEY_ID_BYTES + _NONCE_BYTES :],
                 place.encode(),
             )
-        except (InvalidTag, ValueError):
+        except (InvalidTag, ValueError):  # the latter for a nonce that is cut short
             raise DecryptionError("the seal is broken") from None

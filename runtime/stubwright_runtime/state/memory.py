@@ -213,6 +213,7 @@ class MemoryStore:
 
     async def publish(self, topic: str, data: bytes) -> None:
         """See the protocol."""
+        # A copy: a listener may leave while it is told.
         for listener in [*self._listeners.get(topic, ())]:
             await listener(data)
 
@@ -249,6 +250,7 @@ class MemoryStore:
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:
+        # A copy: `_find` forgets what is over, and so changes this index.
         entries = [(key, self._find(kind, key)) for key in [*self._owned.get((kind, owner), ())]]
         return [(key, entry) for key, entry in entries if entry is not None]
 
@@ -275,6 +277,7 @@ class MemoryStore:
 
     def _make_room(self, payer: str, more: int) -> None:
         """Forget spare records, the oldest first, as far as that is needed. Raises BudgetExceeded."""
+        # Not by indexing: a payer that is refused must not leave an account behind.
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:
             if not account.spare:
@@ -290,6 +293,7 @@ class MemoryStore:
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)
             entry = self._records.get(name)
+            # It was deleted, and another record without an end may have its name now.
             if entry is None or entry.until == _NEVER:
                 continue
             if entry.until <= now:

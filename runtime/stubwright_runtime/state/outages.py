@@ -123,6 +123,7 @@ class Outages:
                 is_undone = isinstance(error, self._refusals) or _comes_of(error, *_UNSENT)
                 raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
             except BaseException:
+                # A probe that was cancelled found nothing out, so the next exchange tries in its place.
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
             if now > self._lost_at:  # what was sent before says nothing of now
@@ -161,6 +162,7 @@ class Outages:
 
 def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:
     """Tell whether an exception is one of these, or was caused by one."""
+    # The library's own TimeoutError is not the builtin one, which is only its cause.
     while error is not None:
         if isinstance(error, kinds):
             return True

@@ -43,6 +43,7 @@ _OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
 """Parameters that the query of a URL may have beside `ssl_…`; others of the library would change how it is used here.
 """
 
+# A prefix is the user's text; PSUBSCRIBE would take these characters in it for a pattern.
 _GLOB: Final = re.compile(r"[\\*?\[\]^-]")
 _ESCAPED: Final = r"\\\g<0>"
 """The special characters in a pattern of channels, and their escaped form."""
@@ -80,6 +81,7 @@ _MANY: Final = 64
 
 def make_redis_store(url: str, package: Package) -> RedisStore:
     """Return a store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
+    # Whether a command without an answer was executed is unknown, so the library must not send it a second time.
     redis = _import_library("redis.asyncio")
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
     errors = _import_library("redis.exceptions")
@@ -133,6 +135,7 @@ def _import_library(name: str) -> Any:
 
 def _parse_keys(text: str) -> list[bytes]:
     """Return the keys in a text. Raises ValueError."""
+    # `openssl rand -base64` writes `+` and `/`.
     keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
     if any(len(key) < MIN_KEY_BYTES for key in keys):
         raise ValueError(f"one has fewer than {MIN_KEY_BYTES} bytes")
@@ -250,6 +253,7 @@ class RedisStore:
             if plaintext is None:
                 return None
             record = Record(_unpack(plaintext)[1], current.version)
+            # The place under which the data are sealed names both, so that clearing one of these fields opens nothing.
             if not current.roster or current.final:
                 return record
             roster, now = await self._read(current.roster, fields[4]), fields[5]
@@ -259,6 +263,7 @@ class RedisStore:
                     return record
                 break
             if least is not None:
+                # The roster itself was put back: made anew, it misleads no process that starts later.
                 await self._change("enrol", [], [], current.roster, lambda _roster, _now: False)
                 break
             least = needed  # word of a change may have been quicker; what is read from now on is as new at least
@@ -308,6 +313,7 @@ class RedisStore:
         if payer is None:
             return bool(await self._script("delete", names, []))
 
+        # A record that is not there may have been taken away to be put back later, so the roster changes all the same.
         def strike(roster: Roster, _now: int) -> bool:
             roster.records.pop(name, None)
             return True
@@ -383,6 +389,7 @@ class RedisStore:
             secret: bytes | None = await self._redis.get(name)
         if secret is None:
             async with self.exchange(writes=True):
+                # Of several processes that start at once, one writes its secret, and all use that one.
                 await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
                 secret = await self._redis.get(name)
         if secret is None or len(secret) < MIN_KEY_BYTES:
@@ -400,10 +407,11 @@ class RedisStore:
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
         """See the protocol."""
-        heard = asyncio.Event()
-        pump = asyncio.create_task(self._pump(heard))
+        is_heard = asyncio.Event()
+        pump = asyncio.create_task(self._pump(is_heard))
+        # A server starts without its store, too; `_pump` goes on trying.
         with suppress(TimeoutError):
-            await asyncio.wait_for(heard.wait(), _READY)
+            await asyncio.wait_for(is_heard.wait(), _READY)
         try:
             yield
         finally:
@@ -412,7 +420,7 @@ class RedisStore:
                 await asyncio.wait([pump], timeout=_CANCELLING)
             await self.pool.disconnect()
 
-    async def _pump(self, heard: asyncio.Event) -> None:
+    async def _pump(self, is_heard: asyncio.Event) -> None:
         """Receive published messages, and go on after each loss."""
         failures = 0
         gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
@@ -420,8 +428,9 @@ class RedisStore:
             try:
                 async with self._redis.pubsub() as channels:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
+                    # Redis keeps nothing for a subscriber that is away: listeners may have missed messages.
                     await self._notify_all(None)
-                    heard.set()
+                    is_heard.set()
                     failures = 0
                     self._outages.note_found()
                     while True:
@@ -458,6 +467,7 @@ class RedisStore:
                 log().exception("what was published on %s could not be heard", topic)
 
     def _name(self, kind: str, key: str) -> str:
+        # 24 bytes are 32 characters of base64, without padding.
         digest = hashlib.sha256(f"{kind}:{key}".encode()).digest()[:24]
         return f"{self.prefix}:{kind}:{urlsafe_b64encode(digest).decode()}"
 
@@ -519,9 +529,11 @@ class RedisStore:
 
         A roster that was put back is first made anew, so that later readers are not misled by it.
         """
+        # The script finds the changes of other processes; those of this one take turns, so that none has to try again.
         turn = self._turns.setdefault(roster, asyncio.Lock())
         while True:
             async with turn:
+                # Before the roster is read: a change that is heard of meanwhile would make a current roster look old.
                 seen = self._seen.find_number(roster)
                 ciphertext, now = await self._script("roster", [roster], [], writes=False)
                 new = await self._read(roster, ciphertext)
@@ -548,6 +560,7 @@ class RedisStore:
         result = self._check_budget(await self._script(script, [*names, name], [*arguments, *roster_arguments]))
         if result == scripts.CHANGED.encode():
             return None
+        # `delete` returns 0 where no record was, but the roster has changed.
         if result or script == "delete":
             self._seen.note(name, roster.number, roster.end)
         return result
@@ -605,6 +618,7 @@ def _to_milliseconds(seconds: float | None) -> int:
 
 def _pack(key: str, data: bytes) -> bytes:
     name = key.encode()
+    # The name in Redis is a digest, so the key lies beside the data for `list_owned`.
     return len(name).to_bytes(4, "big") + name + data
 
 

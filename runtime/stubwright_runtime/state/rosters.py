@@ -91,6 +91,7 @@ class Roster:
             self.oldest = older[-1]
             for forgotten in older:
                 del self.nonces[forgotten]
+        # The mark itself may be older than all that were kept.
         if nonce <= self.oldest:
             return False
         self.nonces[nonce] = end

@@ -153,6 +153,7 @@ use(record, index, set, bytes, over_at(fixed, idle))
 settle(account)
 return 1
 """,
+    # A record without an end lives on by use; its roster must not end before it.
     "get": f"""{_NOW}{_USE}
 local found = redis.call('HMGET', KEYS[1], 'd', 'v', 'e', 'i', 'x', 's', 'b', 'r', 'f')
 if not found[1] or not found[9] then return false end

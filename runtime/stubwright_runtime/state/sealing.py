@@ -70,6 +70,7 @@ class Sealing:
     def seal(self, state: str, call: Call, now: float) -> str:
         """Return a token for a state that belongs to a call; `now` is in seconds since 1970."""
         binding = _BINDING.pack(now + self._seconds, _digest(self._server), _digest(call.caller), call.compute_digest())
+        # A handler's position in a list may hold half of a surrogate pair, which plain UTF-8 cannot encode.
         return _encode(self._encryption.encrypt(binding + state.encode("utf-8", "surrogatepass"), ""))
 
     def open(self, token: object, call: Call, now: float) -> str:

@@ -49,6 +49,7 @@ def find_state_lost(error: BaseException) -> StateLost | None:
     """Return the `StateLost` that an exception is, or that is alone in its group (of a task group)."""
     if is_group(error):
         losses = [find_state_lost(loss) for loss in error.exceptions]
+        # If the outcome of one exchange is unknown, that of all of them together is.
         return max((loss for loss in losses if loss is not None), key=_unknown) if all(losses) else None
     return error if isinstance(error, StateLost) else None
 

@@ -87,6 +87,7 @@ class TaskConnections:
         """Notify a client of a task from now on."""
         if self._group is not None:
             self._connections[task.id] = connection
+            # Without its arguments and answers, since this is kept in memory for as long as the task lasts.
             self._group.start_soon(self._follow, task.end(), connection)
 
     async def send_progress(self, task: str, done: float, total: float | None, message: str | None) -> None:

@@ -258,10 +258,10 @@ def _connection(exchange: Exchange) -> TaskConnection:
 
 def _task_id(exchange: Exchange) -> str:
     """Return the id of the task that a request is about. Raises ProtocolError if it names none."""
-    found = (exchange.params or {}).get("taskId")
-    if not isinstance(found, str):
+    task_id = (exchange.params or {}).get("taskId")
+    if not isinstance(task_id, str):
         raise refuse_invalid()
-    return found
+    return task_id
 
 
 def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,6 +284,7 @@ def _subscribed_task_ids(params: object) -> list[str]:
 
 def _position(task: Task) -> tuple[str, str]:
     """Return the position of a task in the list, which reveals nothing of its id."""
+    # Padded, since positions are compared as texts.
     return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
 
 

@@ -28,6 +28,7 @@ class PollRates:
     def count(self, principal: str) -> float:
         """Count a request, and return the seconds until the next one may be made; 0 if this one may."""
         now = time.monotonic()
+        # Taken out and put back at the end, so that the one that asked longest ago stands first.
         left, since = self._left.pop(principal, (float(BURST), now))
         left = min(float(BURST), left + (now - since) * PER_SECOND)
         is_let_in = left >= 1

@@ -129,7 +129,7 @@ class Runs:
         try:
             task = await self._take(name, holder)
             if task is not None and not task.is_over:
-                await self._run(_Attempt(task, holder, _start_call_state(task)))
+                await self._run(_Attempt(task, holder, _start_call_state(task, self._find_sent(task))))
         finally:
             with anyio.CancelScope(shield=True):
                 try:
@@ -152,6 +152,7 @@ class Runs:
     def _mark_taken(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
+        # The answer to an earlier attempt was lost: this run has the task already.
         if task.run == holder:
             return task
         tool = self._host.package.tools.get(task.tool)
@@ -200,6 +201,7 @@ class Runs:
                     task = await self._task_store.find(attempt.task.id)
                 except StateLost:
                     continue
+                # Once its end is kept, the task is not `working`; that must not cancel the run that keeps it.
                 if attempt.is_ending:
                     continue
                 if not is_held or task is None or task.run != attempt.holder or task.status != "working":
@@ -208,12 +210,19 @@ class Runs:
                 if attempt.pending_message is not None:
                     await self._save_message(attempt, attempt.pending_message)
 
+    def _find_sent(self, task: Task) -> dict[str, Any]:
+        """Return the arguments that the caller sent; a task is stored with those that the server set as well."""
+        tool = self._host.package.tools.get(task.tool)
+        bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
+        return {name: value for name, value in task.arguments.items() if name not in bound}
+
     async def _run_handler(self, attempt: _Attempt) -> None:
         """Run the handler, and save its result."""
         task = attempt.task
         tool = self._host.package.tools[task.tool]
         values, size = repair_unicode(dict(task.arguments))
-        attempt.call_state.tool, attempt.call_state.arguments, attempt.call_state.size = tool, values, size
+        attempt.call_state.tool = tool
+        attempt.call_state.arguments, attempt.call_state.size = repair_unicode(self._find_sent(task))
         channel = TaskChannel(task, self._connections, self._host.log, partial(self._save_message, attempt))
         slot = Slot(self._host.threads, patience=math.inf)  # it was let in when it was made
         request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, slot)
@@ -267,6 +276,7 @@ class Runs:
                 return None
             return now.move("completed", message, is_error=is_error, result=key)
 
+        # The handler has run, so its result is kept however long the store is away.
         while True:
             try:
                 await self._task_store.complete(attempt.task, outcome.result, wait_for_end)
@@ -401,8 +411,8 @@ def _first_text(result: Mapping[str, Any]) -> str | None:
     return texts[0][:_MAX_CHARACTERS] if texts else None
 
 
-def _start_call_state(task: Task) -> CallState:
+def _start_call_state(task: Task, sent: Mapping[str, Any]) -> CallState:
     call_state = CallState(time.time(), task.transport, task.revision, known_id=task.call_id, principal=task.principal)
     call_state.client = task.client
-    call_state.note_parameters({"name": task.tool, "arguments": task.arguments})
+    call_state.note_parameters({"name": task.tool, "arguments": sent})
     return call_state

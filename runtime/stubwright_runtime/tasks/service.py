@@ -131,8 +131,10 @@ class Tasks:
         if task.status != "working" or self.task_store.now() - task.updated < LEASE:
             return
         holder = secrets.token_hex(8)
+        # All who poll a task would look; one of them in this time is enough.
         if not await self._store.hold(f"task-look:{task.id}", holder, _CHECK_INTERVAL):
             return
+        # A lease that can be taken shows that no process works at the task.
         if await self._store.hold(f"task:{task.id}", holder, LEASE):
             await self._store.release(f"task:{task.id}", holder)
             await self.engine.submit(task.id)
@@ -170,12 +172,13 @@ class Tasks:
         context: Any = call.context
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
+        # From 2026-07-28 on, questions that are asked together come in one round.
         await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         call_state, now = CURRENT.get(), self.task_store.now()
         trace: dict[str, str] = {}
         inject(trace)
         task = Task(
-            id=secrets.token_urlsafe(24),
+            id=secrets.token_urlsafe(24),  # without tokens the id alone gives access
             owner=find_owner(request.principal, connection, request.revision),
             tool=tool.name,
             arguments=call.arguments,
@@ -201,6 +204,7 @@ class Tasks:
                 self._connections.open(task, connection)
             try:
                 await self.engine.submit(task.id)
+            # The caller gets an error and no id, so the task must not stay.
             except BaseException:
                 with mark_after_change():
                     await self.task_store.forget(task)

@@ -97,6 +97,7 @@ class TaskStore:
             task = None if record is None else Task.load(record.data)
             if record is None or task is None or task.is_over or (changed := make(task)) is None:
                 return None
+            # The clocks of processes may differ, and `updated` must not go back.
             changed = replace(changed.end() if changed.is_over else changed, updated=max(self.now(), task.updated))
             if await self._store.replace(
                 _TASK,
@@ -134,6 +135,7 @@ class TaskStore:
         """
         key, data = secrets.token_urlsafe(16), json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
         left = max(_MIN_RESULT_TTL, task.created + task.ttl - self.now())
+        # The result first: a reader that finds the task complete must find its result.
         await self._store.create(_RESULT, key, data, owner=task.id, ttl=left, payer=task.principal.key)
         changed = await self.change(task.id, lambda now: make(now, key))
         if changed is None:

@@ -272,6 +272,15 @@ async def test_a_command_that_ends_says_which_variables_it_lacked(monkeypatch: p
     assert "hidden" not in str(raised.value)
 
 
+async def test_a_package_that_is_not_found_may_have_lacked_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "generated:src")
+    monkeypatch.setenv("OTHER_API_KEY", "hidden")
+    with pytest.raises(ServerExited, match="No module named weather_that_is_not_there") as raised:
+        async with EchoClient.connect([sys.executable, "-m", "weather_that_is_not_there"]):
+            pass
+    assert raised.value.withheld == ("PYTHONPATH",)
+
+
 async def test_a_server_that_ends_in_a_call_says_only_what_it_named_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTHER_API_KEY", "hidden")
     async with EchoClient.connect(command(SERVER)) as client:
@@ -325,6 +334,7 @@ def test_a_command_gets_what_the_sdk_passes_on(monkeypatch: pytest.MonkeyPatch) 
         (("set EDITOR or shop_name=…",), False, ("EDITOR", "shop_name")),
         (("XB_TOKEN, B_TOKEN_FILE, PATH",), False, ()),
         (("A B_KEY is not set",), False, ()),
+        (("ModuleNotFoundError: No module named 'shop'",), True, ("A_KEY", "B_TOKEN", "X_HOME", "b_url")),
     ],
 )
 def test_variables_that_a_command_may_have_needed(

@@ -18,13 +18,16 @@ from urllib.parse import parse_qs
 
 import httpx2
 import pytest
+from jwt import PyJWK
 from mcp.server.auth.provider import AccessToken
 
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE
 from serving import asgi
+from signing import Key, claims
 from stubwright_runtime.http import subjects
+from stubwright_runtime.policy.keys import Keys
 
 pytestmark = pytest.mark.anyio
 
@@ -129,17 +132,26 @@ def _message(method: str, params: Any) -> dict[str, Any]:
 
 @contextmanager
 def there(
-    folder: Path, exchange: Exchange, monkeypatch: pytest.MonkeyPatch, seconds: float | None = 600
+    folder: Path,
+    exchange: Exchange,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float | None = 600,
+    auth: dict[str, Any] | None = None,
+    **more: Any,
 ) -> Iterator[There]:
+    """Serve the tool; with the manifest's `auth`, its own verifier takes the tokens."""
     monkeypatch.setenv("X_ID", "me")
     monkeypatch.setenv("X_SECRET", "s3cret")
     with api(exchange.answer) as fake:
-        auth = {"theirs": {**EXCHANGE, "tokenUrl": f"{fake.url}/token"}, "spare": {"type": "bearer", "env": "X_SPARE"}}
-        apis = {"orders": {"baseUrl": fake.url, "auth": auth, "security": [["theirs"], ["spare"]]}}
-        whose = tool("whose", stubwright={"http": {"api": "orders", "url": "/whose"}})
-        package = generate(folder, manifest([whose], apis=apis))
+        theirs = {**EXCHANGE, "tokenUrl": f"{fake.url}/token"}
+        schemes = {"theirs": theirs, "spare": {"type": "bearer", "env": "X_SPARE"}}
+        apis = {"orders": {"baseUrl": fake.url, "auth": schemes, "security": [["theirs"], ["spare"]]}}
+        whose = tool("whose", stubwright={"http": {"api": "orders", "url": "/whose"}}, **more)
+        declared: dict[str, Any] = {} if auth is None else {"auth": auth}
+        package = generate(folder, manifest([whose], apis=apis, **declared))
         with imported(folder, package) as module:
-            app = import_module(f"{package}.server").asgi_app(object(), token_verifier=Verifier(seconds))
+            verifier = None if auth is not None else Verifier(seconds)
+            app = import_module(f"{package}.server").asgi_app(object(), token_verifier=verifier)
             with asgi(app) as url:
                 yield There(module, fake, f"{url}/mcp")
 
@@ -170,6 +182,26 @@ async def test_what_is_asked_for_is_what_the_manifest_says(tmp_path: Path, monke
         assert asked.headers["authorization"].startswith("Basic ")
         sent = [asked.headers["authorization"] for asked in server.api.asked if asked.path != "/token"]
         assert not any("ann" in text for text in sent), "the caller's own token goes to the token endpoint alone"
+
+
+@pytest.mark.parametrize("revision", [OLD, NEW])
+async def test_tokens_of_the_manifests_own_issuer_are_exchanged(
+    revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = Key("one")
+
+    async def find(_self: object, _kid: str | None, _algorithm: str) -> PyJWK:
+        return PyJWK(key.jwk(), key.algorithm)
+
+    monkeypatch.setattr(Keys, "find", find)
+    exchange = Exchange()
+    auth = {"issuer": "https://auth.example.com", "audience": "https://orders.example.com/mcp"}
+    with there(tmp_path, exchange, monkeypatch, auth=auth) as server:
+        signed = key.sign(claims(auth["issuer"], auth["audience"]))
+        async with client() as http:
+            for _ in range(2):
+                assert json.loads(await server.ask(http, signed, revision)) == {"owner": signed}
+    assert [form["subject_token"] for form in exchange.forms] == [signed]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -222,6 +254,19 @@ async def test_nobody_is_served_without_a_token_of_their_own(
         assert [asked for asked in server.api.asked if asked.path != "/token"] == []
     assert "hidden words" not in caplog.text
     assert "ann" not in caplog.text
+
+
+async def test_a_task_has_no_token_to_exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X_OWN", "of-the-local-user")
+    exchange = Exchange()
+    with there(tmp_path, exchange, monkeypatch, execution={"taskSupport": "optional"}) as server:
+        headers = {"Authorization": f"Bearer {token('ann')}"}
+        async with server.module.SampleClient.connect(server.url, headers=headers) as connected:
+            [text] = await connected.whose()
+            assert json.loads(text.text) == {"owner": token("ann")}
+            with pytest.raises(server.module.ToolFailed, match="and this call has none"):
+                await (await connected.tasks.whose())
+    assert len(exchange.forms) == 1
 
 
 @pytest.mark.parametrize(("own", "said"), [(None, "X_OWN"), ("given-1", "")])

@@ -336,6 +336,23 @@ def test_credentials_in_the_query_are_in_no_cursor(tmp_path: Path, monkeypatch: 
         assert sorted(server.api.last.query.split("&")) == ["key=geheim", "page=2", "q=x"]
 
 
+@pytest.mark.parametrize("kind", ["cursor", "link"])
+def test_a_cursor_of_the_api_with_credentials_is_not_given(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PET_KEY", "ge/heim")
+    auth = {"key": {"type": "bearer", "env": "PET_KEY"}}
+
+    def answer(_asked: Asked) -> Answer:
+        if kind == "cursor":
+            return {"data": [{"id": 1}], "next": "https://pets.example/v1/pets?key=ge%2Fheim&page=2", "more": True}
+        link = "</v1/pets?page=ge%2Fheim>; rel=next"
+        return Response("[]", headers={"Link": link}, media_type="application/json")
+
+    with running(tmp_path, [page_tool(kind)], answer, auth=auth, security=[["key"]]) as server:
+        assert "credentials" in server.refused("list-pets", q="x")
+
+
 def test_a_link_with_a_parameter_that_nobody_named(tmp_path: Path) -> None:
     answer = Response("[]", headers={"Link": "<?token=1>; rel=next"}, media_type="application/json")
     with running(tmp_path, [page_tool("link")], lambda _: answer) as server:
@@ -560,6 +577,19 @@ def test_events_arrive_as_progress_and_end_as_a_result(mode: str, tmp_path: Path
         result, _ = streamed(server, "last", mode)
         assert result.structured_content == {"id": 3}
         assert server.api.last.headers["accept"] == "text/event-stream"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_progress_of_events_has_no_credentials(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X_KEY", "s3cret-value")
+    auth = {"key": {"type": "bearer", "env": "X_KEY"}}
+    http = {"url": "/x", "accept": "text/event-stream"}
+    # The last secret would be cut in two.
+    sent = ("you are s3cret-value", '{"key": "s3cret\\u002dvalue"}', f"{'.' * 294}s3cret-value")
+    events = stream(*(f"data: {text}\n\n" for text in sent))
+    with running(tmp_path, [called("watch", {}, http)], lambda _: events, auth=auth, security=[["key"]]) as server:
+        _, told = streamed(server, "watch", mode)
+    assert [text for _, text in told] == ["you are [redacted]", '{"key": "[redacted]"}', f"{'.' * 294}[redac"]
 
 
 def test_a_stream_without_an_end_is_cut_in_time(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ import httpx2
 import mcp
 import mcp_types as types
 import pytest
+from conftest import ROOT
 from mcp.client.stdio import stdio_client
 from mcp.server.auth.provider import AccessToken
 
@@ -340,6 +341,31 @@ async def test_values_are_there_only_where_the_manifest_says_so(tmp_path: Path) 
         assert isinstance(records[0], package.CallRecord)
 
 
+async def test_both_lines_of_a_task_have_what_was_sent(tmp_path: Path) -> None:
+    keep = tool(
+        "keep",
+        {"owner": {"type": "string"}, "x": {"type": "integer"}},
+        execution={"taskSupport": "optional"},
+        stubwright={"bind": {"owner": {"env": "OWNER"}}},
+    )
+    generate(tmp_path, manifest([keep], name="bound", audit={"arguments": True}))
+    source = "class Handlers:\n    async def keep(self, args, ctx):\n        return args.owner\n"
+    (tmp_path / "bound_handlers.py").write_text(source)
+    path = tmp_path / "audit.jsonl"
+    words = [sys.executable, "-m", "bound_mcp", "--handlers", "bound_handlers:Handlers", "--audit", str(path)]
+    with imported(tmp_path, "bound_mcp") as package:
+        environment = {"PYTHONPATH": str(tmp_path), "OWNER": "ann"}
+        async with package.BoundClient.connect(words, env=environment) as client:
+            [kept] = await (await client.tasks.keep(x=7))
+            assert kept.text == "ann"
+            await client.keep(x=7)
+    found = lines(path)
+    assert len({one["id"] for one in found[:2]}) == 1
+    for one in found:
+        assert (one["keys"], one["key_count"], one["arguments"]) == (["x"], 1, {"x": 7})
+        assert one["argument_bytes"] == len('{"x": 7}')
+
+
 async def test_what_was_cleaned_is_counted(package: Any, handlers: Any) -> None:
     records: list[Any] = []
     async with mcp.Client(package.build_server(handlers(), audit=records.append)) as client:
@@ -563,6 +589,41 @@ def test_standard_error_is_a_file_too(project: Path) -> None:
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("{")]
     assert (json.loads(line)["tool"], json.loads(line)["client"]) == ("ok", "c")
     assert '"time"' not in done.stdout
+
+
+def test_the_page_names_the_reasons_of_tasks(tmp_path: Path) -> None:
+    task = {"execution": {"taskSupport": "optional"}}
+    tools = [tool("plain"), tool("slow", {"text": {"type": "string"}}, **task)]
+    generate(tmp_path, manifest(tools, name="kept", storage={"maxBytesPerPrincipal": "8KiB", "maxBytes": "64KiB"}))
+    source = """
+        import asyncio
+
+        class Handlers:
+            async def plain(self, args, ctx):
+                return "fine"
+
+            async def slow(self, args, ctx):
+                await asyncio.sleep(60)
+    """
+    (tmp_path / "kept_handlers.py").write_text(textwrap.dedent(source))
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    calls = [("plain", {}), ("slow", {"text": "x" * 10_000}), ("slow", {})]
+    said: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    ]
+    for number, (name, arguments) in enumerate(calls, 2):
+        params = {"name": name, "arguments": arguments, "task": {}}
+        said.append({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+    words = ["-m", "kept_mcp", "--handlers", "kept_handlers:Handlers", "--audit", "audit.jsonl", "--grace", "0"]
+    text = "".join(json.dumps(one) + "\n" for one in said)
+    subprocess.run([sys.executable, *words], cwd=tmp_path, input=text, capture_output=True, text=True, timeout=30)
+    found = {(one["outcome"], one["reason"]) for one in lines(tmp_path / "audit.jsonl") if one["reason"] is not None}
+    assert found == {("invalid", "task_support"), ("limited", "storage"), ("cancelled", "stopped")}
+    page = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    for outcome, reason in found:
+        [row] = re.findall(rf"^\| `{outcome}` \| (.*) \|$", page, re.MULTILINE)
+        assert f"`{reason}`" in row
 
 
 @pytest.mark.parametrize(("where", "reason"), [("nowhere/a", "No such file or directory"), (".", "Is a directory")])

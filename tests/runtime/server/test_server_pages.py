@@ -61,7 +61,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("pages")
-    generate(made, library())
+    generate(made, library(toolsets={"reading": {"tools": ["list_books"]}}))
     generate(made, library("guarded", auth={"issuer": "https://auth.example.com", "audience": HERE}))
     return made
 
@@ -247,3 +247,11 @@ async def test_a_client_follows_the_pages(package: ModuleType) -> None:
         raw = await client.with_raw_response.list_books(cursor=first.nextCursor)
         assert raw.parse().books == ["Emma", "Middlemarch"]
         assert [title async for title in client.list_books.pages(cursor=first.nextCursor)] == [*TITLES[2:]]
+
+
+async def test_the_client_of_a_toolset_follows_the_pages(package: ModuleType) -> None:
+    with asgi(package.asgi_app(Library())) as root:
+        for target in (f"{root}/mcp", package.build_server(Library())):
+            async with package.LibraryReadingClient.connect(target) as client:
+                assert [title async for title in client.list_books.pages(genre="novel")] == [*TITLES]
+                assert (await client.list_books()).books == [*TITLES[:2]]

@@ -15,4 +15,4 @@ class Column(Model):
 
     name: str
     types: list[Literal["integer", "real", "text", "blob", "null"]]
-    """What the values on this page are; SQLite's columns may hold several"""
+    """The types of the values on this page; a column of SQLite may hold several"""

@@ -13,7 +13,7 @@ from stubwright_runtime.generated import Model
 class Exact(Model, extra="forbid", redacted={"text", "type"}):
     """The shared schema ``Exact``.
 
-    A value that JSON has no form for, or not all readers an exact one
+    A value that JSON cannot express, or that some readers do not read exactly
     """
 
     type: Literal["integer", "real", "blob"]

@@ -15,11 +15,11 @@ class TableColumns(Model):
 
     name: str
     type: str
-    """As it was declared; empty where it was not"""
+    """The declared type; empty if there is none"""
 
     required: bool
     key: bool
-    """Whether it is part of the primary key"""
+    """True if it is part of the primary key"""
 
 
 class Table(Model):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 Status: TypeAlias = Literal["open", "waiting", "closed"]
-"""Waiting is for an answer of who reported it"""
+"""Waiting means that the reporter has to answer"""
 
 STATUS_VALUES: Final[tuple[Status, ...]] = ("open", "waiting", "closed")
 """The values of `Status`, in the schema's order."""

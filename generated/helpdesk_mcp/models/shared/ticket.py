@@ -25,7 +25,7 @@ class Ticket(Model):
     subject: str
     description: str
     status: Status
-    """Waiting is for an answer of who reported it"""
+    """Waiting means that the reporter has to answer"""
 
     priority: Priority
     reporter: Person

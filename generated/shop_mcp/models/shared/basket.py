@@ -11,7 +11,7 @@ from stubwright_runtime.generated import Model
 class Basket(Model):
     """The shared schema ``Basket``.
 
-    What a basket holds, by the numbers of products
+    The contents of a basket, by the numbers of products
     """
 
     items: dict[str, int]

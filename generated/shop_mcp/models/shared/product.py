@@ -19,4 +19,4 @@ class Product(Model):
     """In cents. Minimum: 1."""
 
     available: int
-    """How many can be ordered now. Minimum: 0."""
+    """The number that can be ordered now. Minimum: 0."""

@@ -320,8 +320,10 @@ class _Planner:
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
         for key, name in names.items():
             group = self.groups[key]
+            # Of several objects that are made from one place, its text does not tell which is meant.
             if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
                 text = json.dumps(group.document.get_value(Leaf(group.document.name, key.pointer)), sort_keys=True)
+                # A reference may lead to something else in the other document, although its text is the same.
                 if '"$' not in text:
                     alike[name, text].append(key)
         return {

@@ -594,18 +594,17 @@ def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
     """Sort names, each after those that it names, as far as they do not name each other."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
-
-    def enter(name: Name) -> None:
-        if name in entered:
-            return
-        entered.add(name)
-        for other in named[name]:
-            if other in named:
-                enter(other)
-        order[name] = None
-
-    for name in named:
-        enter(name)
+    for start in named:
+        path = [(start, iter([start]))]  # not recursive: classes may name each other in a chain of thousands
+        while path:
+            name, others = path[-1]
+            following = next((other for other in others if other in named and other not in entered), None)
+            if following is None:
+                order.setdefault(name)
+                path.pop()
+            else:
+                entered.add(following)
+                path.append((following, iter(named[following])))
     return tuple(order)
 
 

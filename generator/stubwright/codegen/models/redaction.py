@@ -58,7 +58,7 @@ class _Walk:
         settled = self.document.settle(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]
-        self.seen[settled, way] = True
+        self.seen[settled, way] = True  # until all is known, so that a circle does not decide against itself
         is_root = settled == self.document.settle(self.document.root)
         held = [self._alternative(each, way, is_root=is_root) for each in self.document.shape(settled)]
         self.seen[settled, way] = all(held)

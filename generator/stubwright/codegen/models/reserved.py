@@ -34,6 +34,7 @@ class Reserved:
 
         What is made with them depends on nothing else here.
         """
+        # No name is behind the greatest character, so that it ends the names with this start.
         start, end = (bisect_left(self.names, f"{stem}{last}") for last in ("", "\U0010ffff"))
         return frozenset(self.names[start:end]).difference(own)
 
@@ -97,6 +98,7 @@ def settle(
 ) -> tuple[_Models, Reserved]:
     """Call `make` with the names that met in its result until no new ones do; return that and the names taken."""
     models = make(first)
+    # Names are only added, so that this ends.
     while (more := first.with_met(names(models))) is not first:
         first = more
         models = make(first)

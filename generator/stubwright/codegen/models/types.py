@@ -277,6 +277,8 @@ class Document:
         if known is not None:
             return known
         if (
+            # A circle, or a schema beyond the bounds, gets the type of anything: it is wider than needed, but never
+            # wrong.
             expression in self._open
             or len(self._open) > _DEEPEST
             or len(self._shapes) > _MOST_SHAPES + len(self._values)
@@ -365,10 +367,10 @@ class Document:
 
     def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
         """Return the shape of `type`, `enum`, `const` and the keywords of objects and lists."""
-        said = keywords.get("type")
+        named = keywords.get("type")
         shape: Shape
-        if said is not None:
-            names = said if isinstance(said, list) else [said]
+        if named is not None:
+            names = named if isinstance(named, list) else [named]
             shape = _union(self._typed(leaf, name, keywords) for name in names)
         else:
             thing, things = self._object(leaf, keywords), self._list(leaf, keywords)
@@ -396,8 +398,8 @@ class Document:
     def _format(self, keywords: Mapping[str, Json]) -> str | None:
         if keywords.get("contentEncoding") == BASE64 and "contentEncoding" in self.dialect.keywords:
             return BASE64
-        found = keywords.get("format")
-        return found if isinstance(found, str) and found in FORMATS else None
+        name = keywords.get("format")
+        return name if isinstance(name, str) and name in FORMATS else None
 
     def _object(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Object:
         required = keywords.get("required")
@@ -441,8 +443,8 @@ class Document:
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
         """Yield the expressions that each keyword chooses from."""
         for keyword in ("anyOf", "oneOf"):
-            if found := [*self.find_children(leaf, keyword)]:
-                yield found
+            if leaves := [*self.find_children(leaf, keyword)]:
+                yield leaves
         condition = self._child(leaf, "if")
         if condition is not None:
             then, otherwise = self._child(leaf, "then"), self._child(leaf, "else")

@@ -54,8 +54,8 @@ def make_client_page(
     async with {naming.name_client_class(manifest.stem)}.connect(target) as {manifest.package.removesuffix("_mcp")}:
         ...
 
-The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
-is left out of the request. Results are checked against the tool's output schema.""",
+The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
+you omit are not sent. Results are checked against the tool's output schema.""",
         "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
         "deprecates": any(
             deprecated is not None

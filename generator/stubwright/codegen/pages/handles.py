@@ -162,11 +162,11 @@ def format_ids_module(title: str, manifest: ir.Manifest) -> Code:
             "{} = NewType({}, str)\n{}",
             handle.id,
             format_literal(handle.id),
-            format_docstring(f"The id of a handle ``{handle.name}``: a text that only the server makes."),
+            format_docstring(f"The id of a handle ``{handle.name}``, which only the server makes."),
         )
         for handle in manifest.handles
     ]
-    head = format_docstring(f"The types of the ids of handles of {title}.")
+    head = format_docstring(f"Types of the ids of handles of {title}.")
     return fill(_IDS, head, join("\n\n", types))
 
 

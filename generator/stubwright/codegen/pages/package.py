@@ -77,7 +77,7 @@ def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
     ]
     if has_examples(manifest):
         name = f"{naming.name_examples_module(manifest.package)}.py"
-        doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
+        doc = f"Examples of {title} as tests of its handlers: `pytest {name}`."
         pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
     return tuple(pages)
 
@@ -129,16 +129,16 @@ def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
     if starting := [(tool.names.method, code.units[tool.name].task) for tool in tools]:
         yield render_tasks(naming.name_client_class(manifest.stem), [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
-    methods = {tool.name: tool.names.method for tool in manifest.tools}
+    by_name = {tool.name: tool for tool in manifest.tools}
     for name, toolset in manifest.toolsets.items():
         about = toolset.get("description") or toolset.get("title")
-        said = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
+        sentence = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
         yield render_toolset_client(
             naming.name_client_class(manifest.stem),
             naming.name_toolset_client(manifest.stem, name),
             name,
-            said,
-            [methods[each] for each in toolset["tools"]],
+            sentence,
+            [(by_name[each].names.method, by_name[each].gives_pages) for each in toolset["tools"]],
         )
 
 

@@ -31,7 +31,7 @@ def describe_tool(tool: ir.Tool) -> str:
 def _limits(tool: ir.Tool) -> Iterator[str]:
     """Yield sentences about the tool's policy for its author and its callers."""
     if tool.policy.get("confirm"):
-        yield "The server asks the user for leave first."
+        yield "The server asks the user for permission first."
     if scopes := tool.policy.get("scopes"):
         yield f"Needs the scope{'s' if len(scopes) > 1 else ''} {', '.join(f'``{scope}``' for scope in scopes)}."
     if rate := tool.policy.get("rateLimit"):

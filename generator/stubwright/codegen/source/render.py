@@ -71,7 +71,7 @@ def render_responses(client: Name, tools: Sequence[Name]) -> Code:
     return format_python(trust(template.render({"client": client, "tools": tools})))
 
 
-def render_toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequence[Name]) -> Code:
+def render_toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequence[tuple[Name, bool]]) -> Code:
     """Return the class of a toolset's client.
 
     Args:
@@ -79,7 +79,7 @@ def render_toolset_client(client: Name, name: Name, toolset: str, doc: str, tool
         name: Its own name.
         toolset: The toolset.
         doc: What its docstring says.
-        tools: The methods of its tools.
+        tools: The methods of its tools, and whether each has `pages`, which is shared as it is.
     """
     template = _environment().get_template("toolset.py.jinja")
     shown = {"client": client, "name": name, "toolset": toolset, "doc": doc, "tools": tools}
@@ -123,6 +123,7 @@ def _formatted(text: str) -> str:
         return text
     lead = text[: len(text) - len(text.lstrip("\n"))]
     tail = text[len(text.rstrip("\n")) :]
+    # A method has the indentation of its class, and Black reads it only inside of one.
     if text[len(lead)] != " ":
         return lead + _black(text).rstrip("\n") + tail
     return lead + _black(_INSIDE + text[len(lead) :])[len(_INSIDE) :].rstrip("\n") + tail

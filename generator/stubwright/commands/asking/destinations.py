@@ -131,7 +131,8 @@ def _of_manifest(
 
     arguments.manifests = () if word is None else (word,)
     run = works.find_run(arguments, printer, arguments.output)
-    manifest = launching.find_server(run, printer) if run is not None else None
+    starts = generated and not arguments.mock
+    manifest = launching.find_server(run, printer, starts=starts) if run is not None else None
     if run is None or manifest is None:
         return None
     path = launching.find_manifest(run)

@@ -144,10 +144,10 @@ def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str
     from stubwright.commands.contracts import configurations, files
 
     entries = {files.make_name(name): entry for name, entry in configurations.read(path).items()}
-    found = {contract.path: entries[Path(contract.path).name] for contract in contracts if _is_in(contract, entries)}
-    if not found:
+    entry_of = {contract.path: entries[Path(contract.path).name] for contract in contracts if _is_in(contract, entries)}
+    if not entry_of:
         raise UsageError(f"--config: {path} has none of the servers that the files of these contracts are named after")
-    return found
+    return entry_of
 
 
 def _is_in(contract: Contract, entries: Mapping[str, Any]) -> bool:

@@ -116,10 +116,10 @@ def _find_worst(outcomes: Sequence[Outcome]) -> int:
 
 def _find_files(named: Sequence[str]) -> Sequence[str]:
     """Return the files of contracts: those that are named, or all. Raises UsageError if there are none."""
-    found = list(dict.fromkeys(named)) or sorted(path.as_posix() for path in Path(_FOLDER).glob("*.yaml"))
-    if not found:
+    files = list(dict.fromkeys(named)) or sorted(path.as_posix() for path in Path(_FOLDER).glob("*.yaml"))
+    if not files:
         raise UsageError(f"there is no {_FOLDER}/*.yaml: name a contract, or write one with `stubwright lock`")
-    return found
+    return files
 
 
 def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argparse.Namespace) -> None:
@@ -141,13 +141,13 @@ def _read_contracts(files: Sequence[str], printer: Printer) -> list[Contract]:
     contracts = []
     for path in files:
         try:
-            found = contract.read_contract(path, disk.Disk())
+            parsed = contract.read_contract(path, disk.Disk())
         except DocumentError as error:
             printer.add(error.diagnostics, error.documents)
             continue
-        if found.edited is not None:
-            printer.add([found.edited], {path: found.document})
-        contracts.append(found)
+        if parsed.edited is not None:
+            printer.add([parsed.edited], {path: parsed.document})
+        contracts.append(parsed)
     return contracts
 
 
@@ -173,8 +173,8 @@ def _list_now(
         result = targets.read_saved(arguments.against, contract.manifest)
         yield _Listing(target.label, replace(target, location=contract.location).arrange(result), result)
         return
-    found = finding.find_targets(contracts, url, arguments)
-    sources = [target.source for target in found if isinstance(target, Target) and target.source is not None]
+    requested = finding.find_targets(contracts, url, arguments)
+    sources = [target.source for target in requested if isinstance(target, Target) and target.source is not None]
     with printer.show_work(f"asking {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
         answers = iter(
             live.read_several(
@@ -184,7 +184,7 @@ def _list_now(
                 starting=None if arguments.timeout else live.STARTING,
             )
         )
-    for place in found:
+    for place in requested:
         if isinstance(place, SourceError):
             yield place
             continue

@@ -74,10 +74,10 @@ class Reporter:
         from stubwright.compile.audience import costs
 
         cost, count = sum(costs.measure(manifest).tools.values()), len(manifest.tools)
-        told = f"the list of {count} tool{'' if count == 1 else 's'} costs a model {cost:,} {tokens.name_unit()}"
-        if told != self._cost:
-            self._cost = told
-            write_out(f"  {told}\n")
+        cost_line = f"the list of {count} tool{'' if count == 1 else 's'} costs a model {cost:,} {tokens.name_unit()}"
+        if cost_line != self._cost:
+            self._cost = cost_line
+            write_out(f"  {cost_line}\n")
         if self._desk is not None:
             self._update(self._desk, manifest, saved.values, url)
         self._save += 1
@@ -90,9 +90,9 @@ class Reporter:
         identity = self._identity
         desk.issue = _make_issue(identity, auth) if auth and identity is not None else None
         known = _describe_identity(identity, manifest, auth) if auth else None
-        made = page.render(manifest, source, url=url, identity=known, last=desk.journal.last)
-        desk.page = made.text
-        desk.journal.add("saved", digest=made.digest)
+        html = page.render(manifest, source, url=url, identity=known, last=desk.journal.last)
+        desk.page = html.text
+        desk.journal.add("saved", digest=html.digest)
 
     def _compare(self, save: int, saved: Version) -> None:
         """Report the changes of a save, unless there is a later one."""
@@ -148,9 +148,9 @@ def _find_difference(saved: Version) -> Difference:
         return Difference(_UNKNOWN, f"{error}\n")
     if committed.manifest is None:
         return Difference(_UNKNOWN, f"{saved.name} is missing or wrong in the last commit.\n")
-    found = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
-    if found is None:
+    difference = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
+    if difference is None:
         return Difference(_UNKNOWN, f"{saved.name} is wrong.\n")
-    text = printers.format_text(found.changes, found.comparison, color=False)
-    between = f" from {found.comparison.old} to {found.comparison.new}"
+    text = printers.format_text(difference.changes, difference.comparison, color=False)
+    between = f" from {difference.comparison.old} to {difference.comparison.new}"
     return Difference(to_one_line(text.rstrip().rpartition("\n")[2]).replace(between, ""), text)

@@ -55,19 +55,19 @@ class _UnrepeatableError(Exception):
 def _refresh(arguments: argparse.Namespace) -> int:
     entries = _find_manifests(arguments)
     printer = Printer("text", strict=False)
-    found: dict[str, _Imported] = {}
+    imports: dict[str, _Imported] = {}
     documents: dict[str, Mapping[str, Document]] = {}
     for entry in entries:
         documents[entry] = _read(entry, printer)
         for path, document in documents[entry].items():
             if imported := _find_origin(path, document):
-                found.setdefault(path, imported)
+                imports.setdefault(path, imported)
     if printer.failed:
         return printer.close()
-    if not found:
+    if not imports:
         raise UsageError("none of the manifests, and none of what they include, was imported by a command it names")
     status, fresh = 0, dict[str, str]()
-    for imported in found.values():
+    for imported in imports.values():
         text = _import_again(imported)
         if text is None:
             status = 1
@@ -135,7 +135,7 @@ def _import_again(imported: _Imported) -> str | None:
     except (_UnrepeatableError, UsageError) as error:
         write_err(f"stubwright: `{imported.path}` cannot be imported again: {error}")
         return None
-    with contextlib.chdir(folder):
+    with contextlib.chdir(folder):  # which paths in the command count from
         result = import_.attempt(imported.path, make)
     if result is None:
         return None
@@ -157,6 +157,7 @@ def _parse(command: str) -> argparse.Namespace:
         program, *words = shlex.split(command)
     except ValueError as error:
         raise _UnrepeatableError("its first lines name a command with a quote that is not closed") from error
+    # The parsers of `import` know --help, which would end this process.
     if program != "stubwright" or words[:1] != ["import"] or "--help" in words or "-h" in words:
         raise _UnrepeatableError("its first lines name another command than `stubwright import`")
     if words[1:2] not in (["openapi"], ["tools"]):

@@ -10,7 +10,7 @@ from stubwright import paths
 from stubwright.commands.shared.console import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from stubwright import ir
     from stubwright.compile.source import Document, Reader
@@ -76,9 +76,18 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
 
 
 def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """Return a manifest as its server lists it: schemas as they are sent, and nothing about the meaning of `format`."""
+    """Return a manifest as its server lists it: schemas as they are sent, without those that results need not fit, and
+    nothing about the meaning of `format`.
+    """
+    manifest = replace(
+        manifest,
+        formats=formats,
+        tools=tuple(map(_without_unlisted, manifest.tools)),
+        resources=(*manifest.resources, *_list_skill_files(manifest)),
+        document={key: value for key, value in manifest.document.items() if key != "skills"},
+    )
     if manifest.refs == "bundled":
-        return replace(manifest, formats=formats)
+        return manifest
 
     def make_sent(schema: ir.Schema, wire: Mapping[str, Any]) -> ir.Schema:
         return replace(schema, wire=wire, shared={}, own=None)
@@ -92,7 +101,34 @@ def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
         )
         for tool in manifest.tools
     )
-    return replace(manifest, formats=formats, tools=tools)
+    return replace(manifest, tools=tools)
+
+
+def _list_skill_files(manifest: ir.Manifest) -> Iterator[ir.Primitive]:
+    """Yield the files of skills, which servers list as resources."""
+    from stubwright import ir, naming
+    from stubwright.diagnostics import Place
+    from stubwright_runtime.mcp import vocabulary
+
+    for entry in manifest.skill_resources:
+        yield ir.Primitive(
+            section=vocabulary.RESOURCES,
+            key=entry["uri"],
+            names=naming.name_primitive(vocabulary.RESOURCES.noun, entry["name"]),
+            definition=entry,
+            handled=False,
+            arguments=None,
+            completed=(),
+            completes=False,
+            questions=(),
+            deprecated=None,
+            place=Place(manifest.source, ("skills",)),
+        )
+
+
+def _without_unlisted(tool: ir.Tool) -> ir.Tool:
+    """Return a tool without an `outputSchema` that its server does not list."""
+    return tool if "outputSchema" in tool.listed else replace(tool, definition=tool.listed, output=None)
 
 
 def is_revision(given: str) -> bool:

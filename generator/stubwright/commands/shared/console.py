@@ -74,6 +74,7 @@ class Output(io.TextIOWrapper):
     def write(self, text: str) -> int:
         """Write as any stream, but raise OutputError, and let no commands but colours reach a terminal."""
         if text != _CLEARED:
+            # The pattern has a group, so that every second piece is a colour's sequence.
             pieces = _COLOURS.split(text) if self.isatty() else [text]
             text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
         try:

@@ -41,17 +41,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def find_server(work: Run, printer: Printer) -> ir.Manifest | None:
+def find_server(work: Run, printer: Printer, *, starts: bool = True) -> ir.Manifest | None:
     """Return the manifest of the server of a run; None if it is wrong, which the printer reports.
 
+    Args:
+        work: The run.
+        printer: Reports the faults.
+        starts: False if its server is not started: a contract has what is declared and mocked, and makes no server.
+
     Raises:
-        UsageError: There are several, or it makes no server.
+        UsageError: There are several, or it makes no server and one is started.
     """
-    compiled = compile_server(work, printer)
+    compiled = compile_server(work, printer, starts=starts)
     return None if compiled is None else compiled.manifest
 
 
-def compile_server(work: Run, printer: Printer) -> Version | None:
+def compile_server(work: Run, printer: Printer, *, starts: bool = True) -> Version | None:
     """Return the manifest of the server of a run with its documents; otherwise as `server`."""
     from stubwright.commands.shared.comparison import Version
     from stubwright.compile import pipeline
@@ -62,7 +67,7 @@ def compile_server(work: Run, printer: Printer) -> Version | None:
     if checked.manifest is None:
         printer.add(checked.diagnostics, checked.documents)
         return None
-    if "server" not in checked.manifest.emit:
+    if starts and "server" not in checked.manifest.emit:
         raise UsageError(f"`{path}` makes only a client, because of its `emit`")
     return Version(path, checked.manifest, checked.documents, entry=paths.normalize(path))
 

@@ -140,6 +140,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
             watch_filter=is_concerned,
             step=_PAUSE,
             rust_timeout=_WAKE,
+            # A folder that is not there cannot be watched, so that it is looked for at each timeout.
             yield_on_timeout=True,
             recursive=False,
             ignore_permission_denied=True,
@@ -154,6 +155,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
             # What is read is looked up, and the run made, while changes are seen already, so that none is missed.
             current = (read() or current).add_previous(current)
             next_folders = current.find_folders()
+            # A watcher keeps to the folders that it was started with.
             if changed & folders or next_folders != folders or _find_existing(next_folders) != existing:
                 break
             matches = current.find_matches()

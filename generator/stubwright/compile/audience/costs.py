@@ -40,8 +40,8 @@ def measure(manifest: ir.Manifest) -> Costs:
     """Return the tokens that the lists cost."""
     tools = {tool.name: tokens.count(tool.listed) for tool in manifest.tools}
     toolsets = {name: sum(tools[each] for each in toolset["tools"]) for name, toolset in manifest.toolsets.items()}
-    others = sum(tokens.count(entry.definition) for entries in manifest.primitives.values() for entry in entries)
-    return Costs(tools, toolsets, sum(tools.values()) + others)
+    others = [entry.definition for entries in manifest.primitives.values() for entry in entries]
+    return Costs(tools, toolsets, sum(tools.values()) + sum(map(tokens.count, (*others, *manifest.skill_resources))))
 
 
 def suggest_cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:

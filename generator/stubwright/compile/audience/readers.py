@@ -98,8 +98,8 @@ def check_divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
         and not is_imported(resolved.bundle.documents[outline.place.file].text)
     ]
     if places:
-        found, more = places[0].pointer[-1], len(places) - 1
-        lost = "this `$ref` leads to" if found == "$ref" else f"this `{found}` adds"
+        name, more = places[0].pointer[-1], len(places) - 1
+        lost = "this `$ref` leads to" if name == "$ref" else f"this `{name}` adds"
         others = f"; likewise in {more} more schema{'' if more == 1 else 's'}" if more else ""
         yield Diagnostic(
             "SW346",

@@ -54,16 +54,18 @@ def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequen
     looked_at = [tool for tool in tools if tool.name in part]
     by_name = {tool.name: tool for tool in manifest.tools}
     shared = {shared.name: shared.schema.place for shared in manifest.shared}
-    found = [
+    diagnostics = [
         finding
         for name in names or (targets.PORTABLE,)
         for finding in targets.judge(tools, targets.TARGETS[name], looked_at)
         if not _is_said_by_mcp(finding)
     ]
-    names_of_tools = {(finding.target.name, finding.tool): finding for finding in reversed(found) if _is_name(finding)}
+    names_of_tools = {
+        (finding.target.name, finding.tool): finding for finding in reversed(diagnostics) if _is_name(finding)
+    }
     return [
         Diagnostic(_code(finding), describe(finding), place(finding, file, by_name, shared), advise(finding))
-        for finding in found
+        for finding in diagnostics
         if not _is_name(finding) or names_of_tools[finding.target.name, finding.tool] is finding
     ]
 

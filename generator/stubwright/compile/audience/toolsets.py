@@ -28,8 +28,8 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
     for name, toolset in _declared(resolved).items():
         for index, pattern in enumerate(toolset["tools"]):
             place = Place(resolved.bundle.entry, ("toolsets", name, "tools", index))
-            found = _matching(pattern, names)
-            if not found:
+            matching = _matching(pattern, names)
+            if not matching:
                 fix = None if _is_wild(pattern) else did_you_mean(pattern, names, "tools")
                 yield Diagnostic(
                     "SW285", f"no tool is called `{pattern}`, which the toolset `{name}` names", place, fix
@@ -41,7 +41,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
                     place,
                     "take it out, or set `annotations: {readOnlyHint: true}` if it changes nothing",
                 )
-            elif toolset.get("readOnly") and not any(_is_read_only(by_name[each]) for each in found):
+            elif toolset.get("readOnly") and not any(_is_read_only(by_name[each]) for each in matching):
                 yield Diagnostic(
                     "SW286",
                     f"no tool that `{pattern}` matches says that it is read-only, as the toolset `{name}` demands",
@@ -56,11 +56,11 @@ def lower(resolved: Resolved) -> dict[str, Json]:
     read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
     lowered = {}
     for name, toolset in _declared(resolved).items():
-        found = {each for pattern in toolset["tools"] for each in _matching(pattern, names)}
+        members = {each for pattern in toolset["tools"] for each in _matching(pattern, names)}
         if toolset.get("readOnly"):
-            found &= read_only
+            members &= read_only
         shown = {key: toolset[key] for key in ("title", "description", "readOnly") if key in toolset}
-        lowered[name] = {**shown, "tools": [each for each in names if each in found]}
+        lowered[name] = {**shown, "tools": [each for each in names if each in members]}
     return lowered
 
 

@@ -143,7 +143,7 @@ def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Dia
         yield Diagnostic("SW257", f"the {kind} has no `mimeType`", place, f"add it, such as `mimeType: {example}`")
     if "data" in part:
         try:
-            binascii.a2b_base64(part["data"], strict_mode=True)
+            binascii.a2b_base64(part["data"], strict_mode=True)  # otherwise it skips what is not base64
         except ValueError as error:
             yield Diagnostic(
                 "SW257", f"the data is not base64: {error}", place / "data", "write base64, or name a `file`"

@@ -278,6 +278,7 @@ def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json
 
 def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
     """Return a schema that is the part of `root` at `pointer`, with all of `root` for its references."""
+    # In another schema's definitions, `#/…` would count from that one's root; an identifier keeps the old root.
     keyword = name_id_keyword(outline.dialect)
     identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
     return {

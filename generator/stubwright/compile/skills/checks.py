@@ -41,9 +41,9 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check each skill by itself, and that no two of them, and no resource, have one URI."""
     uris: dict[str, Skill] = {}
     names: dict[str, Skill] = {}
-    found: dict[str, Skill] = {}
+    by_name: dict[str, Skill] = {}
     for skill in resolved.bundle.skills:
-        if found.setdefault(skill.document.path, skill) is not skill:
+        if by_name.setdefault(skill.document.path, skill) is not skill:
             message = f"another entry of `skills` has `{skill.document.path}` already"
             yield Diagnostic("SW210", message, skill.place, "remove one of the entries")
             continue

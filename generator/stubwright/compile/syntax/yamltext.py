@@ -38,6 +38,7 @@ MAX_ALIASED = 100_000
 MAX_BASED = 3500
 """The largest length of a hexadecimal or octal number: one that stays below `MAX_DIGITS` decimal digits."""
 
+# PyYAML can be installed without libyaml, and then has its slower parser alone.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
@@ -151,6 +152,7 @@ def _scalar(text: str) -> Json:
         return None
     if text in _BOOL:
         return _BOOL[text]
+    # Anything that is more than a string begins with one of these (`<` begins `<<`); most scalars need no pattern.
     if text[0] not in "+-.0123456789<":
         return text
     if _FLOAT.fullmatch(text):

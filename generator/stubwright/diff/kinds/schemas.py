@@ -82,11 +82,13 @@ class SchemaComparison:
         if are_same(base, moved):
             yield self._change("SW503", "", "it is written in another order", (), (), "cosmetic")
             return
+        # An edit that leads from the new schema back to the old one gives the new schema without that edit.
         undone = {(edit.new, edit.old): edit.edited for edit in edits.find_edits(moved, base, dialect)}
-        found = [*edits.find_edits(base, moved, dialect)]
-        judged = sum(edit.edited is not None for edit in found)
-        for edit in found:
+        steps = [*edits.find_edits(base, moved, dialect)]
+        judged = sum(edit.edited is not None for edit in steps)
+        for edit in steps:
             judged -= edit.edited is not None
+            # Edits that come later keep an equal share of the steps, however hard this one is.
             self._budget.keep_for(judged)
             without = undone.get((edit.old, edit.new))
             others = None if without is None else Judge(without, self.new_formats)

@@ -139,6 +139,7 @@ class PartwiseProof:
                 if key == "anyOf" and self._covers_options(wide.get(key), narrow.get(key), wide_defs, narrow_defs):
                     continue
                 counterparts = _pair_values(key, wide.get(key), narrow.get(key))
+                # The rule does not know this difference; the library may still decide about the two parts as wholes.
                 if counterparts is None:
                     break
                 pairs += counterparts
@@ -153,7 +154,10 @@ class PartwiseProof:
         """Tell whether each alternative is covered by one of the wider union, whatever their order and number."""
         if not isinstance(wide, list) or not isinstance(narrow, list):
             return False
-        return all(any(self._covers_part(one, option, wide_defs, narrow_defs) for one in wide) for option in narrow)
+        return all(
+            any(self._covers_part(wide_option, option, wide_defs, narrow_defs) for wide_option in wide)
+            for option in narrow
+        )
 
     def _is_unsuitable(self, schema: Json) -> bool:
         subschemas = [
@@ -182,7 +186,7 @@ def _is_upright(pointer: tuple[str | int, ...]) -> bool:
     steps = iter(pointer)
     for step in steps:
         if step in _NAMED or step in _LISTED or step in _REUSABLE:
-            next(steps, None)
+            next(steps, None)  # a name or number, which may be spelled like a keyword
         elif step not in _SINGLE:
             return False
     return True

@@ -50,11 +50,13 @@ def prevents_proof(wide: Judge, narrow: Judge) -> bool:
     are, it may not if a constant is of a format, but not exactly. Without a format that has a type, all are alike.
     """
     are_exact = [get_settings(judge.formats)["exact"] for judge in (wide, narrow)]
-    found = [(key, value) for judge in (wide, narrow) for key, value in _list_keywords(judge.schema)]
-    if not any(are_exact) or not any(key == "format" and value in _TYPED for key, value in found if _is_text(value)):
+    keywords = [(key, value) for judge in (wide, narrow) for key, value in _list_keywords(judge.schema)]
+    if not any(are_exact) or not any(key == "format" and value in _TYPED for key, value in keywords if _is_text(value)):
         return False
     if all(are_exact):
-        return any(_is_inexact(text) for key, value in found if key in ("const", "enum") for text in _list_texts(value))
+        return any(
+            _is_inexact(text) for key, value in keywords if key in ("const", "enum") for text in _list_texts(value)
+        )
     return are_exact[0] or any(key in _NOT_MONOTONE for key, _ in _list_keywords(narrow.schema))
 
 

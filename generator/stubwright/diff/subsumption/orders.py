@@ -22,6 +22,7 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
     """Return the new schema, in the order of the old one wherever an order means nothing."""
+    # A reference such as `#/anyOf/1` would lead to another alternative after a move.
     return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).align_schema(
         old, new
     )

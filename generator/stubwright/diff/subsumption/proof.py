@@ -185,6 +185,7 @@ def _is_proved_by_induction(wide: Judge, narrow: Judge) -> bool:
             return None not in sides and _covers(*sides) is Containment.YES  # type: ignore[arg-type]
 
         failed = {name for name in assumed if not prove(name)}
+        # The root is what is to be proved; without it, the other definitions prove nothing.
         if "#" in failed:
             return False
         if not failed:
@@ -258,6 +259,7 @@ def _redirect(body: Json, definitions: _Definitions, assumed: frozenset[str]) ->
                 redirected[keyword] = f"#/{definitions.dialect.defs}/{_make_key(('o' if swapped else side) + value)}"
                 continue
             part = is_part or keyword not in _NOT_MONOTONE | _IN_PLACE
+            # `contains` is about items, which are parts of the instance, although it is not monotone.
             part = part if keyword != "contains" else True
             monotone = is_monotone and keyword not in _NOT_MONOTONE
             redirected[keyword] = _change_inside(

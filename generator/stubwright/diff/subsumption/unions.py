@@ -28,12 +28,14 @@ _NUMBERS: Final = frozenset({"integer", "number"})
 def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
     """Return the schema with `anyOf` for each `oneOf` whose alternatives are proved to exclude each other."""
     subschemas = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
+    # A reference through `/oneOf/` would lead nowhere when that became `anyOf`.
     if not any("oneOf" in inner for inner in subschemas) or any(
         isinstance(inner.get("$ref"), str) and "/oneOf/" in inner["$ref"] for inner in subschemas
     ):
         return schema
     parts = [inner for inner in subschemas if inner is not schema]
     has_bases = any(isinstance(part.get(keyword), str) for part in parts for keyword in _IDENTIFYING)
+    # Below a base of its own, a reference does not count from the root, so that none is followed then.
     return _Merger({} if has_bases else schema, dialect).merge(schema)
 
 
@@ -50,7 +52,7 @@ class _Merger:
         merged = {key: change_below(key, value, self._dialect, self.merge) for key, value in schema.items()}
         options = merged.get("oneOf")
         if not isinstance(options, list) or not all(
-            self._exclude(one, two, 0) for one, two in combinations(options, 2)
+            self._exclude(left, right, 0) for left, right in combinations(options, 2)
         ):
             return merged
         del merged["oneOf"]
@@ -58,9 +60,9 @@ class _Merger:
             return {**merged, "allOf": [*merged.get("allOf", ()), {"anyOf": options}]}
         return {**merged, "anyOf": options}
 
-    def _exclude(self, one: Json, two: Json, level: int) -> bool:
+    def _exclude(self, left: Json, right: Json, level: int) -> bool:
         """Tell whether it is proved that no instance fits both."""
-        first, second = ([*self._list_applied(schema, set())] for schema in (one, two))
+        first, second = ([*self._list_applied(schema, set())] for schema in (left, right))
         if any(_differ(self._list_values(each), self._list_values(other)) for each in first for other in second):
             return True
         both = [*first, *second]
@@ -131,14 +133,14 @@ def _merge_numbers(name: str) -> str:
     return "number" if name in _NUMBERS else name
 
 
-def _differ(one: list[_Kind] | None, two: list[_Kind] | None) -> bool:
+def _differ(left: list[_Kind] | None, right: list[_Kind] | None) -> bool:
     """Tell whether nothing is described by both."""
-    if one is None or two is None:
+    if left is None or right is None:
         return False
     return not any(
         kind == other and (value is None or another is None or value == another)
-        for kind, value in one
-        for other, another in two
+        for kind, value in left
+        for other, another in right
     )
 
 

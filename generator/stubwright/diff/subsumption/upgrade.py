@@ -92,6 +92,7 @@ def _refuse(schema: Mapping[str, Json], dialect: Dialect, *, is_root: bool) -> N
         not _READ_DIFFERENTLY.isdisjoint(schema)
         or (not is_root and any(key in schema for key in named))
         or (isinstance(reference, str) and (not reference.startswith("#") or _MOVED.search(reference)))
+        # Since 2020-12, items that fit `contains` count as evaluated (Core, 10.3.1.3).
         or ("unevaluatedItems" in schema and "contains" in schema)
         or "format" in schema
     ):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 HIDDEN: Final = "…"
 """The text that stands in place of a secret."""
 
+# Short words count only as whole parts of a name, since `keyboard` and `compass` are no secrets, nor is `author`.
 _SECRET_NAME: Final = re.compile(
     r"token|secret|passw|passphrase|pwd|credential|cookie|(?:^|[_.-])(?:pass|pat|sig|dsn|keys?)(?:$|[_.-])"
     r"|(?:api|access|private|signing)keys?$|auth(?!ors?(?:$|[_.-]))",
@@ -68,6 +69,7 @@ def hide_tokens(text: str, mark: str) -> str:
 
 def put_names(word: str, variables: Mapping[str, str]) -> str:
     """Return a word with `${NAME}` in place of the values of variables."""
+    # The longest first, since one value may be a part of another.
     for name, value in sorted(variables.items(), key=lambda item: -len(item[1])):
         if len(value) >= _SHORTEST:
             word = word.replace(value, f"${{{name}}}")

@@ -240,7 +240,7 @@ class Apis:
         for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
             for name, scopes in read_mapping(requirement).items():
                 listed = scopes if isinstance(scopes, list) else []
-                yield name, [one for one in listed if isinstance(one, str) and _SCOPE.fullmatch(one)]
+                yield name, [scope for scope in listed if isinstance(scope, str) and _SCOPE.fullmatch(scope)]
 
     def _find_security(self, holder: Located) -> list[Json] | None:
         """Return the `security` of an operation or of the document; None if it has none."""
@@ -295,6 +295,8 @@ class Apis:
     def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
         """Return the settings by which the server gets tokens itself; empty if it cannot, and has to be given one."""
         flows = dict(scheme.list_entries("flows"))
+        # `implicit` and `password` are left out: the first has no token endpoint, and the second wants a person's
+        # password.
         for flow in ("clientCredentials", "authorizationCode"):
             url = flows[flow].get_field("tokenUrl") if flow in flows else None
             token_url = urljoin(f"{self._find_url(None)}/", url.strip()) if isinstance(url, str) else ""
@@ -336,6 +338,7 @@ def make_variable(*parts: str) -> str:
     """Return an environment variable: the words of its parts in capitals, each group once: `PETSTORE_API_KEY`."""
     words: list[str] = []
     for part in parts:
+        # `OAuth` is one word, although a capital stands inside.
         spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
         new_words = [word.upper() for word in naming.split_words(spaced) if word.isascii()]
         if words and new_words[: len(words)] == words:
@@ -397,6 +400,8 @@ def _can_be_set(name: str, variable: Located, url: str) -> bool:
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
+        # At the start, a variable may stand for the host itself. Only one that chooses between the two schemes stays in
+        # its place.
         return isinstance(listed, list) and {*listed} == {"http", "https"}
     values = [allowed["default"], *(listed if isinstance(listed, list) else ())]
     return (listed is None or len(listed) > 1) and all(servers.is_part(str(value)) for value in values)

@@ -249,6 +249,7 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
         style, explode = _DEFAULTS.get(parameter.where, ("form", True))
         if parameter.style != style:
             entry["style"] = parameter.style
+            # `explode` is true by default for the style `form` alone ("Parameter Object").
             explode = False
         if parameter.explode != explode:
             entry["explode"] = parameter.explode
@@ -278,6 +279,7 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     if not content:
         raise UnsupportedError("its body has no media type")
     kinds = {media: _find_kind(media, entry, schemas) for media, entry in content}
+    # `order` leaves out ranks below 0, and None, the kind that cannot be sent, has index 0.
     best = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media]) - 1)
     if not best:
         raise UnsupportedError(f"its body is {', '.join(f'`{media}`' for media in kinds)}")

@@ -125,6 +125,7 @@ class Documents:
                 f"it is Swagger {shorten(str(root['swagger']))}; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"
             )
         version = root.get("openapi")
+        # YAML reads `openapi: 3.1` without quotes as a number.
         match = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
         if match is None:
             raise DocumentError(
@@ -232,6 +233,7 @@ class Documents:
         at = Located(self._load(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
+        # A fragment in a URI is percent-encoded first, and then a pointer (RFC 6901, 6).
         for name in split_pointer(unquote(fragment)):
             if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
                 at = self.follow(at, f"`{at.pointer[-1]}`") if len(at.pointer) in (1, 2) else self.resolve(at)

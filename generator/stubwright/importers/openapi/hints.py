@@ -39,6 +39,6 @@ def note_guesses(posting: Sequence[str]) -> list[str]:
     if not posting:
         return []
     count = "1 tool, which POSTs" if len(posting) == 1 else f"{len(posting)} tools, which POST"
-    said = "`readOnlyHint: false` and `destructiveHint: true`"
+    hints = "`readOnlyHint: false` and `destructiveHint: true`"
     correct = f"overlay: {{tools: {{{posting[0]}: {{annotations: {{destructiveHint: false}}}}}}}}"
-    return [f"{said} are a guess for {count}; correct them with `{correct}`"]
+    return [f"{hints} are a guess for {count}; correct them with `{correct}`"]

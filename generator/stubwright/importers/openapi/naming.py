@@ -112,6 +112,7 @@ def _is_wanted(operation: Operation, selection: Selection) -> bool:
 
 def _matches(operation: Operation, pattern: str) -> bool:
     texts = (operation.id, operation.path, *operation.tags)
+    # Not `fnmatch`, which ignores case on Windows.
     if any(text is not None and fnmatchcase(text, pattern) for text in texts):
         return True
     method, _, path = pattern.partition(" ")

@@ -294,11 +294,11 @@ def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
         yield plain.value
     for _, example in at.list_entries("examples"):
         try:
-            found = documents.resolve(example)
+            resolved = documents.resolve(example)
         except UnsupportedError:
             continue  # there is no example to see
         for key in ("value", "dataValue"):
-            if (value := found.get(key)) is not None:
+            if (value := resolved.get(key)) is not None:
                 yield value.value
 
 

@@ -70,6 +70,7 @@ def recognize(tool: Mapping[str, Json], shared: Mapping[str, Json], *, linked: b
     if items is None:
         return None
     page = _find_page(arguments, response, schema, items, linked=linked)
+    # A tool with pages takes `cursor` in place of the API's argument, so that no other argument can have this name.
     if page is None or ("cursor" in arguments.all_names and page.get("argument") != "cursor"):
         return None
     return page
@@ -117,6 +118,7 @@ def _find_page(
         least = arguments.properties[start].get("default", arguments.properties[start].get("minimum", first))
         if kind == "number" and least == 0:
             first = 0
+        # Without `first`, numbers start at 1 and offsets at 0.
         if start in arguments.required or first != (kind == "number"):
             page["first"] = first
         return page
@@ -204,6 +206,7 @@ class _Response:
         """Tell whether the value there is a string or a number, and not a URL."""
         target = schema
         for step in pointer.split("/")[1:]:
+            # In pointers of `http.select` and `http.page`, `*` means each item, and `~2` the character.
             name = step.replace("~2", "*").replace("~1", "/").replace("~0", "~")
             target = self.resolve((target.get("properties") or {}).get(name))
         return (

@@ -91,6 +91,8 @@ class Schemas:
         """
         conversion = _Conversion(self, side)
         schema = conversion.convert(at)
+        # Shared schemas refer to each other in circles, so that each is converted from this list and not where it is
+        # met.
         while self._waiting:
             name, target, its_side = self._waiting.pop()
             inner = _Conversion(self, its_side)
@@ -157,6 +159,7 @@ class Schemas:
 
     def has_flag(self, at: Located, flag: str) -> bool:
         """Tell whether a property's schema says `readOnly` or `writeOnly`, itself or in the target of its reference."""
+        # Malformed references may go round in a circle.
         for _ in range(8):
             if not isinstance(at.value, dict):
                 return False
@@ -203,6 +206,7 @@ class Schemas:
 
     def _flatten(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> FlatObject | None:
         value = at.value
+        # As arguments of their own, the properties of a nullable object leave no way to send null.
         if not isinstance(value, dict) or (at.file, at.pointer) in above or value.get("nullable") is True:
             return None
         above = (*above, (at.file, at.pointer))
@@ -227,6 +231,7 @@ class Schemas:
             if flat is None or (flat.additional is not None and flat.additional.value is not False and len(flats) > 1):
                 return None  # what one part restricts, another may name
             additional = additional or flat.additional  # `false` means the whole
+        # A property that is required and has no schema would have no argument.
         if not required <= properties.keys():
             return None
         return FlatObject(properties, frozenset(required), additional)
@@ -247,6 +252,7 @@ class Schemas:
                 if key not in visited and key not in self._same_on_both_sides:
                     visited.add(key)
                     waiting.append(target)
+        # All that was visited leads to nothing else than what was visited, so that none of it has a flag.
         self._same_on_both_sides |= visited
         return False
 
@@ -297,9 +303,9 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
     return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
 
 
-def _is_same(one: Json, other: Json) -> bool:
+def _is_same(left: Json, right: Json) -> bool:
     """Tell whether two schemas of a property accept the same, as far as their text shows."""
-    return are_equal(_without_words(one), _without_words(other))
+    return are_equal(_without_words(left), _without_words(right))
 
 
 def _without_words(schema: Json) -> Json:
@@ -362,6 +368,7 @@ class _Conversion:
                 raise UnsupportedError(f"a schema has `{key}`, at {at.reference}")
         absent |= self._find_absent(at)
         is_old_reference = self.schemas.documents.minor == 0 and isinstance(value.get("$ref"), str)
+        # Others refer to the shared schema as a closed one, so that the part gets a copy that is open.
         if is_part and isinstance(value.get("$ref"), str) and (is_old_reference or not value.keys() - _BESIDE):
             return self.convert(self.schemas.documents.resolve(at), absent, is_part=True)
         is_whole = not is_part and self._excludes_itself(at)
@@ -388,6 +395,7 @@ class _Conversion:
                 continue
             if is_old and "$ref" in converted and key not in ("description", "title"):
                 continue  # in 3.0 a reference hides what stands beside it
+            # A keyword without a value is null in YAML. Only these two can mean null.
             if key in _COPIED and (entry is not None or key in ("default", "const")):
                 converted |= self._convert_keyword(key, entry, at, absent)
         if "oneOf" in converted and "anyOf" not in converted and "oneOf" in self.schemas.find_children(at):
@@ -399,6 +407,7 @@ class _Conversion:
         _convert_bytes(converted, is_old=is_old)
         converted = drop_text(converted)
         for exclusive, bound in _BOUNDS:
+            # In 3.0, as in draft-04, `exclusiveMinimum: true` is a flag of `minimum`.
             if isinstance(converted.get(exclusive), bool) and converted.pop(exclusive) and bound in converted:
                 converted[exclusive] = converted.pop(bound)
         return _make_nullable(converted) if value.get("nullable") is True else converted

@@ -131,6 +131,7 @@ def _read_limited(response: httpx2.Response, end: float) -> bytes:
         data += chunk
         if len(data) > MAX_BYTES:
             raise DocumentError(_too_large())
+        # The client's timeout is for each read, so that a server could send a byte at a time without end.
         if time.monotonic() > end:
             raise DocumentError(f"fetching it takes longer than {TIMEOUT:g} s")
     return bytes(data)

@@ -72,39 +72,39 @@ def read(source: Source, timeout: float, max_bytes: int) -> tuple[ServerListing,
                     f"the server in `{source.file}` did not answer within {timeout:g} s; does the file call `run()` "
                     'outside of `if __name__ == "__main__":`?'
                 ) from error
-            said = _read_report(report)
-            if said is None or "sdk" in said:
+            facts = _read_report(report)
+            if facts is None or "sdk" in facts:
                 raise
-            raise NotMovedError(_describe(source, said)) from error
-        said = _read_report(report)
-    if said is None or not any(listing.sections.values()):
+            raise NotMovedError(_describe(source, facts)) from error
+        facts = _read_report(report)
+    if facts is None or not any(listing.sections.values()):
         raise NotMovedError(
             f"`{source.label}` has no tools, resources or prompts, so that there is nothing to move; if a function "
             "adds them, move a file that imports the server and calls that function"
         )
-    return listing, _make_old(source, said, listing)
+    return listing, _make_old(source, facts, listing)
 
 
 def _read_report(report: Path) -> dict[str, Any] | None:
     try:
-        said: dict[str, Any] = json.loads(report.read_text("utf-8"))
+        facts: dict[str, Any] = json.loads(report.read_text("utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):  # the process ended before it was written
         return None
-    return said
+    return facts
 
 
-def _describe(source: Source, said: Mapping[str, Any]) -> str:
+def _describe(source: Source, facts: Mapping[str, Any]) -> str:
     """Return the reason that there is no server, for people."""
-    if "raised" in said:
-        lines = [to_one_line(line) for line in said["raised"][-_LINES:]]
+    if "raised" in facts:
+        lines = [to_one_line(line) for line in facts["raised"][-_LINES:]]
         quoted = "".join(f"\n  | {line}" for line in lines)
-        return f"`{source.file}` cannot be imported:{quoted}{_describe_key(source, said['missing_key'])}"
-    if "shadowed" in said:
-        return f"`import {source.file.stem}` finds `{to_one_line(said['shadowed'])}` in its place: rename the file"
-    servers = ", ".join(f"`{to_one_line(name)}`" for name in said["servers"])
+        return f"`{source.file}` cannot be imported:{quoted}{_describe_key(source, facts['missing_key'])}"
+    if "shadowed" in facts:
+        return f"`import {source.file.stem}` finds `{to_one_line(facts['shadowed'])}` in its place: rename the file"
+    servers = ", ".join(f"`{to_one_line(name)}`" for name in facts["servers"])
     hint = f"; it has the server objects {servers}" if servers else "; it has no server object at its top level"
-    if said["other"] is not None:
-        other = to_one_line(said["other"])
+    if facts["other"] is not None:
+        other = to_one_line(facts["other"])
         return f"`{source.label}` is of the type `{other}`, and not FastMCP or MCPServer{hint}"
     if not source.name:
         return f"name the server in `{source.file}`, as in {source.file.name}:NAME{hint}"
@@ -123,23 +123,23 @@ _LEFT: Final = (
 )
 
 
-def _make_old(source: Source, said: Mapping[str, Any], listing: ServerListing) -> Old:
-    is_shared = said["prefix"] == sys.prefix  # what `stubwright dev` runs in
+def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) -> Old:
+    is_shared = facts["prefix"] == sys.prefix  # what `stubwright dev` runs in
     left = [*_LEFT]
-    is_fastmcp = said["distribution"] == "fastmcp"
-    major, minor, *_ = said["version"].split(".")
+    is_fastmcp = facts["distribution"] == "fastmcp"
+    major, minor, *_ = facts["version"].split(".")
     same = contexts.OF_REQUEST if is_fastmcp and int(major) == 2 else frozenset[str]()
-    uses = {name: contexts.judge({*names} - same) for name, names in said["contexts"].items()}
+    uses = {name: contexts.judge({*names} - same) for name, names in facts["contexts"].items()}
     tools: dict[str, list[str]] = {}
     for name, each in uses.items():
         for note in each.notes:
             tools.setdefault(note, []).append(name)
     left += [f"{_quote(names)}: {to_one_line(note)}" for note, names in tools.items()]
-    if said["elsewhere"]:
+    if facts["elsewhere"]:
         left.append(
-            f"{_quote(said['elsewhere'])}: a resource or prompt, which logs to the server's own log, and cannot ask"
+            f"{_quote(facts['elsewhere'])}: a resource or prompt, which logs to the server's own log, and cannot ask"
         )
-    if said["protected"]:
+    if facts["protected"]:
         left.append("its authentication: declare `auth` in the manifest")
     if listing.capabilities.get("completions") is not None:
         left.append("its completions: declare `complete` in the manifest")
@@ -148,10 +148,10 @@ def _make_old(source: Source, said: Mapping[str, Any], listing: ServerListing) -
         needed = f"fastmcp>={major}.{minor},<{int(major) + 1}"
     return Old(
         source.file,
-        Path(said["root"]),
-        said["module"],
-        said["name"],
-        frozenset(said["loaded"]),
+        Path(facts["root"]),
+        facts["module"],
+        facts["name"],
+        frozenset(facts["loaded"]),
         None if is_shared else tuple(source.python),
         is_fastmcp,
         needed,

@@ -44,7 +44,7 @@ def main(file: str, name: str, report: str) -> None:
     """Serve the object, after its description was written to `report`."""
     path = Path(file).resolve()
     root, dotted = locate(path)
-    sys.path[0] = str(root)
+    sys.path[0] = str(root)  # in place of this program's folder, whose modules could hide others
     if root != path.parent:
         sys.path.append(str(path.parent))  # where modules are that a program in a package imports by their short names
     server = None
@@ -52,10 +52,10 @@ def main(file: str, name: str, report: str) -> None:
         try:
             module = importlib.import_module(dotted)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's
-            said = {"raised": _format(error, path), "missing_key": _get_key(error)}
+            failure = {"raised": _format(error, path), "missing_key": _get_key(error)}
         else:
-            server, said = _find(module, path, name)
-    Path(report).write_text(json.dumps(said), "utf-8")
+            server, failure = _find(module, path, name)
+    Path(report).write_text(json.dumps(failure), "utf-8")
     if server is None:
         sys.exit(1)
     server.run(transport="stdio")
@@ -91,8 +91,8 @@ def _find(module: Any, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
     there = Path(getattr(module, "__file__", None) or "/").resolve()
     if there != path:
         return None, {"shadowed": str(there)}
-    found = {each: _find_kind(value) for each, value in vars(module).items()}
-    kinds = {each: kind for each, kind in found.items() if kind is not None}
+    kind_of = {each: _find_kind(value) for each, value in vars(module).items()}
+    kinds = {each: kind for each, kind in kind_of.items() if kind is not None}
     name = name or next((each for each in _USUAL if each in kinds), "")
     if not name and len(kinds) == 1:
         [name] = kinds

@@ -76,7 +76,9 @@ def _list_searches(seed: str, *, likely: bool) -> Iterator[Search]:
     kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in _KINDS)
     for number, (is_exemplary, is_bare, steps) in enumerate(kinds):
         likeness = Likeness(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
+        # The searches before may have spent all that they share.
         taken = Budget(steps) if is_bare else budget
+        # A value that breaks one alternative of `oneOf` on purpose fits, but is none that a caller would send.
         yield Search(steps, _LEVELS, taken, likeness=likeness, excludes=not likely, is_weighed=True)
     for levels in () if likely else _LEVELS_WITHOUT_LIKENESS:
         yield Search(MOST // 10, levels, Budget(MOST // 10), is_weighed=True)

@@ -91,7 +91,9 @@ class Likeness:
 
     def list_texts(self, keywords: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """Yield texts that patterns or formats ask for; otherwise words, as many as the length takes."""
-        least = max((int(one["minLength"]) for one in keywords if is_number(one.get("minLength"))), default=0)
+        least = max(
+            (int(keyword["minLength"]) for keyword in keywords if is_number(keyword.get("minLength"))), default=0
+        )
         most = min((int(one["maxLength"]) for one in keywords if is_number(one.get("maxLength"))), default=LONGEST)
         for one in keywords:
             if isinstance(one.get("pattern"), str) or one.get("format") in FORMATS:
@@ -128,7 +130,7 @@ def _is_open(part: Any) -> bool:
 
 def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fraction:
     """Return the step between the values that a number may have: fine enough for several between its bounds."""
-    named = [to_fraction(one["multipleOf"]) for one in keywords if is_number(one.get("multipleOf"))]
+    named = [to_fraction(keyword["multipleOf"]) for keyword in keywords if is_number(keyword.get("multipleOf"))]
     steps = [*(step for step in named if step > 0), *([Fraction(1)] if is_integer else [])]
     if steps:
         return find_common_multiple(steps)
@@ -153,11 +155,11 @@ def _list_bounds(
     keywords: Sequence[Mapping[str, Any]], name: str, exclusive: str, step: Fraction
 ) -> Iterator[Fraction]:
     """Yield bounds, moved inwards by a step if they are excluded."""
-    for one in keywords:
-        if is_number(one.get(name)):
-            yield to_fraction(one[name]) + (step if one.get(exclusive) is True else 0)  # draft-04
-        if is_number(one.get(exclusive)):
-            yield to_fraction(one[exclusive]) + step
+    for keyword in keywords:
+        if is_number(keyword.get(name)):
+            yield to_fraction(keyword[name]) + (step if keyword.get(exclusive) is True else 0)  # draft-04
+        if is_number(keyword.get(exclusive)):
+            yield to_fraction(keyword[exclusive]) + step
 
 
 def to_fraction(value: float) -> Fraction:

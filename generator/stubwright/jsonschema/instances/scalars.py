@@ -47,17 +47,17 @@ _UPPER: Final = ("maximum", "exclusiveMaximum")
 def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield candidates for a text that has to do with these keywords; some may come twice."""
     stated = list(keywords)
-    sizes = sorted({size for one in stated for size in _list_sizes(one)})
-    made = [text for one in stated for text in list_made(one, Random(0))]  # noqa: S311
-    yield from made
+    sizes = sorted({size for each in stated for size in _list_sizes(each)})
+    texts = [text for each in stated for text in list_made(each, Random(0))]  # noqa: S311
+    yield from texts
     yield from _TEXTS
     for size in sizes:
         yield from ("a" * size, "1" * size, "A" * size)
-    for text in dict.fromkeys(made):
+    for text in dict.fromkeys(texts):
         for size in (*sizes, *(len(text) + more for more in _MORE)):
             yield from _resize(text, size)
         yield from (f"{text}!", f"!{text}", text[:-1], text.upper(), text.lower(), f"{text}{text}", f"a{text}")
-    for text in dict.fromkeys(made):
+    for text in dict.fromkeys(texts):
         yield from (text[:at] + char + text[at + 1 :] for at in _list_spots(text) for char in _CHARACTERS)
     yield from (f"a{number}" for number in range(_TAIL))
 
@@ -117,7 +117,7 @@ def _list_spots(text: str) -> list[int]:
 def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
     """Yield candidates for a number that has to do with these keywords: near each bound, and multiples of each step."""
     stated = list(keywords)
-    bounds = sorted({one[word] for one in stated for word in (*_LOWER, *_UPPER) if _is_number(one.get(word))})
+    bounds = sorted({each[word] for each in stated for word in (*_LOWER, *_UPPER) if _is_number(each.get(word))})
     named = {Fraction(str(one["multipleOf"])) for one in stated if _is_number(one.get("multipleOf"))}
     steps = sorted(step for step in named if step > 0)
     if len(steps) > 1:
@@ -150,4 +150,5 @@ def _to_number(value: Fraction) -> float:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
+    # Beyond 2**53, a float no longer tells an integer from the next one.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53

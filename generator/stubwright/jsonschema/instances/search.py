@@ -157,8 +157,8 @@ class Search:
         yield from _take_turns(self._make(way, depth, names) for way in ways)
 
     def _some(self, group: Group, depth: int, most: int = _SOME) -> Choices:
-        made = islice(self.find_values(group, depth), most)
-        return Choices(made) if self.likeness is not None else Choices(iter(()), list(made))
+        values = islice(self.find_values(group, depth), most)
+        return Choices(values) if self.likeness is not None else Choices(iter(()), list(values))
 
     # What applies to the same value
 
@@ -177,13 +177,13 @@ class Search:
                 continue
             if any(part.schema is seen.schema and part.judge is seen.judge for seen in way.seen):
                 continue  # a circle of references, or two ways to the same schema
-            found = [
+            alternatives = [
                 part.follow(part.schema[keyword])
                 for keyword in KEYWORDS
                 if keyword in part.schema.keys() & part.judge.dialect.keywords
             ]
-            pending += [target for target in found if target is not None]
-            way = replace(way, followed=way.followed + len(found))
+            pending += [target for target in alternatives if target is not None]
+            way = replace(way, followed=way.followed + len(alternatives))
             if way.followed > _FOLLOWED * (1 if self.likeness is None else _FOLLOWED):
                 return
             if part.judge.dialect.reference_hides_siblings and "$ref" in part.schema:
@@ -198,6 +198,7 @@ class Search:
         if not way.choices:
             yield way.plain
             return
+        # The shortest choice first: a contradiction in it ends the way before the longer ones multiply it.
         first, *rest = sorted(way.choices, key=len)
         left = replace(way, choices=tuple(rest))
         options = first if self.likeness is None else self.likeness.order_options(first, depth)
@@ -211,23 +212,24 @@ class Search:
             return any(self._is_same(negated, other) for other in others)
         return any(self._is_same(inner, last) for inner in map(_get_negated, others) if inner is not None)
 
-    def _is_same(self, one: Part, two: Part) -> bool:
-        if one.schema != two.schema or _write(one.schema) != _write(two.schema):  # the first is quicker
+    def _is_same(self, left: Part, right: Part) -> bool:
+        # `1`, `1.0` and `True` are equal in Python, so that texts decide.
+        if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first is quicker
             return False
-        return one.judge is two.judge or not [*_list_references(one.schema)] or self._share(one, two)
+        return left.judge is right.judge or not [*_list_references(left.schema)] or self._share(left, right)
 
-    def _share(self, one: Part, two: Part) -> bool:
+    def _share(self, left: Part, right: Part) -> bool:
         """Tell whether references into definitions lead to the same in both."""
-        key = (id(one.judge), id(two.judge))
+        key = (id(left.judge), id(right.judge))
         if key not in self._alike:
             roots = [
                 _write([root.get(word) for word in ("$defs", "definitions")])
-                for part in (one, two)
+                for part in (left, right)
                 for root in [part.judge.schema if isinstance(part.judge.schema, dict) else {}]
             ]
             inner = [
                 reference
-                for part in (one, two)
+                for part in (left, right)
                 for reference in _list_references(part.judge.schema)
                 if not reference.startswith(("#/$defs/", "#/definitions/"))
             ]
@@ -288,7 +290,7 @@ class Search:
         return least > LONGEST
 
     def _make_scalars(self, plain: Group, candidates: Iterable[Json]) -> Iterator[Json]:
-        given: set[tuple[type, Json]] = set()
+        given: set[tuple[type, Json]] = set()  # with types, since `1`, `1.0` and `True` are equal
         for number, value in enumerate(candidates, 1):
             key = (type(value), value)
             fits = key not in given and _fit(plain, value)
@@ -388,6 +390,8 @@ class Search:
                 choices: list[Choices] = []
                 for index in range(size):
                     inside = index - offset if 0 <= index - offset < len(contained) else -1
+                    # Behind the last place that has a schema of its own, all items have the same, and share their
+                    # values.
                     key = (min(index, last), inside)
                     if key not in given:
                         group = _find_item(plain, index)
@@ -405,9 +409,9 @@ class Search:
 class Choices:
     """Values for one place, each made when it is asked for."""
 
-    def __init__(self, waiting: Iterator[Json], made: Sequence[Json] = ()) -> None:
+    def __init__(self, waiting: Iterator[Json], values: Sequence[Json] = ()) -> None:
         self._waiting = waiting
-        self._made = [*made]
+        self._made = [*values]
 
     def _has(self, count: int) -> bool:
         self._made += islice(self._waiting, max(0, count - len(self._made)))

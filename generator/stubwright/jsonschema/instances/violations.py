@@ -173,7 +173,9 @@ def _fail_any(rule: _Rule) -> Iterator[Group]:
 def _fail_one(rule: _Rule) -> Iterator[Group]:
     yield from _fail_any(rule)
     pairs = [
-        (rule.part.take(one), rule.part.take(two)) for at, one in enumerate(rule.value) for two in rule.value[at + 1 :]
+        (rule.part.take(left), rule.part.take(right))
+        for at, left in enumerate(rule.value)
+        for right in rule.value[at + 1 :]
     ]
     yield from pairs[:_PAIRS]
 
@@ -211,11 +213,11 @@ def matches(part: Part, pattern: str, name: str) -> bool:
 def make_names(pattern: str, part: Part, names: Sequence[str]) -> list[str]:
     """Return names that a pattern matches: some of those given, and some made for it."""
     chance = Random(0)  # noqa: S311
-    made: list[str] = []
+    made_names: list[str] = []
     with suppress(UnreadableError):
-        made = [patterns.make_text(pattern, chance) for _ in range(2)]
-    made += [pattern.strip("^$"), f"{pattern.strip('^$')}a"]
-    return [name for name in dict.fromkeys((*names, *made)) if matches(part, pattern, name)][:_NAMES]
+        made_names = [patterns.make_text(pattern, chance) for _ in range(2)]
+    made_names += [pattern.strip("^$"), f"{pattern.strip('^$')}a"]
+    return [name for name in dict.fromkeys((*names, *made_names)) if matches(part, pattern, name)][:_NAMES]
 
 
 _COUNTED: Final = {"minItems": "array", "maxItems": "array", "minProperties": "object", "maxProperties": "object"}

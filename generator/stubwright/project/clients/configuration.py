@@ -84,8 +84,8 @@ class Entry:
         if expands is None:
             return ()
         words = [self.value["command"], *self.value["args"]]
-        found = ["the command"] if any(expands.search(word) for word in words) else []
-        return (*found, *(f"`{name}`" for name, value in self.value["env"].items() if expands.search(value)))
+        replaced = ["the command"] if any(expands.search(word) for word in words) else []
+        return (*replaced, *(f"`{name}`" for name, value in self.value["env"].items() if expands.search(value)))
 
 
 def is_there(entry: Entry, file: Path) -> bool:
@@ -105,6 +105,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
     Raises:
         RefusedError: The file is damaged, is no file, or cannot be read or written. It is as it was.
     """
+    # A link is followed, because moving the new file onto it would replace the link.
     target = Path(os.path.realpath(file))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs wait at the same folder
@@ -114,6 +115,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
                 after = _edited(before or b"", change, file)
                 if after == (before or b""):
                     return False
+                # The client may have written in the meantime; then the edit begins again with what it wrote.
                 if _read(file) == before:
                     disk.write(target, after, mode=_PRIVATE if private else None)
                     return True
@@ -153,9 +155,9 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
 
 def report_misplaced(text: str, file: Path, error: UnfitError) -> Diagnostic:
     """Return the diagnostic for a text, with its place in the file. The text is not quoted: it may hold secrets."""
-    found = Lines(text).report(str(file), error.problem)
-    fix = f"{found.help}; nothing was written" if found.help else _BY_HAND
-    return Diagnostic(found.code, found.message, found.at, fix)
+    diagnostic = Lines(text).report(str(file), error.problem)
+    fix = f"{diagnostic.help}; nothing was written" if diagnostic.help else _BY_HAND
+    return Diagnostic(diagnostic.code, diagnostic.message, diagnostic.at, fix)
 
 
 def name_of(manifest: ir.Manifest) -> str:

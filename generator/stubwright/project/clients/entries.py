@@ -119,14 +119,14 @@ def _expand_values(values: Mapping[str, Any], environment: Mapping[str, str], us
 def _expand_all(texts: list[Any], environment: Mapping[str, str], used: dict[str, str]) -> list[str]:
     """Return texts with the values of variables, which `used` gets."""
 
-    def get_value(found: re.Match[str]) -> str:
-        default = (found["more"] or "").startswith(":-")
-        if found["more"] and not default:
-            raise EntryError(f"its client asks for `{found[0]}`, which is not known here")
-        value = environment.get(found["name"]) if default else _look_up(found["name"], environment)
+    def get_value(match: re.Match[str]) -> str:
+        default = (match["more"] or "").startswith(":-")
+        if match["more"] and not default:
+            raise EntryError(f"its client asks for `{match[0]}`, which is not known here")
+        value = environment.get(match["name"]) if default else _look_up(match["name"], environment)
         if value is None:
-            return found["more"][2:]
-        used[found["name"]] = value
+            return match["more"][2:]
+        used[match["name"]] = value
         return value
 
     if not all(isinstance(text, str) for text in texts):

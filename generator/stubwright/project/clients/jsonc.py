@@ -16,6 +16,7 @@ from stubwright.compile.syntax import jsontext
 from stubwright.compile.syntax.positions import Node, Problem
 
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
+# Strings are matched, too, so that `//` in a URL does not begin a comment.
 _COMMENTS: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _COMMAS: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _COMMA: Final = re.compile(r"\s*,")
@@ -43,36 +44,36 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
     Raises:
         UnfitError: The text is not JSON, or something on the way is no object.
     """
-    found = _read(text, comments)
-    if found is None:
+    tree = _read(text, comments)
+    if tree is None:
         document = _dumped(_wrapped(path, value), "", "  ", _newline(text))
         above = text if text.strip() else ""
         return f"{above}{'' if not above or above.endswith(_BREAKS) else _newline(text)}{document}{_newline(text)}"
-    here = found.root
+    here = tree.root
     for depth, step in enumerate(path):
-        children = found.find_members(here, path[:depth])
+        children = tree.find_members(here, path[:depth])
         child = children.get(step)
         if child is None:
-            return found.insert(here, step, _wrapped(path[depth + 1 :], value))
+            return tree.insert(here, step, _wrapped(path[depth + 1 :], value))
         here = child
-    if json.loads(found.bare[here.start : here.end]) == value:
+    if json.loads(tree.bare[here.start : here.end]) == value:
         return text
     margin = _margin(text, here.start)
-    return text[: here.start] + _dumped(value, margin, found.unit, _newline(text)) + text[here.end :]
+    return text[: here.start] + _dumped(value, margin, tree.unit, _newline(text)) + text[here.end :]
 
 
 def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
     """Remove a member from a text, which stays as it is if there is none. Raises UnfitError as `with_member` does."""
-    found = _read(text, comments)
-    if found is None:
+    tree = _read(text, comments)
+    if tree is None:
         return text
-    here = found.root
+    here = tree.root
     for depth, step in enumerate(path):
-        child = found.find_members(here, path[:depth]).get(step)
+        child = tree.find_members(here, path[:depth]).get(step)
         if child is None:
             return text
         parent, here = here, child
-    return found.remove(parent, path[-1])
+    return tree.remove(parent, path[-1])
 
 
 def read(text: str) -> Any:
@@ -81,8 +82,8 @@ def read(text: str) -> Any:
     Raises:
         UnfitError: It is not JSON.
     """
-    found = _read(text, comments=True)
-    return None if found is None else jsontext.parse(found.bare)[0]
+    tree = _read(text, comments=True)
+    return None if tree is None else jsontext.parse(tree.bare)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,8 @@ class _Text:
             outer = _margin(text, node.start)
             margin = outer + self.unit
             kept = text[node.start + 1 : close].rstrip()
-            made = f"{kept}{newline}{margin}{self._member(key, value, margin)}{newline}{outer}"
-            return text[: node.start + 1] + made + text[close:]
+            inserted = f"{kept}{newline}{margin}{self._member(key, value, margin)}{newline}{outer}"
+            return text[: node.start + 1] + inserted + text[close:]
         last = self._last(node)
         has_comma = _COMMA.match(self.plain, last.end) is not None
         end = last.end + len(text[last.end : close].rstrip())  # behind what is said of the last member, too
@@ -128,10 +129,10 @@ class _Text:
         if self._breaks(node.start, first.start) or self._breaks(last.end, close):
             on_own_line = self._breaks(node.start, first.start)
             margin = _margin(text, first.start) if on_own_line else _margin(text, node.start) + self.unit
-            made = f"{newline}{margin}{self._member(key, value, margin)}{',' if has_comma else ''}"
+            inserted = f"{newline}{margin}{self._member(key, value, margin)}{',' if has_comma else ''}"
         else:
-            made = f" {json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
-        return f"{before}{'' if has_comma else ','}{after}{made}{text[end:]}"
+            inserted = f" {json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+        return f"{before}{'' if has_comma else ','}{after}{inserted}{text[end:]}"
 
     def remove(self, node: Node, key: str) -> str:
         """Remove a member of an object."""
@@ -192,9 +193,9 @@ def _told(text: str, problem: Problem, comments: bool) -> Problem:
     return replace(problem, help=None) if problem.code == "SW008" else problem  # its help is for manifests
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank(match: re.Match[str]) -> str:
     """Return spaces in place of a match that is no string, with the same line breaks."""
-    return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
+    return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
 
 
 def _first_key(node: Node) -> Node | None:

@@ -64,8 +64,8 @@ class Client:
 def _path(template: str, environment: Mapping[str, str]) -> Path:
     """Return the path that a template of `Client.user` means."""
 
-    def expand(found: re.Match[str]) -> str:
-        return environment.get(found[1]) or found[2]
+    def expand(match: re.Match[str]) -> str:
+        return environment.get(match[1]) or match[2]
 
     return Path(re.sub(r"\$\{(\w+):([^}]*)\}", expand, template)).expanduser()
 

@@ -29,7 +29,7 @@ def parse(text: str) -> dict[str, str]:
         UnfitError: A line is neither empty, nor a comment, nor a variable. The line itself is not quoted: it may hold a
             secret.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     offset = 0
     for line in text.split("\n"):
         stripped = line.strip()
@@ -38,9 +38,9 @@ def parse(text: str) -> dict[str, str]:
             if read is None or "\0" in line:
                 message = "this line is no `NAME=value`; a value in quotes ends on its line"
                 raise UnfitError(Problem("SW004", message, offset, offset + len(line.rstrip())))
-            found[read["name"]] = _value(read)
+            variables[read["name"]] = _value(read)
         offset += len(line) + 1
-    return found
+    return variables
 
 
 def _value(read: re.Match[str]) -> str:

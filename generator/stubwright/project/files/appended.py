@@ -1,6 +1,7 @@
 """A file to which whole lines are appended, at once and for its owner alone.
 
-Takes lines; several processes may append to the same file. A line that cannot be written whole is taken back.
+Takes lines; several processes may append to the same file. A line that cannot be written whole is taken back, unless
+another process has appended since.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ class AppendedFile:
         self._descriptor = os.open(path, flags, 0o600)
 
     def append(self, line: bytes) -> None:
-        """Write a line with its end. Raises OSError, and then the file ends with the line before."""
+        """Write a line with its end. Raises OSError, and then takes back its start, if nothing stands after that."""
         written = 0
         try:
             while written < len(line):
                 written += os.write(self._descriptor, line[written:])
         except OSError:
-            if written:
-                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+            end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # of what was written here, wherever that was
+            if written and end == os.fstat(self._descriptor).st_size:
+                os.ftruncate(self._descriptor, end - written)
             raise
 
     def close(self) -> None:

@@ -60,6 +60,7 @@ class Disk:
             base = Path(folder)
             above = "" if base == Path() else f"{base.as_posix().rstrip('/')}/"
             paths = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
+            # Names on a disk need not be in UTF-8.
             self._listings[key] = paths, digests.compute_digest("\n".join(paths).encode("utf-8", "surrogateescape"))
         paths, self.inputs[f"{folder}{LISTING}{pattern}"] = self._listings[key]
         return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
@@ -126,6 +127,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     except OSError as error:
         if staged is not None:
             staged.unlink(missing_ok=True)
+        # The error may name the staged file, of which the user knows nothing.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -146,6 +148,7 @@ _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else
 
 def name_temporary(target: Path, number: int, run: str) -> Path:
     """Return the path at which a run stages its file with that number."""
+    # With the whole of a long name, the suffix would exceed the 255 bytes that most file systems allow.
     return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
 
 
@@ -156,6 +159,7 @@ def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = Fals
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = name_temporary(target, number, run)
+    # With O_EXCL, a link that has this name is not followed.
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -131,4 +131,5 @@ def _joined(folder: str, below: str) -> str:
 
 
 def _same(first: str, second: str) -> bool:
+    # On Windows, `realpath` gives the case that a path has on the disk, which need not be that of the caller.
     return os.path.normcase(first) == os.path.normcase(second)

@@ -72,6 +72,7 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
             try:
                 journals[run] = _loaded(data)
             except lock.LockError:
+                # Runs stage the lock first, so that one that was killed while it wrote it has staged nothing else.
                 journals[run] = None
     return journals
 
@@ -90,16 +91,19 @@ def recover(output: Path) -> None:
         return
     known = read_lock(output)
     if was_interrupted(output):
+        # The lock takes over what the journals say before these are removed: a kill in between loses nothing.
         staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, os.urandom(8).hex(), safe=True)
         retry(lambda: staged.replace(output / lock.NAME))
     ours = {folder for entry in known.manifests.values() for folder in list_folders_above(entry.files)}
     ends = tuple(f".{run}.tmp" for run in journals)
+    # Bottom up, so that folders in a folder are gone when its own turn comes.
     for folder, _, names in os.walk(output, topdown=False):
         for name in names:
             if name.endswith(ends) and not _JOURNAL.fullmatch(name):
                 Path(folder, name).unlink(missing_ok=True)
         if Path(folder).relative_to(output).as_posix() in ours:
             remove_empty(Path(folder))
+    # The journals go last, because they name the runs whose files are still to be removed.
     for run in journals:
         (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
 

@@ -20,6 +20,7 @@ from stubwright.diagnostics import Diagnostic
 NAME = "stubwright.lock.json"
 OLD_NAME = "toolwright.lock.json"
 """The old name of the lock; a run takes such a lock over."""
+# `|` marks the common ancestor, which git writes with the conflict style `diff3`.
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
 _LINE = re.compile(r'\s*(?:\{\}?|\}|"(?:[^"\\]|\\.)*":\s*(?:\{\}?|"(?:[^"\\]|\\.)*")),?')
 _PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
@@ -77,9 +78,11 @@ def load(text: str) -> Lock:
         for path in (manifest, *entry_.files):
             if paths.is_impossible(path):
                 raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
+        # A branch may bring any lock, and the files that it lists may be deleted.
         for path in entry_.files:
             if paths.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
+            # A backslash and a drive's colon lead out of the folder on Windows alone, but one lock is for all systems.
             if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
                 raise LockError(f"it lists `{path}`, which is no file that stubwright makes")
     return lock
@@ -94,6 +97,8 @@ def _read(text: str) -> Lock:
     except _TwiceError:
         return _merged(text)
     except json.JSONDecodeError as error:
+        # git's `merge=union` keeps the lines of both sides, which may lack a comma in between. A lock whose beginning
+        # or end is cut off stays unreadable, since it does not list all files.
         lines = text.strip().split("\n")
         if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
             return _merged(text)

@@ -39,6 +39,7 @@ def hold_by_file(folder: Path) -> Iterator[None]:
     """Hold a folder by a file elsewhere, whose name is a digest of the folder's path."""
     from filelock import FileLock
 
+    # Windows ignores case in paths, and allows halves of surrogate pairs in them, which UTF-8 does not encode.
     name = hashlib.sha256(os.path.normcase(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     with FileLock(Path(tempfile.gettempdir(), f"stubwright-{name}.lock")):
         yield

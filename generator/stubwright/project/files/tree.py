@@ -138,10 +138,13 @@ def compare(
         if (barred := tree.find_barred(artifact.path)) is not None:
             foreign.append(_in_the_way(output, artifact.path, barred))
             continue
+        # git may have written this file with CRLF, which is no edit; `--force` restores the bytes.
         if disk is not None and digests.is_same_text(disk, artifact.data) and (disk == artifact.data or not force):
             unchanged += 1
             continue
         name = show_path(output, artifact.path)
+        # After a lock was lost, every generated file would be foreign, and `--force` could not replace one. Its first
+        # line says that it is ours.
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(before.files.get(artifact.path, ()), disk)
         if untouched or (force and ours):
@@ -159,6 +162,7 @@ def compare(
             foreign.append(_in_the_way(output, artifact.path))
     planned = {artifact.path for artifact in artifacts}
     gone = {path: seen for path, seen in before.files.items() if path not in planned}
+    # A file that is no longer made is deleted; if it lies behind a link, that would reach a file elsewhere.
     foreign += [
         _in_the_way(output, path, barred)
         for path in gone
@@ -193,7 +197,7 @@ def compare(
             "move it, or delete the folder",
         )
         for path in _files_in(output, left)
-        if path not in gone
+        if path not in gone  # those were reported above
     ]
     entry = replace(new_entry, files=files) if not problems else lock.Entry("", files)
     manifests = {**known.manifests, manifest: entry}
@@ -355,8 +359,11 @@ def apply(output: Path, changes: Changes) -> None:
     files_for_folders = set(gone) & list_folders_above(written)
     in_the_way = files_for_folders | {path for path in gone if not list_folders_above([path]).isdisjoint(written)}
     guard = inside.Inside(output)
+    # A link may have come since the changes were computed, and none may lead a write or a removal out of the folder.
     for change in changes.changes:
         guard.check(change.path)
+    # No file can replace a folder that keeps something. This is found out now, because a move that fails later leaves
+    # half of the changes made.
     for target in (output / path for path in written):
         if target.is_dir() and not _has_only(target, {output / path for path in in_the_way}):
             raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
@@ -364,23 +371,31 @@ def apply(output: Path, changes: Changes) -> None:
     journal = None
     try:
         _make_folders(output, made_folders)
+        # After a power cut, only this file tells the next run which files are ours, so that it is on the disk before
+        # any other.
         journal = stage(output / lock.NAME, text, 0, run, safe=bool(changes.changes))
         for number, change in enumerate(writes, 1):
             target = output / change.path
             file = next(iter(list_folders_above([change.path]) & files_for_folders), None)
+            # The folder of the new file cannot be made while an old file has its name, so that the new one waits beside
+            # that file.
             beside = target if file is None else output / file
             _make_folders(beside.parent, made_folders)
             staged.append((stage(beside, change.new or b"", number, run), target))
+        # From here on the staged lock stays if a step fails: it tells `recover` which files may have changed.
         begun = bool(changes.changes)
+        # A file and a folder of one name cannot exist at once, so that these go before anything is moved into place.
         for path in in_the_way:
             _remove(output, output / path)
         while staged:
+            # The removals above may have taken folders with them that were empty for a moment.
             _make_folders(staged[0][1].parent, made_folders)
             retry(lambda: staged[0][0].replace(staged[0][1]))
-            staged.pop(0)
+            staged.pop(0)  # only after the move: an interrupt before it leaves the file to be removed below
         for path in gone:
             if path not in in_the_way:
                 _remove(output, output / path)
+        # The lock on the disk says the same, perhaps with CRLF, and keeps its bytes.
         if is_listed:
             journal.unlink()
         else:
@@ -434,6 +449,7 @@ def remove_empty(folder: Path) -> bool:
     if any(child.name != "__pycache__" for child in folder.iterdir()):
         return False
     cache = folder / "__pycache__"
+    # Through a `__pycache__` that is a link, the files of another folder would go.
     for child in (*(cache.glob("*.pyc") if inside.find_kind(cache) == "folder" else ()), cache):
         with suppress(OSError):  # a cache that cannot be removed is no reason to fail
             child.rmdir() if inside.find_kind(child) == "folder" else child.unlink()

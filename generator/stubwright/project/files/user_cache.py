@@ -76,6 +76,7 @@ def _file(name: str) -> str:
 
 
 def _mac(key: bytes, name: str, data: bytes) -> bytes:
+    # With the name in it, an entry that is copied to the name of another one is not accepted.
     return hmac.digest(key, _file(name).encode() + data, "sha256")
 
 
@@ -114,6 +115,7 @@ def _is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool
         return False
     if not is_kind(status.st_mode):
         return False
+    # The mode that Windows reports says nothing about other users.
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 

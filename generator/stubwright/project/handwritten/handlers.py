@@ -210,7 +210,7 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
     first = handlers_class.node.body[0]
     end = handlers_class.node.end_lineno or len(lines)
-    row = lines[first.lineno - 1].encode()
+    row = lines[first.lineno - 1].encode()  # `ast` counts columns in bytes of UTF-8
     head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
     if head:  # `class X: pass` has no room for a method
         lines[first.lineno - 1] = f"{head}{newline}    {body}"
@@ -362,7 +362,7 @@ def _collect(
             assigned |= {target.id for target in member.targets if isinstance(target, ast.Name)}
         elif isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name) and member.value is not None:
             assigned.add(member.target.id)
-    is_whole = not node.decorator_list
+    is_whole = not node.decorator_list  # a decorator may add methods
     for base in node.bases:
         name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
         if name in classes and name not in seen:

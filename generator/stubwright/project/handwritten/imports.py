@@ -130,6 +130,7 @@ def _place(module: ast.Module) -> int:
     for node in module.body:
         is_doc = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node is module.body[0]
         if not isinstance(node, ast.Import | ast.ImportFrom) and not is_doc:
+            # `lineno` is the line of `def` or `class`, below the decorators.
             first = min((each.lineno for each in getattr(node, "decorator_list", ())), default=node.lineno)
             return after or first - 1
         after = node.end_lineno or node.lineno
@@ -159,6 +160,7 @@ def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], 
         changed[node.lineno - 1 : end] = [head + statement.replace(newline, f"{newline}{margin}") + rest]
         return changed
     last = node.names[-1]
+    # From the last, since each that is put in moves all that is behind it.
     for name in sorted(names, reverse=True):
         follower = next((alias for alias in node.names if is_ordered and alias.name > name), None)
         row, column = (

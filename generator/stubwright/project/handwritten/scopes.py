@@ -28,13 +28,13 @@ def find_meanings_inside(function: Function | ast.Lambda, around: Mapping[str, s
 
 def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
     """Return the names that only imports bind, and always with the same meaning."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    meanings: dict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for name, meaning in _imported(node):
-            found[name][meaning] += 1
+            meanings[name][meaning] += 1
     return {
         name: meaning
-        for name, counts in found.items()
+        for name, counts in meanings.items()
         for meaning, count in counts.items()
         if count == bound[name]  # neither another import nor an assignment
     }
@@ -70,6 +70,7 @@ def find_stored(function: Function | ast.Lambda) -> Iterator[str]:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
             case ast.Global(names=names) | ast.Nonlocal(names=names):
+                # Other functions bind it as well, so that it must not count as bound once.
                 yield from names * 2
             case ast.Import() | ast.ImportFrom():
                 yield from imports.list_brought(node)

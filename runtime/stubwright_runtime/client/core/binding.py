@@ -167,6 +167,7 @@ class Binding:
 
             return adapt_for_sdk(callbacks, in_flight, on_message)
 
+        seen = toolset or cls._toolset
         if toolset is not None or cls._toolset is not None:
             target, headers = narrow(target, headers, toolset, cls._toolset)
         client = create_client(
@@ -188,7 +189,7 @@ class Binding:
             if drift != "ignore":
                 from ..features.drift import report_drift
 
-                await report_drift(binding.__stubwright__[0], cls._package.tools, options, drift)
+                await report_drift(binding.__stubwright__[0], cls._package, seen, options, drift)
 
         return Connection(client, binding, cls._package.name, subscriptions.close, open_session, in_flight.fail)
 

@@ -45,13 +45,16 @@ _NEEDED: Final = re.compile(
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 """A name that, in a text, is hardly meant as a word of the language."""
 
+_MISSING_MODULE: Final = re.compile(r"\bNo module named\b")
+"""The words of Python where it looks in vain for a module, and names no variable."""
+
 _SHOWN: Final = 5
 
 
 def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that any command gets, without functions of the shell, which could run code in it."""
-    found = {name: environment[name] for name in _INHERITED if name in environment}
-    return {name: value for name, value in found.items() if not value.startswith("()")}
+    inherited = {name: environment[name] for name in _INHERITED if name in environment}
+    return {name: value for name, value in inherited.items() if not value.startswith("()")}
 
 
 def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *, at_start: bool) -> tuple[str, ...]:
@@ -60,14 +63,19 @@ def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *
     Args:
         ours: The names of all variables that are set here.
         passed: Those that the command got.
-        lines: What the command wrote before it ended; the variables that it names are the ones that count.
+        lines: What the command wrote before it ended; the variables that it names are the ones that count. A module
+            that Python did not find stands for `PYTHONPATH`.
         at_start: Whether it ended before it had answered anything. Only then may it have needed variables that it does
             not name: those whose names end as those of credentials and of configuration do.
     """
     withheld = sorted({name for name in ours if _WORD.fullmatch(name)} - passed)
-    words = {word for line in lines for word in _WORD.findall(line)}
+    words = {word for line in lines for word in _list_words(line)}
     named = tuple(name for name in withheld if name in words and _NAME.fullmatch(name))
     return named or tuple(name for name in withheld if at_start and _NEEDED.fullmatch(name))
+
+
+def _list_words(line: str) -> list[str]:
+    return [*_WORD.findall(line), *(["PYTHONPATH"] if _MISSING_MODULE.search(line) else [])]
 
 
 def describe_withheld(names: Sequence[str], option: str) -> str:

@@ -31,7 +31,7 @@ from .list_pages import fetch_pages
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ...package import Tool, Tools
+    from ...package import Package, Tool
     from ..core.options import Options
     from ..core.session import Session
 
@@ -88,12 +88,13 @@ class DriftWarning(UserWarning):
         self.changes = tuple(changes)
 
 
-async def report_drift(session: Session, tools: Tools, options: Options, drift: Drift) -> None:
+async def report_drift(session: Session, package: Package, toolset: str | None, options: Options, drift: Drift) -> None:
     """Compare the server's tools with those of the package.
 
     Args:
         session: The requests of an open connection.
-        tools: What was compiled.
+        package: What was compiled.
+        toolset: The toolset that the client sees: the package's other tools are neither missed nor new.
         options: Of these, `timeout` holds for each answer of the server.
         drift: Whether to warn or to raise.
 
@@ -108,11 +109,27 @@ async def report_drift(session: Session, tools: Tools, options: Options, drift: 
             raise
         changes = [f"its list of tools is not one that MCP knows: {error.message}"]
     else:
-        changes = list(compare(tools, live, session.client.protocol_version))
+        changes = list(compare(*_select(package, toolset, live), session.client.protocol_version))
     if changes and drift == "error":
         raise DriftError(changes)
     if changes:
         warnings.warn(DriftWarning(changes), stacklevel=4)  # at the `async with` that connects
+
+
+def _select(
+    package: Package, toolset: str | None, live: Sequence[dict[str, Any]]
+) -> tuple[Mapping[str, Tool], Sequence[dict[str, Any]]]:
+    """Return the compiled tools and the server's without those of the package that are outside the toolset.
+
+    A server object in the same process is not narrowed, and lists them; a URL and a command do not. A toolset that the
+    package does not know leaves all.
+    """
+    known = package.manifest.get("toolsets", {}).get(toolset)
+    if known is None:
+        return package.tools, live
+    outside = package.tools.keys() - set(known["tools"])
+    compiled = {name: tool for name, tool in package.tools.items() if name not in outside}
+    return compiled, [tool for tool in live if tool.get("name") not in outside]
 
 
 async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, Any]]:
@@ -128,7 +145,7 @@ async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, 
         return []
 
 
-def compare(tools: Tools, live: Sequence[Mapping[str, Any]], revision: str) -> Iterator[str]:
+def compare(tools: Mapping[str, Tool], live: Sequence[Mapping[str, Any]], revision: str) -> Iterator[str]:
     """Yield a line for each tool that differs, in the order of the compiled ones, then those that are new.
 
     Args:

@@ -191,6 +191,7 @@ class _Backlog:
         if isinstance(change, ListChanged):
             wanted = self._lists
         else:
+            # A server may name a part of the resource (MCP 2025-11-25, server/resources, "Subscriptions").
             wanted = change.uri in self._resources or bool(self._resources and not subscribed[change.uri])
         if not wanted or self._overflown:
             return

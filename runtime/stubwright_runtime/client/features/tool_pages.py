@@ -141,8 +141,8 @@ class OwnPagedMethod(Generic[P, T, Item]):
         """
 
         def iterate_items(page: T) -> Sequence[Item]:
-            found: Sequence[Item] | None = getattr(page, self._items)
-            return found or ()
+            items: Sequence[Item] | None = getattr(page, self._items)
+            return items or ()
 
         def fetch_following(page: T) -> str | None:
             cursor: str | None = getattr(page, NEXT_CURSOR)

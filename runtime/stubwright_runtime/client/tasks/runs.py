@@ -66,6 +66,7 @@ def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any],
         try:
             outcome = await run.wait_for_outcome()
         except anyio.get_cancelled_exc_class():
+            # A caller that is cancelled must not wait long for a server that does not answer.
             with anyio.move_on_after(1, shield=True):
                 await run.give_up()
             raise
@@ -367,6 +368,7 @@ class _TaskNotifications:
     """The notifications about tasks of a connection, which some servers send."""
 
     def __init__(self) -> None:
+        # Weak, so that a task that the caller has dropped is forgotten.
         self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
 
     def __call__(self, notification: JSONRPCNotification) -> None:

@@ -402,6 +402,7 @@ class _Reading:
         while not self._ended:
             if self._inserted:
                 return self._transport_above.record_answer(self._inserted.popleft())
+            # `end` and `insert` cancel it to wake this receiver.
             with anyio.CancelScope() as self._scope:
                 try:
                     item = await self._stream.receive()
@@ -495,6 +496,7 @@ def _answered_id(item: SessionMessage) -> RequestId | None:
     from mcp_types import JSONRPCError, JSONRPCResponse
 
     if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
+        # A server may send the number back as text, which the SDK takes, too.
         return coerce_request_id(item.message.id)
     return None
 

@@ -31,6 +31,7 @@ _SECONDS: Final = 30.0
 _SECONDS_UNASKED: Final = 10.0
 """For the answer to what asks for none: the SDK sends nothing else until it is there."""
 
+# Atomic: otherwise the two characters of one `\r\n` would match as two line ends.
 _BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
 """The end of an event (WHATWG HTML, 9.2.5), but for one that lies in two pieces of a stream."""
 
@@ -168,6 +169,7 @@ class _Events(httpx2.AsyncByteStream):
                 raise httpx2.SSEError("the server's answer holds bytes that are not UTF-8") from None
             begun += chunk
             end = 0
+            # The longest blank has four bytes, of which three may have come before this chunk.
             for blank in _BLANK.finditer(begun, max(0, len(begun) - len(chunk) - 3)):
                 event, end = bytes(begun[end : blank.end()]), blank.end()
                 yield self._replace_foreign(event)

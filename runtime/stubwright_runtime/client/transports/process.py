@@ -170,6 +170,7 @@ class _Reading:
         self._begun = bytearray()
         self._is_over = False
         self._scope: CancelScope | None = None
+        # `drain` may begin while `receive` waits, and the pipe takes one reader at a time.
         self._own_lock: Lock | None = None
 
     @property
@@ -237,6 +238,7 @@ class _Reading:
             self._transport.too_large(error)
             return
         self._begun = bytearray(rest)
+        # `receive` pops lines from the end, which moves no others.
         self._lines = [line for line in reversed(lines) if line.strip()]
 
     async def aclose(self) -> None:

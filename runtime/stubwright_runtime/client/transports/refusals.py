@@ -70,10 +70,10 @@ class Refusal:
             "unreachable": connect_errors.Unreachable,
             "refused": connect_errors.ConnectError,
         }
-        made = kinds[self.kind](self.url, self.why, status=self.status, code=error.code, data=self.data)
-        if isinstance(made, connect_errors.Unauthorized | connect_errors.Forbidden):
-            made.challenge = self.challenge
-        return made
+        refusal = kinds[self.kind](self.url, self.why, status=self.status, code=error.code, data=self.data)
+        if isinstance(refusal, connect_errors.Unauthorized | connect_errors.Forbidden):
+            refusal.challenge = self.challenge
+        return refusal
 
 
 Refusals: TypeAlias = dict[str, Refusal]
@@ -98,20 +98,21 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
 
     status, url = response.status_code, hide_secrets(request)
     challenge = response.headers.get("www-authenticate")
-    said = _error_message(body)
+    text = _error_message(body)
     if status == HTTPStatus.UNAUTHORIZED:
         bare = "" if "authorization" in request.headers else "the request had no token"
-        why = f"answers with {_phrase(status)}{_joined(bare, *_reasons(response), said)}"
+        why = f"answers with {_phrase(status)}{_joined(bare, *_reasons(response), text)}"
         return Refusal("unauthorized", url, why, status, challenge)
     if status == HTTPStatus.FORBIDDEN:
-        why = f"answers with {_phrase(status)}{_joined(*_reasons(response), said)}"
+        why = f"answers with {_phrase(status)}{_joined(*_reasons(response), text)}"
         return Refusal("forbidden", url, why, status, challenge)
     session = request.headers.get(SESSION)
+    # A server may answer 404 for an unknown method as well, and its session is not lost then.
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
-        why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(said)}"
+        why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(text)}"
         return Refusal("session_lost", url, why, status, session=session)
     media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_answer = said or (response.is_success and _is_message(body)) or media == "text/event-stream"
+    is_answer = text or (response.is_success and _is_message(body)) or media == "text/event-stream"
     if is_answer:
         return None
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}"
@@ -146,8 +147,8 @@ def _reasons(response: httpx2.Response) -> list[str]:
 
 
 def _joined(*parts: str) -> str:
-    said = [to_one_line(part)[:_LONGEST] for part in dict.fromkeys(parts) if part]
-    return f": {'; '.join(said)}" if said else ""
+    lines = [to_one_line(part)[:_LONGEST] for part in dict.fromkeys(parts) if part]
+    return f": {'; '.join(lines)}" if lines else ""
 
 
 def _error_message(body: bytes) -> str:

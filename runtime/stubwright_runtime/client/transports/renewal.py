@@ -94,6 +94,7 @@ class Renewal:
             request: The request.
             refusal: The refusal: the server does not know the session.
         """
+        # A server that forgets each new session would be asked without end.
         if self._initialize is None or request.is_sent_again:
             return False
         self._waiting[key] = replace(request, is_sent_again=True)
@@ -137,6 +138,7 @@ class Renewal:
             if wrong is not None:
                 return wrong
             has_begun = True
+            # A copy: answers that come meanwhile change what is remembered.
             for item in list(self._remembered.values()):
                 answer, _ = await self._ask(item)
                 if isinstance(answer.message, JSONRPCError):

@@ -49,6 +49,7 @@ class StandardError:
 
     def start(self) -> None:
         """Begin to read, when the process has its end."""
+        # As long as this process holds that end, too, the pipe has no end of file.
         self.writing.close()
         self._reader.start()
 

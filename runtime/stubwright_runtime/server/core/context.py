@@ -341,7 +341,7 @@ class Context:
 
             return anyio.from_thread.run(_result_of, awaitable)
         if inspect.iscoroutine(awaitable):
-            awaitable.close()
+            awaitable.close()  # Python warns of one that is never awaited
         raise RuntimeError("ctx.wait is for plain `def` handlers; in an `async def` handler, use `await`")
 
 

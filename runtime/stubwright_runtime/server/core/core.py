@@ -132,6 +132,8 @@ class Core:
         self.identity = {key: info[key] for key in _IDENTITY if info.get(key)}
         self._user = user
         self._pages: dict[_Page, dict[str, Any]] = {}
+        # The outermost first: refusals of the other steps are measured,
+        # too, and those inside `LostStore` may need the store.
         self._steps: tuple[Middleware, ...] = (
             self.instrumentation,
             self.in_flight,
@@ -164,12 +166,12 @@ class Core:
     @cached_property
     def extensions(self) -> dict[str, dict[str, Any]]:
         """The extensions of MCP that it announces, with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
-        found: dict[str, dict[str, Any]] = {}
+        extensions_by_name: dict[str, dict[str, Any]] = {}
         if any(uri.startswith(PAGES) for uri in (*self.package.resources, *self.package.templates)):
-            found[PAGES_EXTENSION] = {}
+            extensions_by_name[PAGES_EXTENSION] = {}
         if "skills/list" in self.methods:
-            found[SKILLS_EXTENSION] = {"directoryRead": True}
-        return found
+            extensions_by_name[SKILLS_EXTENSION] = {"directoryRead": True}
+        return extensions_by_name
 
     def shows_tool(self, name: str) -> bool:
         """Tell whether a tool is there for the caller of the request over HTTP that is being answered."""

@@ -93,9 +93,10 @@ class Dispatcher:
                     if isinstance(bound, Outcome):
                         return bound
                     context = replace(context, _handles=bound)
-                is_asked = route.is_confirmed and not call.is_run
+                is_asked = route.is_confirmed and not call.is_run  # the call that began the task was confirmed
                 if is_asked and (reason := await _refuse_unconfirmed(tool, values, context)):
                     return refuse(reason, "denied", "not_confirmed")
+                # Only here, so that invalid, unknown or unconfirmed calls begin no task.
                 if call.begin is not None:
                     return await call.begin(call)
                 has_begun = True
@@ -162,6 +163,7 @@ class Dispatcher:
             data = data if page is None else page.seal(data)
             validator = route.output.validator
             try:
+                # Before the validation: what is too short once it is clean breaks the schema.
                 data, text = sanitize(data, count) if extent == "all" else encode_json(data)
             except DepthError:
                 raise

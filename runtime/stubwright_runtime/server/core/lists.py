@@ -125,6 +125,7 @@ def _position(cursor: str, digest: str, length: int) -> int:
     position = text.removeprefix(digest)
     is_number = position.isdecimal() and len(position) <= len(str(length))
     is_ours = text.startswith(digest) and is_number and 0 < int(position) < length
+    # The decoder takes several spellings of one text; only the one that was given counts.
     if not is_ours or _cursor(digest, int(position)) != cursor:
         raise StaleCursorError(cursor)
     return int(position)

@@ -19,6 +19,7 @@ from ...values.text import replace_surrogates
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
+# `encode_json` escapes what `clean` removes. An escaped backslash may match, too, and only costs a walk.
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 

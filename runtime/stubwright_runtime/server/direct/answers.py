@@ -114,6 +114,7 @@ class Direct:
         them.
         """
         entry = self._texts.get(id(result))
+        # The `id` of an object that is gone may be that of a new one.
         if entry is not None and entry[0] is result:
             return entry[1]
         text = to_json(result)

@@ -158,8 +158,8 @@ class DirectChannel:
         if (token := self.token) is None:
             return
         known = {"total": total, "message": message}
-        told = {key: value for key, value in known.items() if value is not None}
-        await self.outgoing.notify("notifications/progress", {"progressToken": token, "progress": done, **told})
+        params = {key: value for key, value in known.items() if value is not None}
+        await self.outgoing.notify("notifications/progress", {"progressToken": token, "progress": done, **params})
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message, if the caller wants messages of this level."""

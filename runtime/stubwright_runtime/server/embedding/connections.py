@@ -114,5 +114,6 @@ class Connections:
             return Wants()
         if id(connection) not in self._wants:
             self._wants[id(connection)] = Wants()
+            # Another handshake may get the same `id` once this one is gone.
             weakref.finalize(connection, self._wants.pop, id(connection), None).atexit = False
         return self._wants[id(connection)]

@@ -34,6 +34,7 @@ class Cancellation:
             if not self._is_cancelled:
                 self._functions.append(function)
                 return
+        # Outside the lock, since the function may add another.
         _call(function)
 
     def tell(self) -> None:
@@ -56,6 +57,7 @@ def is_cancelled(error: BaseException) -> bool:
     if not isinstance(error, asyncio.CancelledError):
         return False
     anyio = find_loaded("anyio")
+    # So anyio says that a cancel scope around this code is cancelled.
     if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
     task = asyncio.current_task()

@@ -96,6 +96,7 @@ class Threads:
             except RuntimeError:  # the loop is closed: no call waits any more
                 self._taken[name] -= 1
 
+        # Either the thread takes it, and runs the function, or the caller that gives up first does.
         started = threading.Lock()
         try:
             value, error = await anyio.to_thread.run_sync(

@@ -154,6 +154,7 @@ class InputRequests:
         self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
         self._missing: list[dict[str, Any]] = []
+        # Before the server has asked, an answer under one of its own names could confirm a call that no user saw.
         for key, response in (responses or {}).items():
             if key in asked if asked is not None else not key.startswith(OURS):
                 self._answers.setdefault(key, response)
@@ -190,6 +191,7 @@ class InputRequests:
         own = capabilities.get(first)
         if own is None or not part:
             return own is not None and (first != "elicitation" or self.can("elicitation.form"))
+        # MCP 2025-11-25, client/elicitation, "Capabilities": an empty object declares forms.
         return part in own or (capability == "elicitation.form" and "url" not in own)
 
     async def ask(
@@ -251,6 +253,7 @@ class InputRequests:
             return self._done[key]
         if key not in self._running:
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
+        # A question beside it may end the handler; what has begun goes on, and `settle` waits for it.
         return await asyncio.shield(self._running[key])
 
     async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:

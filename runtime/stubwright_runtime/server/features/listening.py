@@ -106,10 +106,10 @@ class Listeners:
         if feed is not None:
             honored |= feed.honored
         meta = {SUBSCRIPTION_ID: request_id}
-        kinds, heard = {_FLAGS[flag] for flag in honored if flag in _FLAGS}, frozenset(uris)
+        kinds, uri_set = {_FLAGS[flag] for flag in honored if flag in _FLAGS}, frozenset(uris)
 
         def is_wanted(change: Change) -> bool:
-            return change.kind in kinds if change.uri is None else change.uri in heard
+            return change.kind in kinds if change.uri is None else change.uri in uri_set
 
         telling = Telling(is_wanted, outgoing, meta)
         with self.streams.count(find_current(over_http=over_http, user=_USER)):

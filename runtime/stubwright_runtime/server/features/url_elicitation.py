@@ -62,6 +62,7 @@ class UrlQuestions:
             elicitation: The id of the question.
             request: The request on whose stream to tell it; `None` if that may be over.
         """
+        # Taken out before the wait below, so that of two calls at once one tells the client.
         client = self._asked.pop(elicitation, None)
         if client is None:
             return False

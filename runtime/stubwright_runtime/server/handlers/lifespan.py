@@ -95,6 +95,7 @@ class _Life:
         self._task = asyncio.create_task(self._live(manager, before))
 
     async def _live(self, manager: AbstractAsyncContextManager[Any], before: _Life | None) -> None:
+        # The handlers may still be leaving; they cannot be entered twice at once.
         if before is not None and not before._task.done():
             await asyncio.wait([before._task])
         async with manager:

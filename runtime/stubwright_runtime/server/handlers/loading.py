@@ -96,6 +96,7 @@ def _import(name: str) -> object:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
+        # Otherwise the module is there, and one that it imports is missing.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
             raise StartError(f"there is no module {error.name!r}; looked in {looked}") from None

@@ -45,6 +45,7 @@ class InFlight:
         try:
             return await rest(exchange)
         except asyncio.CancelledError:
+            # A count that is left is a cancellation by something else, which goes on.
             if task not in self._ended or task.uncancel():
                 raise
         finally:

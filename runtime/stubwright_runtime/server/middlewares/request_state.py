@@ -71,7 +71,7 @@ class EncryptedRequestState:
         """Return the token for a state. Raises StateLost if the keys are not known."""
         sealing = self._sealing.known or await self._sealing.renew()
         if sealing is None:
-            raise StateLost("the requestState cannot be encrypted", is_unknown=True)
+            raise StateLost("the requestState cannot be encrypted", is_unknown=True)  # the handler has run
         return sealing.seal(state, self._call(exchange), time.time())
 
     def _call(self, exchange: Exchange) -> Call:

@@ -182,6 +182,7 @@ class Recorder:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="audit", daemon=True)
                 self._thread.start()
+                # Python does not wait for a daemon thread when it ends.
                 atexit.register(self.flush)
 
     def _work(self) -> None:

@@ -77,6 +77,7 @@ _DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
 
 def parse(data: bytes) -> dict[str, Any] | None:
     """Parse a plain message as an object; `None` if `read` must do so, which repairs it or finds its fault."""
+    # It may be half of a character; only `read` looks for the other half.
     if b"\\ud" in data or b"\\uD" in data:
         return None
     try:
@@ -167,9 +168,11 @@ def _is_answer(value: Mapping[str, Any]) -> bool:
 
 
 def _is_id(value: object) -> TypeIs[str | int]:
+    # Not `isinstance`, by which `true` would be an integer.
     return type(value) is str or type(value) is int
 
 
+# Possessive, so that text that is not JSON takes linear time.
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s"\[\]{}:,]++', re.DOTALL)
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 
@@ -204,6 +207,7 @@ def _read(part: str) -> str | int | None:
 
 
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+# Whole pairs and other escapes match as well, so that an escaped backslash before `ud800` begins no half.
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
 
 
@@ -216,8 +220,12 @@ def _whole(text: str) -> str:
 
 def encode_error(request_id: str | int | None, error: ProtocolError) -> bytes:
     """Return the response to a request that is refused, as JSON."""
-    said = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
-    return to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
+    error_object = {
+        "code": error.code,
+        "message": error.message,
+        **({} if error.data is None else {"data": error.data}),
+    }
+    return to_json({"jsonrpc": "2.0", "id": request_id, "error": error_object})
 
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

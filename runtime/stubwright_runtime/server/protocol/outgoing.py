@@ -102,8 +102,8 @@ class Outgoing:
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send a notification with its parameters, if it has any."""
-        said = {} if params is None else {"params": params}
-        await self._send(to_json({"jsonrpc": "2.0", "method": method, **said}))
+        fields = {} if params is None else {"params": params}
+        await self._send(to_json({"jsonrpc": "2.0", "method": method, **fields}))
 
     async def ask(self, request: ServerRequest, result: type[_Result]) -> _Result:
         """Send a request, and return the client's answer; one that does not fit the result is refused by pydantic.
@@ -123,12 +123,12 @@ class Outgoing:
             }
             try:
                 await self._send(to_json(message))
-                said = await answer
+                response = await answer
             except asyncio.CancelledError:
                 if not self.questions.is_closed:
                     await self.notify("notifications/cancelled", {"requestId": name, "reason": "caller cancelled"})
                 raise
-        return result.model_validate(said, by_name=False)
+        return result.model_validate(response, by_name=False)
 
     async def send_elicit_complete(self, elicitation_id: str, _related_request_id: str | int | None) -> None:
         """Tell the client that all is done at a URL that it was asked to open. Raises DisconnectedError."""

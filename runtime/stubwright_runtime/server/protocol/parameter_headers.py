@@ -170,10 +170,10 @@ def _find_problem(entry: Mirrored, value: object, sent: Sequence[str]) -> str | 
         return f"is present but {body} is absent"
     if text is None:  # a client cannot write it, and sends no header
         return f"does not match {body}"
-    said = decode_value(sent[0])
-    if said is None:
+    decoded = decode_value(sent[0])
+    if decoded is None:
         return "carries a malformed base64 sentinel value"
-    return None if _is_same(entry, value, text, said) else f"does not match {body}"
+    return None if _is_same(entry, value, text, decoded) else f"does not match {body}"
 
 
 def _text(value: object) -> str | None:
@@ -186,12 +186,12 @@ def _text(value: object) -> str | None:
         return None
 
 
-def _is_same(entry: Mirrored, value: object, text: str, said: str) -> bool:
+def _is_same(entry: Mirrored, value: object, text: str, decoded: str) -> bool:
     """Tell whether a header equals an argument; integers are compared as numbers, so that 42.0 is 42."""
     is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
-    if entry.type != "integer" or not is_whole or _DECIMAL.fullmatch(said) is None:
-        return said == text
-    whole, _, fraction = said.partition(".")
+    if entry.type != "integer" or not is_whole or _DECIMAL.fullmatch(decoded) is None:
+        return decoded == text
+    whole, _, fraction = decoded.partition(".")
     try:
         return not fraction.strip("0") and int(whole) == value
     except ValueError:  # more digits than Python reads

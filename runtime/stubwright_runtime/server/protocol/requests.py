@@ -59,11 +59,11 @@ def find_stateless_fault(message: Mapping[str, Any], *, has_tasks: bool = False)
 def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
     """Return the error that answers a handshake on a connection of the era of 2026-07-28; over HTTP there is none."""
     requested = (message.get("params") or {}).get("protocolVersion")
-    said = {"requested": requested} if type(requested) is str else {}
+    data = {"requested": requested} if type(requested) is str else {}
     return ProtocolError(
         UNSUPPORTED_PROTOCOL_VERSION,
         "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted",
-        {"supported": [*STATELESS], **said},
+        {"supported": [*STATELESS], **data},
     )
 
 

@@ -48,6 +48,7 @@ def stop_signals_heard(
     """
     with ExitStack() as stack:
         for number in stop_signals():
+            # `getsignal` returns None for a handler that was not set by Python, and `signal` does not take None.
             stack.callback(signal.signal, number, signal.getsignal(number) or signal.SIG_DFL)
             try:
                 loop.add_signal_handler(number, then, number)

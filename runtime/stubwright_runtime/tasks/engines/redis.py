@@ -110,6 +110,7 @@ class _Stream:
         try:
             await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # also what came before
         except ResponseError as error:
+            # Another process has made the group.
             if not str(error).startswith("BUSYGROUP"):
                 raise
         self._has_group = True
@@ -122,6 +123,7 @@ class _Stream:
         self._cursor, idle, _ = await self._redis.xautoclaim(
             self._key, _GROUP, _WORKER, self._idle, self._cursor, count=1
         )
+        # XAUTOCLAIM has been through the whole list.
         if self._cursor == b"0-0":
             self._next_look = clock() + self._idle / _LOOKS / 1000
         return _Entry(*idle[0]) if idle else None
@@ -130,8 +132,8 @@ class _Stream:
         """Return a new one; wait for it, unless there is more to look through."""
         wait = _BLOCK if self._cursor == b"0-0" else None
         read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
-        found = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
-        return next((_Entry(*entry) for entries in found.values() for entry in entries), None)
+        streams = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
+        return next((_Entry(*entry) for entries in streams.values() for entry in entries), None)
 
 
 class StreamEngine:
@@ -150,6 +152,7 @@ class StreamEngine:
         self._slots = slots
         self._stop = asyncio.Event()
         self._is_away = False
+        # Unlike the store, this may send a command twice: a task whose id waits twice runs once, by its lease.
         options: dict[str, Any] = {
             **store.pool.connection_kwargs,
             "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),

@@ -108,6 +108,7 @@ class Workers:
             # What a process writes is for the log: standard output may be the server's wire.
             with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:
                 self._processes.add(process)
+                # `__exit__` may have gone through the processes before this one was among them.
                 if self._over.is_set():
                     process.terminate()
                 status = process.wait()

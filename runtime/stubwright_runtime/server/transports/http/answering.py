@@ -186,6 +186,7 @@ class Answering:
                 session.questions.take(message)
             case "notifications/initialized":
                 session.begin(self._core.changes)
+            # `True` equals the id 1, and would find its call.
             case "notifications/cancelled" if type(params.get("requestId")) in (int, str):
                 if (run := session.runs.get(params["requestId"])) is not None:
                     run.cancel()
@@ -220,7 +221,9 @@ class Answering:
             return None
         definition = package.tools[name].definition["inputSchema"]
         if name not in self._mirroring:
+            # Most schemas mirror no argument, and need not be walked for each call.
             self._mirroring[name] = HEADER in json.dumps(definition)
+        # A fault in its headers would tell that a hidden tool is there.
         if not self._mirroring[name] or not self._core.shows_tool(name):
             return None
         schema = find_mirrored_schema(definition, package.aliases.get(called), has_headers=head.has_parameters)
@@ -242,7 +245,7 @@ class Answering:
         opens = message["method"] == "initialize" and fault is None
         if opens and not self._stateless:
             if self._sessions.is_full():
-                return _FULL.answer()
+                return come_again(_FULL.answer())
             if not self._sessions.has_room(client, owner):
                 return _NO_ROOM.answer()
             session = self._sessions.open(client, owner, self._open_log())
@@ -285,6 +288,7 @@ class Answering:
         except asyncio.CancelledError:
             if run.task is None or not run.is_cancelled:
                 raise
+            # The cancellation was for the call; this task still has to send the answer.
             run.task.uncancel()
         return _ENDED if session is not None and session.is_over else CANCELLED
 

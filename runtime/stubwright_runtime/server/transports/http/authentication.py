@@ -22,9 +22,10 @@ from ....values.json import is_list
 from ...core.call_state import CallState
 from ...core.principal import make_from_token
 from ...middlewares.expiry import pass_while_valid
+from .uploads import Uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from ...core.principal import Principal
     from ...observability.audit import Recorder
 
-
-_LARGEST: Final = 4 * 1024 * 1024
-"""The largest request that is checked for scopes, in bytes; the endpoint refuses larger ones."""
 
 _BEARER: Final = "bearer "
 
@@ -77,6 +75,7 @@ class Authentication:
         self._scopes = scopes
         self._audiences = frozenset(_strip_slash(each) for each in audiences)
         self._recorder = recorder
+        self._uploads = Uploads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
@@ -115,7 +114,11 @@ class Authentication:
         calls: Sequence[Mapping[str, Any]] = ()
         lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
         if scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
-            receive, more, calls = await self._find_lacking(principal, receive)
+            body = await self._uploads.read(receive, send)
+            if body is None:
+                return
+            receive = _replay(body, receive)
+            more, calls = _find_lacking(self._scopes, principal, body)
             lacking = tuple(dict.fromkeys((*lacking, *more)))
         if lacking:
             for params in calls or (None,):
@@ -142,38 +145,6 @@ class Authentication:
             call_state.note_parameters(params or {})
             self._recorder.record(call_state)
 
-    async def _find_lacking(
-        self, principal: Principal, receive: Receive
-    ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
-        """Return a `receive` that replays the request, the scopes its caller lacks, and the calls that need them."""
-        received: list[Message] = []
-        body = bytearray()
-        while len(body) <= _LARGEST:
-            message = await receive()
-            received.append(message)
-            body += message.get("body", b"")
-            if message["type"] != "http.request" or not message.get("more_body", False):
-                break
-        waiting = iter(received)
-
-        async def replay() -> Message:
-            return next(waiting, None) or await receive()
-
-        if self._scopes is None or len(body) > _LARGEST:
-            return replay, (), ()
-        try:
-            content: Any = json.loads(body)
-        except (ValueError, RecursionError):  # the endpoint answers with its fault
-            return replay, (), ()
-        messages: list[Any] = list(content) if is_list(content) else [content]
-        lacking = [
-            (message, scopes)
-            for message in messages
-            if (scopes := self._scopes.find_lacking_of_message(principal, message))
-        ]
-        calls = [message["params"] for message, _ in lacking if message["method"] == "tools/call"]
-        return replay, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
-
     def _is_current(self, token: AccessToken) -> bool:
         """Tell whether a token is valid now and here, by the verifier's word, as in the SDK's own middleware."""
         if token.expires_at is not None and token.expires_at < time.time():
@@ -195,3 +166,29 @@ class Authentication:
 def _strip_slash(url: str) -> str:
     """Return a URL without a slash at its end."""
     return url.removesuffix("/")
+
+
+def _find_lacking(
+    judge: Scopes, principal: Principal, body: bytes
+) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
+    """Return the scopes that the caller of a request lacks, and the calls that need them."""
+    try:
+        content: Any = json.loads(body)
+    except (ValueError, RecursionError):  # the endpoint answers with its fault
+        return (), ()
+    messages: list[Any] = list(content) if is_list(content) else [content]
+    lacking = [
+        (message, scopes) for message in messages if (scopes := judge.find_lacking_of_message(principal, message))
+    ]
+    calls = [message["params"] for message, _ in lacking if message["method"] == "tools/call"]
+    return tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body which has been read, and then what comes after it."""
+    read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def replay() -> Message:
+        return next(read, None) or await receive()
+
+    return replay

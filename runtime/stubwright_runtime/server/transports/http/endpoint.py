@@ -224,6 +224,7 @@ async def _serve(run: Run, receive: Receive, send: Send) -> None:
     line = Line(send, stream.session)
     try:
         await stream.connect(line)
+        # Where nothing is kept the client cannot come back for the answer.
         if await line.serve(receive) and not stream.is_kept:
             run.cancel()
     finally:

@@ -29,7 +29,7 @@ CONTENT: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"connection", b"keep-alive"),
-    (b"x-accel-buffering", b"no"),
+    (b"x-accel-buffering", b"no"),  # nginx would collect events before it passes them on
 )
 """The headers of a stream of events."""
 
@@ -137,6 +137,7 @@ class Line:
             if not self._over.done():
                 return True
             if not self._is_answered:
+                # ASGI wants a start before the end, also of a stream in which nothing was sent.
                 if not self.is_begun:
                     await self._send(self._start)
                 await self._send({"type": "http.response.body", "body": b""})
@@ -150,6 +151,7 @@ class Line:
         """Send an ASGI message, unless the connection is given up meanwhile."""
         if self._over.done():
             return
+        # A client that does not read would hold its sender here; it may have come back on another connection.
         sending = asyncio.ensure_future(self._send(message))
         try:
             await asyncio.wait((sending, self._over), return_when=asyncio.FIRST_COMPLETED)
@@ -291,6 +293,8 @@ class AnswerStream(EventStream):
     async def connect(self, line: Line) -> None:
         """Send earlier and further messages over the first connection."""
         async with self._sending:
+            # Where messages are kept the answer comes as an event in
+            # any case. Otherwise an answer alone keeps its own status.
             if self._log is not None:
                 await line.begin()
             await self._prime_first()

@@ -102,29 +102,29 @@ def is_json(value: bytes) -> bool:
 
 def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
     """Return the head of a POST with plain headers; `None` if any header is unusual or not acceptable."""
-    said: dict[bytes, bytes] = {}
+    fields: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _ASKED:
-            if name in said:
+            if name in fields:
                 return None
-            said[name] = value
+            fields[name] = value
         elif name.startswith(b"mcp-"):
             return None
     if (
-        any(len(said.get(name, b"")) > _LONGEST for name in (b"accept", b"content-type", b"host", b"origin"))
-        or not is_json(said.get(b"content-type", b""))
-        or not _accepts(said.get(b"accept", b""))
-        or not said.get(b"host")
-        or not hosts.allows(said[b"host"])
-        or (b"origin" in said and not origins.allows(said[b"origin"]))
-        or not _is_short(said.get(b"content-length"))
+        any(len(fields.get(name, b"")) > _LONGEST for name in (b"accept", b"content-type", b"host", b"origin"))
+        or not is_json(fields.get(b"content-type", b""))
+        or not _accepts(fields.get(b"accept", b""))
+        or not fields.get(b"host")
+        or not hosts.allows(fields[b"host"])
+        or (b"origin" in fields and not origins.allows(fields[b"origin"]))
+        or not _is_short(fields.get(b"content-length"))
     ):
         return None
     return Head(
-        _text(said.get(b"mcp-session-id")),
-        _text(said.get(b"mcp-protocol-version")),
-        _text(said.get(b"mcp-method")),
-        _text(said.get(b"mcp-name")),
+        _text(fields.get(b"mcp-session-id")),
+        _text(fields.get(b"mcp-protocol-version")),
+        _text(fields.get(b"mcp-method")),
+        _text(fields.get(b"mcp-name")),
     )
 
 

@@ -102,26 +102,26 @@ def judge_head(
     # basic/transports, "Security Warning").
     if (foreign := find_foreign(headers, hosts, origins)) is not None:
         return _FOREIGN[foreign]
-    said: dict[bytes, str] = {}
+    fields: dict[bytes, str] = {}
     doubled: bytes | None = None
     for name, value in headers:
-        if name in said and name in _ROUTING and doubled is None:
+        if name in fields and name in _ROUTING and doubled is None:
             doubled = name
-        said.setdefault(name, value.decode("latin-1"))
+        fields.setdefault(name, value.decode("latin-1"))
     head = Head(
-        said.get(b"mcp-session-id"),
-        said.get(_VERSION),
-        said.get(b"mcp-method"),
-        said.get(b"mcp-name"),
-        said.get(b"last-event-id") if method == "GET" else None,
-        any(name.startswith(_PARAMETER) for name in said),
+        fields.get(b"mcp-session-id"),
+        fields.get(_VERSION),
+        fields.get(b"mcp-method"),
+        fields.get(b"mcp-name"),
+        fields.get(b"last-event-id") if method == "GET" else None,
+        any(name.startswith(_PARAMETER) for name in fields),
         None if doubled is None else doubled.decode(),
     )
-    if _is_large(said.get(b"content-length")):
+    if _is_large(fields.get(b"content-length")):
         return TOO_LARGE
     if head.is_stateless:
-        return _judge_stateless(method, said) or head
-    refused = _judge_handshake(method, said, stateless=stateless)
+        return _judge_stateless(method, fields) or head
+    refused = _judge_handshake(method, fields, stateless=stateless)
     return head if refused is None else refused._replace(session=None if stateless else head.session)
 
 
@@ -160,8 +160,8 @@ def find_header_fault(
     key = NAMED.get(message["method"])
     if key is None and has_tasks and message["method"] in _OF_TASKS and head.revision in STATELESS:
         key = "taskId"
-    said = None if key is None else message["params"].get(key)
-    if said is None or (key == "taskId" and type(said) is not str) or decode_value(head.name) == said:
+    value = None if key is None else message["params"].get(key)
+    if value is None or (key == "taskId" and type(value) is not str) or decode_value(head.name) == value:
         return None
     return ProtocolError(HEADER_MISMATCH, f"mcp-name header does not match the request body's {key!r} parameter")
 
@@ -176,44 +176,44 @@ def _find_other_revision(
     meta = get_meta(request)
     if PROTOCOL_VERSION_META_KEY not in meta:
         return None
-    said = meta[PROTOCOL_VERSION_META_KEY]
+    in_body = meta[PROTOCOL_VERSION_META_KEY]
     named = [value.decode("latin-1") for name, value in headers if name == _VERSION]
     if not named and head.revision is not None:  # of a plain head
         named = [head.revision]
-    if named and all(value == said for value in named):
+    if named and all(value == in_body for value in named):
         return None
     header = f"says {clean(', '.join(named))!r}" if named else "is missing"
     message = (
-        f"The header MCP-Protocol-Version {header}, but {PROTOCOL_VERSION_META_KEY} in _meta is {clean(str(said))!r}; "
-        "send the same revision in both"
+        f"The header MCP-Protocol-Version {header}, but {PROTOCOL_VERSION_META_KEY} in _meta is "
+        f"{clean(str(in_body))!r}; send the same revision in both"
     )
     return ProtocolError(HEADER_MISMATCH, message)
 
 
-def _judge_stateless(method: str, said: Mapping[bytes, str]) -> Refused | None:
+def _judge_stateless(method: str, fields: Mapping[bytes, str]) -> Refused | None:
     """Return the refusal of a request from 2026-07-28 on, without an error of JSON-RPC; `None` if it is fine."""
     if method != "POST":
         return Refused(405, allow="POST")
-    if not _begins_as_json(said):
+    if not _begins_as_json(fields):
         return _NO_TYPE
-    return None if all(_accepted(said)) else Refused(406)
+    return None if all(_accepted(fields)) else Refused(406)
 
 
-def _judge_handshake(method: str, said: Mapping[bytes, str], *, stateless: bool) -> Refused | None:
+def _judge_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Refused | None:
     """Return the refusal of a request up to 2025-11-25; `None` if it is fine."""
     if method == "POST":
-        if not _begins_as_json(said):
+        if not _begins_as_json(fields):
             return _NO_TYPE
-        if not all(_accepted(said)):
+        if not all(_accepted(fields)):
             return _ACCEPTS_NOT_BOTH
-        return None if _is_listed_json(said[b"content-type"]) else _NOT_JSON
+        return None if _is_listed_json(fields[b"content-type"]) else _NOT_JSON
     if stateless:
         return _NO_SESSIONS
     if method not in ("GET", "DELETE"):
         return Refused(405, "Method Not Allowed", INVALID_REQUEST, allow="GET, POST, DELETE")
-    if method == "GET" and not _accepted(said)[1]:
+    if method == "GET" and not _accepted(fields)[1]:
         return _ACCEPTS_NO_EVENTS
-    return None if b"mcp-session-id" in said else UNNAMED_SESSION
+    return None if b"mcp-session-id" in fields else UNNAMED_SESSION
 
 
 def _is_large(length: str | None) -> bool:
@@ -224,8 +224,8 @@ def _is_large(length: str | None) -> bool:
         return False
 
 
-def _begins_as_json(said: Mapping[bytes, str]) -> bool:
-    kind = said.get(b"content-type", "")
+def _begins_as_json(fields: Mapping[bytes, str]) -> bool:
+    kind = fields.get(b"content-type", "")
     return is_json(kind.encode("latin-1")) or kind.lower().startswith("application/json")
 
 
@@ -235,9 +235,9 @@ def _is_listed_json(kind: str) -> bool:
     )
 
 
-def _accepted(said: Mapping[bytes, str]) -> tuple[bool, bool]:
+def _accepted(fields: Mapping[bytes, str]) -> tuple[bool, bool]:
     """Tell whether a client accepts JSON, and a stream of events (RFC 9110, 12.5.1; weights are ignored)."""
-    kinds = {kind.partition(";")[0].strip().lower() for kind in said.get(b"accept", "").split(",")}
+    kinds = {kind.partition(";")[0].strip().lower() for kind in fields.get(b"accept", "").split(",")}
     return (
         not kinds.isdisjoint(("*/*", "application/*", "application/json")),
         not kinds.isdisjoint(("*/*", "text/*", "text/event-stream")),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute, Route
     from starlette.types import ASGIApp
 
+    from ....package import Package
     from ....sdk.auth import TokenVerifier
     from ...core.core import Core
 
@@ -38,7 +39,7 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
         routes += _metadata(core, auth, resource)
     protected = Authentication(
         endpoint,
-        _verifier(auth or {}) if verifier is None else verifier,
+        _make_verifier(core.package, auth or {}) if verifier is None else verifier,
         required=required,
         metadata_url=None if resource is None else str(build_resource_metadata_url(resource)),
         scopes=core.scopes,
@@ -48,11 +49,11 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
     return protected, routes
 
 
-def _verifier(auth: Mapping[str, Any]) -> TokenVerifier:
+def _make_verifier(package: Package, auth: Mapping[str, Any]) -> TokenVerifier:
     """Return the verifier of access tokens by the manifest's settings."""
     from ....policy.tokens import Tokens
 
-    return Tokens(auth)
+    return Tokens(auth, keeps_text=package.exchanges_tokens)
 
 
 def _metadata(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:

@@ -206,6 +206,7 @@ class Sessions:
         session.timer = asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
 
     def _end_idle(self, session: Session) -> None:
+        # Infinite while a request is under way; the session is then looked at again after the idle time.
         left = min(session.find_idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
         if left > 0:
             self._look(session, left)

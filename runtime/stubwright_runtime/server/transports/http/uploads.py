@@ -61,6 +61,7 @@ class Uploads:
                 except TimeoutError:
                     self._late.count(size)
                     answer = Response.from_answer(408, encode_error(None, _SLOW))
+                    # What may still come of the body is not the head of a next request.
                     await answer._replace(headers=(*answer.headers, _CLOSE)).send(send)
                     return None
                 waited += loop.time() - began

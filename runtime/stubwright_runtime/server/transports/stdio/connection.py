@@ -176,6 +176,7 @@ class Connection:
             if self._client.wants is not None:
                 self._telling = Telling.join_handshake(self._client.wants, self._core.changes, self._outgoing)
                 self._telling_task = asyncio.create_task(self._telling.run())
+        # `True` equals the id 1, and would find its call.
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
             if run is not None and run.id != self._handshake:  # a handshake is not cancelled

@@ -94,8 +94,11 @@ async def read_lines(descriptor: int, take: Callable[[Line], bool]) -> AsyncGene
     loop = asyncio.get_running_loop()
     lines = _Lines(take)
     if not _is_pipe(descriptor):
-        threading.Thread(target=_pump, args=(descriptor, lines, loop), daemon=True).start()
-        yield lines.read_waiting()
+        reader = _ThreadReader(descriptor, lines, loop)
+        try:
+            yield lines.read_waiting()
+        finally:
+            reader.close()
         return
     pipe = os.fdopen(descriptor, "rb", 0, closefd=False)
     transport, _ = await loop.connect_read_pipe(lambda: lines, pipe)
@@ -103,15 +106,55 @@ async def read_lines(descriptor: int, take: Callable[[Line], bool]) -> AsyncGene
         yield lines.read_waiting()
     finally:
         transport.close()
+        # The flag belongs to the open file, which the process that started this one shares.
         os.set_blocking(descriptor, True)
 
 
-def _pump(descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
-    """Read from a file or a terminal, which only a thread can wait for."""
-    with suppress(RuntimeError):  # the loop is closed, and does not read any more
-        while chunk := os.read(descriptor, _CHUNK):
-            loop.call_soon_threadsafe(lines.data_received, chunk)
-        loop.call_soon_threadsafe(lines.connection_lost, None)
+class _ThreadReader(asyncio.ReadTransport):
+    """A thread that reads a file or a terminal, which only a thread can wait for.
+
+    It reads no further before the event loop has taken the chunk before, and while the loop wants no more.
+    """
+
+    def __init__(self, descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the thread."""
+        super().__init__()
+        self._descriptor = descriptor
+        self._lines = lines
+        self._loop = loop
+        self._may_read = threading.Event()
+        self._is_paused = False
+        self._is_closed = False
+        lines.connection_made(self)
+        threading.Thread(target=self._pump, daemon=True).start()
+
+    def pause_reading(self) -> None:
+        """Read no more."""
+        self._is_paused = True
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        self._is_paused = False
+        self._may_read.set()
+
+    def close(self) -> None:
+        """End the thread, after a read under way: that of a terminal cannot be broken off."""
+        self._is_closed = True
+        self.resume_reading()
+
+    def _pump(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and does not read any more
+            while not self._is_closed and (chunk := os.read(self._descriptor, _CHUNK)):
+                self._may_read.clear()
+                self._loop.call_soon_threadsafe(self._take, chunk)
+                self._may_read.wait()
+            self._loop.call_soon_threadsafe(self._lines.connection_lost, None)
+
+    def _take(self, chunk: bytes) -> None:
+        """Take a chunk, in the event loop."""
+        self._lines.data_received(chunk)
+        if not self._is_paused:
+            self._may_read.set()
 
 
 class _Lines(asyncio.Protocol):
@@ -133,6 +176,7 @@ class _Lines(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         rest = self._rest
+        # A long line in many pieces would take quadratic time if it were searched from its start.
         searched = len(rest)
         rest += data
         while (end := rest.find(b"\n", searched)) >= 0:
@@ -161,6 +205,7 @@ class _Lines(asyncio.Protocol):
     async def read_waiting(self) -> AsyncIterator[Line]:
         """Yield the lines that were not taken at once; while one is looked at, the next ones wait."""
         while True:
+            # While the consumer looks at a line, a later one must not be taken at once and overtake it.
             self._is_busy = True
             while self._waiting:
                 yield self._waiting.popleft()
@@ -214,6 +259,7 @@ class Output:
 
 
 def _set(future: asyncio.Future[None]) -> None:
+    # The event loop may call a writer once more in the turn in which the wait for it was cancelled.
     if not future.done():
         future.set_result(None)
 

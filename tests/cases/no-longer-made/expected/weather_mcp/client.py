@@ -22,18 +22,18 @@ class WeatherClient(Binding):
         async with WeatherClient.connect(target) as weather:
             ...
 
-    The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
-    is left out of the request. Results are checked against the tool's output schema.
+    The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
+    you omit are not sent. Results are checked against the tool's output schema.
     """
 
     _package = PACKAGE
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The same methods of tools, each with its whole response.
+        """The methods of the tools, each with its whole response.
 
-        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
-        not raised. `.parse()` gives what the method itself would have given.
+        They return a `CallResponse`: the model, the content and `_meta`, or the error of a tool that failed, which is
+        not raised. `.parse()` returns, or raises, what the plain method does.
         """
         return _Responses(self)
 
@@ -49,7 +49,7 @@ class WeatherClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+    """The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     ping = _runtime.responding(WeatherClient.ping)

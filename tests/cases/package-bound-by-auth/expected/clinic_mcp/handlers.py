@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class ClinicHandlers(Protocol):
     """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-    `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
-    object that is an async context manager is entered when the server starts and left when it stops.
+    `raise ToolError(text)` tells the caller what went wrong; the text of any other exception stays in the log. If the
+    object is an async context manager, it is entered when the server starts and left when it stops.
 
     A tool that is an HTTP call needs no method, and has none here. If you write one, with the tool's name and
     the parameters `args` and `ctx`, it takes the place of the call.

@@ -19,26 +19,26 @@ class ShopClient(Binding):
         async with ShopClient.connect(target) as shop:
             ...
 
-    The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
-    is left out of the request. Results are checked against the tool's output schema.
+    The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
+    you omit are not sent. Results are checked against the tool's output schema.
     """
 
     _package = PACKAGE
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The same methods of tools, each with its whole response.
+        """The methods of the tools, each with its whole response.
 
-        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
-        not raised. `.parse()` gives what the method itself would have given.
+        They return a `CallResponse`: the model, the content and `_meta`, or the error of a tool that failed, which is
+        not raised. `.parse()` returns, or raises, what the plain method does.
         """
         return _Responses(self)
 
     @property
     def tasks(self) -> _Tasks:
-        """The tools that can be tasks: the same methods, each of which starts one and gives a `ToolTask`.
+        """The methods of tools that can run as tasks; each starts a task and returns a `ToolTask`.
 
-        `await` of that gives what the method itself gives. `….resume(id)` takes a task up again, in another process too.
+        Await it for the result of the plain method. `….resume(id)` takes a task up again, also in another process.
         """
         return _Tasks(self)
 
@@ -77,7 +77,7 @@ class ShopClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+    """The methods of the tools, each with its whole response: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     ship_order = _runtime.responding(ShopClient.ship_order)
@@ -94,7 +94,7 @@ class _Responses(_runtime.Responses):
 
 
 class _Tasks(_runtime.Tasks):
-    """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
+    """The methods of tools that can run as tasks; each starts one, and `….resume(id)` takes one up again."""
 
     _package = PACKAGE
     ship_order = _runtime.starting(ShopClient.ship_order)

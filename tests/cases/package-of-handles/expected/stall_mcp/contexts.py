@@ -60,12 +60,12 @@ class _Handles(CallHandles):
         return self._kind("shopping_list")
 
     def _model(self, kind: str) -> Any:
-        """The class of the states of a kind; `None` where they are plain JSON."""
+        """Return the class of the states of a kind; `None` if they are plain JSON."""
         return {"basket": _models.Basket, "property": _models.PropertyState}.get(kind)
 
 
 class MakeHandles(_Handles):
-    """The handles of the tool ``make``."""
+    """Handles of the tool ``make``."""
 
     @overload
     def __getitem__(self, name: Literal["either"], /) -> Handle[Basket, BasketId] | Handle[Any, ClassId]: ...
@@ -86,31 +86,31 @@ class MakeHandles(_Handles):
     def __getitem__(self, name: str, /) -> Handle[Any, Any]: ...
 
     def __getitem__(self, name: str, /) -> Handle[Any, Any]:
-        """The handle whose id an argument is: by its name, or by the JSON Pointer to where it stands."""
+        """Return the handle of an argument, by the argument's name or the JSON Pointer to its place."""
         return self._given(name)
 
 
 class MakeContext(Context):
-    """One request for the tool ``make``, seen from its handler."""
+    """The context of a request for the tool ``make``."""
 
     handles = PerCall(MakeHandles)
 
 
 class HandlesContext(Context):
-    """One request for the tool ``handles``, seen from its handler."""
+    """The context of a request for the tool ``handles``."""
 
     handles = PerCall(_Handles)
 
 
 class OldHandles(_Handles):
-    """The handles of the tool ``old``."""
+    """Handles of the tool ``old``."""
 
     def __getitem__(self, name: Literal["b"], /) -> Handle[Basket, BasketId]:
-        """The handle whose id an argument is, by its name."""
+        """Return the handle of an argument, by the argument's name."""
         return self._given(name)
 
 
 class OldContext(Context):
-    """One request for the tool ``old``, seen from its handler."""
+    """The context of a request for the tool ``old``."""
 
     handles = PerCall(OldHandles)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def build_server(handlers: WeatherHandlers | None = None, **options: Unpack[ServerOptions]) -> PackageServer:
-    """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
+    """Return the server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
     Args:
         handlers: An object with the methods of `WeatherHandlers`. If it is an async context manager, it is
             entered when the server starts and left when it stops.
-            A method that is there goes before the HTTP call of its tool.
+            A method replaces the HTTP call of its tool.
         options: `state`, `local_scopes`, `audit` and `threads`, as `ServerOptions` describes them.
 
     Raises:
@@ -38,14 +38,14 @@ def build_server(handlers: WeatherHandlers | None = None, **options: Unpack[Serv
 
 
 def asgi_app(handlers: WeatherHandlers | None = None, **options: Unpack[AppOptions]) -> Starlette:
-    """The server as an ASGI application that speaks Streamable HTTP.
+    """Return the server as an ASGI application that speaks Streamable HTTP.
 
     Args:
         handlers: As for `build_server`.
         options: `path`, `allowed_hosts`, `state` and more, as `AppOptions` describes them.
 
     Raises:
-        ValueError: A bound is not positive. Besides, it raises what `build_server` raises.
+        ValueError: A bound is not positive. It also raises what `build_server` raises.
     """
     return _runtime.package_app(PACKAGE, handlers, **options)
 

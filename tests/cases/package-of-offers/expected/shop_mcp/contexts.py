@@ -36,7 +36,7 @@ class CheckoutAsk(Ask):
 
 
 class CheckoutContext(Context):
-    """One request for the tool ``checkout``, seen from its handler."""
+    """The context of a request for the tool ``checkout``."""
 
     ask = PerCall(CheckoutAsk)
 
@@ -50,7 +50,7 @@ class ReadSearchAsk(Ask):
 
 
 class ReadSearchContext(Context):
-    """One request for the resource template ``shop://search{?q,lang}``, seen from its handler."""
+    """The context of a request for the resource template ``shop://search{?q,lang}``."""
 
     ask = PerCall(ReadSearchAsk)
 
@@ -64,6 +64,6 @@ class PromptHaggleAsk(Ask):
 
 
 class PromptHaggleContext(Context):
-    """One request for the prompt ``haggle``, seen from its handler."""
+    """The context of a request for the prompt ``haggle``."""
 
     ask = PerCall(PromptHaggleAsk)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ListBooksContext(Context):
-    """One request for the tool ``list_books``, seen from its handler."""
+    """The context of a request for the tool ``list_books``."""
 
     page = PerCall(PageRequest)
 
@@ -32,7 +32,7 @@ class ListLoansAsk(Ask):
 
 
 class ListLoansContext(Context):
-    """One request for the tool ``list_loans``, seen from its handler."""
+    """The context of a request for the tool ``list_loans``."""
 
     ask = PerCall(ListLoansAsk)
     page = PerCall(PageRequest)

@@ -76,6 +76,7 @@ class Bounds:
             most: The maximum in all; None for the default.
             each: The maximum of one address; None for the default, 0 for no limit of its own.
         """
+        # The server and its handlers open files and connections, too.
         total = min(MOST, max(1, _descriptors() // 2)) if most is None else most
         return cls(total, max(1, total // 2) if each is None else each or None)
 
@@ -262,6 +263,7 @@ class Connection(asyncio.Protocol):
         """Keep the connection, or refuse it at once."""
         peer: object = transport.get_extra_info("peername")
         if not self._all.admit(self, str(peer[0]) if is_list(peer) else ""):
+            # uvicorn's protocol is not set up, and must not hear what this client sends.
             transport.set_protocol(asyncio.Protocol())
             transport.write(_FULL)
             transport.close()

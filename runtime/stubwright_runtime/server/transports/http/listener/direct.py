@@ -72,8 +72,8 @@ class Endpoint:
     def _known(self, head: bytes) -> Known | None:
         post = read_post(head, self._path.encode())
         is_whole = post is not None and _TOOLSET not in head.lower()  # which the application looks at
-        said = self.direct.parse_head(post.headers) if post is not None and is_whole else None
-        return None if post is None or said is None else Known(said, post.length)
+        parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
+        return None if post is None or parsed is None else Known(parsed, post.length)
 
 
 class Line(Protocol):
@@ -131,6 +131,7 @@ class DirectReader:
         is_first = end >= 0 and self._line.is_between and self._endpoint.direct.reads_raw()
         known = self._endpoint.known(data[:end]) if is_first else None
         missing = -1 if known is None else end + len(END) + known.length - len(data)
+        # `missing` is negative, too, if a client sends its next request before the answer to this one.
         if known is None or missing < 0 or known.length > heads.LARGEST:
             self._is_astray = True
             self._give_back(data)

@@ -57,6 +57,7 @@ def read_post(head: bytes, path: bytes) -> Post | None:
         headers.append((name, value))
     if len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 8:
         return None
+    # RFC 9112, 3.2: any other number is an error, which is not answered here.
     if [name for name, _ in headers].count(b"host") != 1:
         return None
     return Post(tuple(headers), int(lengths[0]))

@@ -75,6 +75,7 @@ class Archive:
         session = _Session(next(self._sessions), principal)
         numbers: deque[int] = deque()
         store = Replay(self, session, numbers, events, size)
+        # Not with the store itself: a reference to it would keep it alive.
         weakref.finalize(store, self._forget, session, numbers).atexit = False
         return store
 

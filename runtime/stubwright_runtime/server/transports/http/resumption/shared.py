@@ -243,8 +243,10 @@ class Resumption:
         end = loop.time() + PATIENCE
         with self._awaited.watch(stream.session) as woken:
             try:
+                # Before the first look, so that no message between the two goes unnoticed.
                 await self._awaited.ask(stream.session)
                 while True:
+                    # Before the look, so that a message that comes during it ends the next wait.
                     woken.clear()
                     while (place := await _next(self._store, stream, number)) is not None:
                         async with self._room if place.size > _LARGE else nullcontext():
