@@ -249,8 +249,13 @@ def name_client_class(stem: Name) -> Name:
 
 
 def name_toolset_client(stem: Name, toolset: str) -> Name:
-    """Return the client of a toolset, whose words are in lower case with `-` between them."""
-    return stem + to_pascal(toolset.replace("-", "_")) + "Client"
+    """Return the client of a toolset."""
+    return stem + name_toolset_stem(toolset) + "Client"
+
+
+def name_toolset_stem(toolset: str) -> Name:
+    """Return the part of class names that stands for a toolset, whose words are in lower case with `-` between them."""
+    return to_pascal(toolset.replace("-", "_"))
 
 
 def name_shared(name: str) -> Names:

@@ -100,7 +100,8 @@ async def use(weather: WeatherClient) -> None:
 TASKS = """
 from typing import assert_type
 
-from tasks_mcp import ShipOutput, TasksClient, ToolContent, ToolTask
+from mcp_types import BlobResourceContents, TextResourceContents
+from tasks_mcp import CallResponse, ShipOutput, TasksClient, TasksShippingClient, ToolContent, ToolTask
 
 
 async def right(client: TasksClient) -> None:
@@ -124,6 +125,17 @@ async def wrong(client: TasksClient) -> None:
     client.tasks.ship.resume(7)  # error
     task: ToolTask[ShipOutput] = await client.tasks.say()  # error
     print(task.tracking)  # error
+
+
+async def part(client: TasksShippingClient) -> None:
+    assert_type(await client.ship(order_id="7"), ShipOutput)
+    assert_type(await client.with_raw_response.ship(order_id="7"), CallResponse[ShipOutput])
+    assert_type(await client.tasks.ship(order_id="7"), ToolTask[ShipOutput])
+    assert_type(await client.read_rates(region="eu"), list[TextResourceContents | BlobResourceContents])
+    await client.with_raw_response.ship(order=7)  # error
+    await client.with_raw_response.find()  # error
+    await client.tasks.say()  # error
+    await client.say()  # error
 """
 
 
@@ -193,7 +205,11 @@ def tasks(folder: Path) -> None:
         packages.tool("old", **optional, stubwright={"deprecated": {"use": "say"}}),
         packages.tool("find"),
     ]
-    packages.generate(folder, packages.manifest(tools, name="tasks", emit=["client"]))
+    more = {
+        "toolsets": {"shipping": {"tools": ["ship", "old"]}},
+        "resourceTemplates": [{"name": "rates", "uriTemplate": "rates://{region}", "description": "Rates."}],
+    }
+    packages.generate(folder, packages.manifest(tools, name="tasks", emit=["client"], **more))
     (folder / "tasks.py").write_text(TASKS)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,14 +25,23 @@ READING = {"annotations": {"readOnlyHint": True}}
 MANIFEST = manifest(
     [
         tool("list_issues", **READING),
-        tool("search_code", {"text": {"type": "string"}}, **READING),
-        tool("search_and_replace", {"text": {"type": "string"}}),
+        tool("search_code", {"text": {"type": "string"}}, execution={"taskSupport": "optional"}, **READING),
+        tool("search_and_replace", {"text": {"type": "string"}}, stubwright={"deprecated": {"reason": "Edit files."}}),
         tool("close_issue", stubwright={"policy": {"scopes": ["write"]}}),
     ],
     toolsets={
         "triage": {"title": "Triage", "tools": ["list_issues", "search_*"], "readOnly": True},
         "editing": {"tools": ["search_*", "close_issue"]},
     },
+    resources=[{"name": "rules", "uri": "issues://rules", "description": "The rules."}],
+    prompts=[
+        {
+            "name": "summarize",
+            "description": "Summarize a topic.",
+            "arguments": [{"name": "topic"}],
+            "stubwright": {"complete": {"topic": ["bugs", "releases"]}},
+        }
+    ],
 )
 HANDLERS = """\
 class Handlers:
@@ -46,6 +56,12 @@ class Handlers:
 
     async def close_issue(self, args, ctx):
         return "closed"
+
+    async def read_rules(self, ctx):
+        return "Be kind."
+
+    async def prompt_summarize(self, args, ctx):
+        return f"Summarize {args.topic}."
 """
 TRIAGE = ["list_issues", "search_code"]
 MODES = ["legacy", "2026-07-28"]
@@ -148,14 +164,8 @@ async def test_nothing_widens_what_a_server_was_started_with(package: ModuleType
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_over_standard_input(folder: Path, mode: str) -> None:
-    command = [*forked.interpreter(), "-m", "sample_mcp", "--handlers", "handlers:Handlers", "--toolset", "triage"]
-    parameters = mcp.StdioServerParameters(
-        command=command[0], args=command[1:], cwd=str(folder), env={"PYTHONPATH": "."}
-    )
-    from mcp.client.stdio import stdio_client
-
-    async with mcp.Client(stdio_client(parameters), mode=mode) as client:
+async def test_over_standard_input(package: ModuleType, folder: Path, mode: str) -> None:
+    async with reached(package, folder, "stdio", mode) as target, target as client:
         assert await names(client) == TRIAGE
         assert "Unknown tool: search_and_replace" in await refused(client, "search_and_replace")
 
@@ -188,6 +198,60 @@ async def test_its_client_has_those_methods_alone(package: ModuleType, folder: P
         assert (await client.list_issues())[0].text == "listed"
     with pytest.raises(ValueError, match="toolset is for a URL or a command"):
         package.SampleClient.connect(package.build_server(handlers()), toolset="triage")
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_its_client_has_what_the_whole_one_has(
+    package: ModuleType, folder: Path, transport: str, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp.client.session.LATEST_HANDSHAKE_VERSION", revision)
+    mode = "legacy" if revision < "2026" else revision
+    async with (
+        reached(package, folder, transport, mode) as target,
+        package.SampleTriageClient.connect(target) as client,
+    ):
+        assert client.raw.protocol_version == revision
+        response = await client.with_raw_response.search_code(text="x")
+        assert (response.text, response.is_error) == ("found", False)
+        for view in (client, client.with_raw_response, client.tasks):
+            assert not hasattr(view, "search_and_replace")
+        if revision == "2025-06-18":
+            with pytest.raises(package.TasksUnsupported):
+                await client.tasks.search_code(text="x")
+        else:
+            task = await client.tasks.search_code(text="x")
+            assert (await client.tasks.search_code.resume(task.id)).text == "found"
+        (rules,) = await client.read_rules()
+        assert rules.text == "Be kind."
+        (message,) = await client.prompt_summarize(topic="bugs")
+        assert message.content.text == "Summarize bugs."
+        assert (await client.complete_prompt_summarize("topic", "r")).values == ["releases"]
+        assert [each.name for each in await package.list_tools(client)] == TRIAGE
+
+
+async def test_its_client_marks_what_is_deprecated(package: ModuleType) -> None:
+    async with package.SampleEditingClient.connect(package.build_server(handlers())) as client:
+        with pytest.warns(DeprecationWarning, match="Edit files"):
+            assert (await client.search_and_replace())[0].text == "replaced"
+        with pytest.warns(DeprecationWarning, match="Edit files"):
+            assert (await client.with_raw_response.search_and_replace()).text == "replaced"
+
+
+@asynccontextmanager
+async def reached(package: ModuleType, folder: Path, transport: str, mode: str) -> AsyncIterator[mcp.Client]:
+    """A client of the SDK, in a mode, for the toolset `triage` of a server."""
+    if transport == "http":
+        with listening(package.asgi_app(handlers()), "httptools") as root:
+            yield mcp.Client(f"{root}/mcp/triage", mode=mode)
+        return
+    command = [*forked.interpreter(), "-m", "sample_mcp", "--handlers", "handlers:Handlers", "--toolset", "triage"]
+    parameters = mcp.StdioServerParameters(
+        command=command[0], args=command[1:], cwd=str(folder), env={"PYTHONPATH": "."}
+    )
+    from mcp.client.stdio import stdio_client
+
+    yield mcp.Client(stdio_client(parameters), mode=mode)
 
 
 @pytest.mark.parametrize("drift", ["warn", "error"])

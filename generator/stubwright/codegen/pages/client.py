@@ -1,11 +1,10 @@
-"""The page of the typed client, in which its methods stand."""
+"""The page of the typed client: what its classes, which `client_classes` makes, import."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stubwright import naming
 from stubwright.codegen.pages.parts import list_all, name_output_class
 from stubwright.codegen.source.imports import DATES, RUNTIME, as_homes
 from stubwright.pycode import Name
@@ -41,21 +40,12 @@ def make_client_page(
     elsewhere = frozenset().union(*(those for section in _HOMES for those in section.values()))
     sections.append({".models": frozenset(names - typing - elsewhere - {"Omit"})})
     imports = [block for section in sections if (block := as_homes(section))]
-    primitives = ", resource and prompt" if primitive_modules else ""
     base = Name("PrimitivesBinding" if primitive_modules else "Binding")
     runtime: dict[str, Sequence[str]] = {
         RUNTIME: [base, *(["OMIT", "Omit"] if "Omit" in names else [])],
     }
     return {
         "doc": f"A typed client of {title}.",
-        "client": naming.name_client_class(manifest.stem),
-        "class_doc": f"""Calls {title}: one method for each tool{primitives}.
-
-    async with {naming.name_client_class(manifest.stem)}.connect(target) as {manifest.package.removesuffix("_mcp")}:
-        ...
-
-The target is a URL, a command as a list of strings, or a server object in the same process. Arguments that
-you omit are not sent. Results are checked against the tool's output schema.""",
         "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
         "deprecates": any(
             deprecated is not None
@@ -65,8 +55,6 @@ you omit are not sent. Results are checked against the tool's output schema.""",
         "outputs": has_outputs,
         "has_tools": bool(manifest.tools),
         "has_own_pages": any(tool.paginate for tool in manifest.tools),
-        "tasks": any(tool.task_support != "forbidden" for tool in manifest.tools),
-        "base": base,
         "runtime": as_homes(runtime),
         "imports": imports,
     }

@@ -6,11 +6,12 @@ no models can be written while these are made. It lays nothing out and writes no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stubwright import naming
 from stubwright.codegen.pages.client import make_client_page
+from stubwright.codegen.pages.client_classes import make_client_classes
 from stubwright.codegen.pages.exports import list_exported
 from stubwright.codegen.pages.handlers import make_handlers_page
 from stubwright.codegen.pages.handles import format_ids_module, format_modelled_kinds, list_kinds
@@ -26,8 +27,7 @@ from stubwright.codegen.pages.registry import make_registry_page
 from stubwright.codegen.source.docstrings import capitalize, quote_instructions
 from stubwright.codegen.source.imports import RUNTIME, as_homes
 from stubwright.codegen.source.literals import format_docstring
-from stubwright.codegen.source.render import Page, render_responses, render_tasks, render_toolset_client
-from stubwright.pycode import Code
+from stubwright.codegen.source.render import Page
 from stubwright_runtime.lazy import API
 
 if TYPE_CHECKING:
@@ -108,38 +108,9 @@ def make_model_pages(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ..
             for name, module in (*code.circles.items(), *modules.items())
         ]
     if "client" in manifest.emit:
-        methods = (
-            *(code.units[tool.name].method for tool in manifest.tools),
-            *(primitive.method for primitive in code.primitives),
-        )
         page = make_client_page(title, manifest, code.units, code.primitives)
-        pages.append(Page("client.py", "client.py", page, (*methods, *_responses(manifest, code))))
+        pages.append(Page("client.py", "client.py", page, tuple(make_client_classes(title, manifest, code))))
     return tuple(pages)
-
-
-def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
-    """Yield the client's class of responses if it calls tools, its methods of deprecated tools, and tasks."""
-    if manifest.tools:
-        units = [(tool.names.method, code.units[tool.name].response) for tool in manifest.tools]
-        yield render_responses(
-            naming.name_client_class(manifest.stem), [name for name, response in units if response is None]
-        )
-        yield from (response for _, response in units if response is not None)
-    tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
-    if starting := [(tool.names.method, code.units[tool.name].task) for tool in tools]:
-        yield render_tasks(naming.name_client_class(manifest.stem), [name for name, task in starting if task is None])
-        yield from (task for _, task in starting if task is not None)
-    by_name = {tool.name: tool for tool in manifest.tools}
-    for name, toolset in manifest.toolsets.items():
-        about = toolset.get("description") or toolset.get("title")
-        sentence = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
-        yield render_toolset_client(
-            naming.name_client_class(manifest.stem),
-            naming.name_toolset_client(manifest.stem, name),
-            name,
-            sentence,
-            [(by_name[each].names.method, by_name[each].gives_pages) for each in toolset["tools"]],
-        )
 
 
 def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind]) -> Mapping[str, Any]:

@@ -39,6 +39,23 @@ class Page:
     is_beside: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ClientClass:
+    """One class of the client's page: the client, that of a toolset, or the responses or the tasks of either.
+
+    `methods` are those that it takes from the client, each with an expression for it. `responses` and `tasks` are the
+    classes of its `with_raw_response` and its `tasks`.
+    """
+
+    name: Name
+    base: Name
+    doc: str
+    methods: Sequence[tuple[Name, Code]] = ()
+    toolset: str | None = None
+    responses: Name | None = None
+    tasks: Name | None = None
+
+
 def render_header(source: str, command: str) -> Code:
     """Return the lines on top of each generated file: the source, the command, and nothing that changes.
 
@@ -60,41 +77,9 @@ def render_method(planned: ClientMethod) -> Code:
     return format_python(trust(_environment().get_template("method.py.jinja").render({"method": planned})))
 
 
-def render_responses(client: Name, tools: Sequence[Name]) -> Code:
-    """Return the class of the responses of a client.
-
-    Args:
-        client: The class of the client.
-        tools: The methods of tools that are not deprecated.
-    """
-    template = _environment().get_template("responses.py.jinja")
-    return format_python(trust(template.render({"client": client, "tools": tools})))
-
-
-def render_toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequence[tuple[Name, bool]]) -> Code:
-    """Return the class of a toolset's client.
-
-    Args:
-        client: The class of the client of all tools.
-        name: Its own name.
-        toolset: The toolset.
-        doc: What its docstring says.
-        tools: The methods of its tools, and whether each has `pages`, which is shared as it is.
-    """
-    template = _environment().get_template("toolset.py.jinja")
-    shown = {"client": client, "name": name, "toolset": toolset, "doc": doc, "tools": tools}
-    return format_python(trust(template.render(shown)))
-
-
-def render_tasks(client: Name, tools: Sequence[Name]) -> Code:
-    """Return the class of the tasks of a client.
-
-    Args:
-        client: The class of the client.
-        tools: The methods of tools that may be tasks, and are not deprecated.
-    """
-    template = _environment().get_template("tasks.py.jinja")
-    return format_python(trust(template.render({"client": client, "tools": tools})))
+def render_client_class(planned: ClientClass) -> Code:
+    """Return a class of the client's page, up to its methods that stand there whole."""
+    return format_python(trust(_environment().get_template("client_class.py.jinja").render({"planned": planned})))
 
 
 def render_response(planned: ClientMethod) -> Code:
