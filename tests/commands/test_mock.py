@@ -491,6 +491,19 @@ def test_the_weather_server_is_mocked(tmp_path: Path) -> None:
     assert forecast.structured_content["days"]
 
 
+def test_the_client_of_a_toolset_starts_a_mock(tmp_path: Path) -> None:
+    value = manifest([tool("find"), tool("delete")], toolsets={"reading": {"tools": ["find"]}})
+    command = [*forked.interpreter(), "-m", "stubwright", "mock", "sample.json"]
+
+    async def use(connect: Callable[..., Any]) -> list[str]:
+        async with connect(command, cwd=tmp_path) as client:
+            assert not (await client.with_raw_response.find()).is_error
+            return [listed.name for listed in (await client.raw.list_tools()).tools]
+
+    with imported(tmp_path, generate(tmp_path, value)) as package:
+        assert asyncio.run(use(package.SampleReadingClient.connect)) == ["find"]
+
+
 def test_a_mock_has_one_page_of_everything(tmp_path: Path) -> None:
     """Otherwise a client that follows the pages would never end."""
     shutil.copy(ROOT / "tests" / "cases" / "package-of-pages" / "manifest.yaml", tmp_path)

@@ -19,6 +19,7 @@ def add(verbs: Any) -> None:
     mock = verbs.add_parser("mock", help="serve a manifest with its examples, or answers made from its schemas")
     mock.add_argument("manifest", metavar="MANIFEST", type=paths.normalize, help="the manifest to serve")
     mock.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
+    mock.add_argument("--toolset", metavar="NAME", help="offer only the tools of this toolset (default: all)")
     mock.add_argument("--seed", metavar="N", type=int, default=0, help="what made answers depend on (default: 0)")
     mock.set_defaults(verb=_mock)
 
@@ -30,6 +31,7 @@ def _mock(arguments: argparse.Namespace) -> int:
     if arguments.http is not None:
         parse_address("--http", arguments.http)
     options = [] if arguments.http is None else ["--http", arguments.http]
+    options += [] if arguments.toolset is None else ["--toolset", arguments.toolset]
     found_project, _ = config.find()
     mocked = files.find_generated(arguments.manifest, find_target(found_project))
     if mocked is None:
