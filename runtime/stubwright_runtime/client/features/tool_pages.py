@@ -140,15 +140,15 @@ class OwnPagedMethod(Generic[P, T, Item]):
             `async for book in client.list_books.pages(genre="novel")`; the pages are in `….pages(…).by_page()`.
         """
 
-        def iterate_items(page: T) -> Sequence[Item]:
+        def list_items(page: T) -> Sequence[Item]:
             items: Sequence[Item] | None = getattr(page, self._items)
             return items or ()
 
-        def fetch_following(page: T) -> str | None:
+        def find_cursor(page: T) -> str | None:
             cursor: str | None = getattr(page, NEXT_CURSOR)
             return cursor
 
-        return Pages(_fetching(self._method, args, kwargs), iterate_items, fetch_following)
+        return Pages(_fetching(self._method, args, kwargs), list_items, find_cursor)
 
 
 def _fetching(

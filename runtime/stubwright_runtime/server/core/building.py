@@ -45,7 +45,7 @@ def build_core(
     )
     recorder = None
     if audit is not None:
-        from ..observability.instrumentation import make_recorder as make_recorder
+        from ..observability.instrumentation import make_recorder
 
         recorder = make_recorder(package, audit)
     return Core(

@@ -143,7 +143,7 @@ class InputRequests:
             slot: The resources that the request takes up; they rest during the wait for an answer.
         """
         self._peer = peer
-        self._occupancy = slot or Slot()
+        self._slot = slot or Slot()
         self.revision = revision
         asked: Any = None if state is None else state["asked"]
         state = state or {}
@@ -258,9 +258,7 @@ class InputRequests:
 
     async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:
         try:
-            value = (
-                function() if inspect.iscoroutinefunction(function) else await self._occupancy.run_in_thread(function)
-            )
+            value = function() if inspect.iscoroutinefunction(function) else await self._slot.run_in_thread(function)
             self._done[key] = encode_json(await value if inspect.isawaitable(value) else value)[0]
             await self.save()
         finally:
@@ -338,7 +336,7 @@ class InputRequests:
         asked = request
         for number in range(1, _TRIES + 1):
             try:
-                async with self._occupancy.rest():
+                async with self._slot.rest():
                     answer = await self._peer.request(asked, result)
                 return read(answer)
             except ProtocolError as error:

@@ -24,7 +24,7 @@ class LostStore:
 
     def __init__(self, stamp: Callable[[dict[str, Any], str], dict[str, Any]]) -> None:
         """Take the function that stamps a result as one of this server, for a revision."""
-        self._stamped = stamp
+        self._stamp = stamp
 
     async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Pass a message on; a call that fails for loss of the store has an error result, as with other refusals."""
@@ -37,5 +37,5 @@ class LostStore:
                 text = describe_lost_state(is_unknown=loss.is_unknown)
         note("limited", "state_lost")
         if exchange.method == "tools/call":
-            return self._stamped(refuse(text, "limited", "state_lost").result, exchange.revision)
+            return self._stamp(refuse(text, "limited", "state_lost").result, exchange.revision)
         raise ProtocolError(INTERNAL_ERROR, text)

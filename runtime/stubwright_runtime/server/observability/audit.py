@@ -79,7 +79,7 @@ class CallRecord:
         reason: The reason in one word; `None` if it completed.
         reference: The id, if the log says more under it.
         duration_ms: Milliseconds from its arrival to its result.
-        argument_bytes: The size of the arguments as JSON; `None` if they are not JSON.
+        argument_bytes: The size of the arguments as JSON; `None` if it was not measured.
         result_bytes: The size of the result as JSON; `None` if there is none.
         cleaned: The number of texts in the result that were sanitized.
     """

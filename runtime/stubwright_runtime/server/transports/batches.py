@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..direct.keys import WIRE
 from ..protocol.messages import encode_error, to_json
+from .http.uploads import replay_body
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,18 +65,15 @@ async def _watch(receive: Receive, is_gone: asyncio.Event) -> None:
 
 async def _post(body: bytes, endpoint: ASGIApp, scope: Scope, is_gone: asyncio.Event, replies: _Replies) -> None:
     """Send one message of a batch to the endpoint."""
-    bodies: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receive() -> Message:
-        if not bodies:
-            await is_gone.wait()
-            return {"type": "http.disconnect"}
-        return bodies.pop()
+    async def disconnect() -> Message:
+        await is_gone.wait()
+        return {"type": "http.disconnect"}
 
     headers = [each for each in scope["headers"] if each[0] not in (b"content-length", b"transfer-encoding")]
     headers.append((b"content-length", str(len(body)).encode()))
     single = {key: value for key, value in scope.items() if key != WIRE}  # it is for the one answer to all
-    await endpoint({**single, "headers": headers}, receive, _Reply(replies).send)
+    await endpoint({**single, "headers": headers}, replay_body(body, disconnect), _Reply(replies).send)
 
 
 class _Replies:

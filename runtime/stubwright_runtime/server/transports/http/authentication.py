@@ -22,12 +22,12 @@ from ....values.json import is_list
 from ...core.call_state import CallState
 from ...core.principal import make_from_token
 from ...middlewares.expiry import pass_while_valid
-from .uploads import Uploads
+from .uploads import Uploads, replay_body
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ....sdk.auth import AccessToken, TokenVerifier
     from ...core.outcomes import Ending
@@ -117,7 +117,7 @@ class Authentication:
             body = await self._uploads.read(receive, send)
             if body is None:
                 return
-            receive = _replay(body, receive)
+            receive = replay_body(body, receive)
             more, calls = _find_lacking(self._scopes, principal, body)
             lacking = tuple(dict.fromkeys((*lacking, *more)))
         if lacking:
@@ -182,13 +182,3 @@ def _find_lacking(
     ]
     calls = [message["params"] for message, _ in lacking if message["method"] == "tools/call"]
     return tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives a body which has been read, and then what comes after it."""
-    read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-    async def replay() -> Message:
-        return next(read, None) or await receive()
-
-    return replay

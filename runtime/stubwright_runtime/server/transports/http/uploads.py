@@ -15,7 +15,9 @@ from .events import Response
 from .judging import LARGEST, TOO_LARGE
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Send
+    from collections.abc import Iterator
+
+    from starlette.types import Message, Receive, Send
 
 _SECONDS: Final = 10.0
 _FLOOR: Final = 4096
@@ -23,6 +25,16 @@ _FLOOR: Final = 4096
 
 _SLOW: Final = ProtocolError(INVALID_REQUEST, "The body of the request took too long to arrive")
 _CLOSE: Final = (b"connection", b"close")
+
+
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body which has been read, and then what comes after it."""
+    read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def replay() -> Message:
+        return next(read, None) or await receive()
+
+    return replay
 
 
 class Uploads:
