@@ -310,6 +310,8 @@ def test_an_edited_contract_is_noticed_and_kept(folder: Path) -> None:
     assert contract.read_contract(str(file), Disk()).edited is None
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     assert contract.read_contract(str(file), Disk()).edited is None
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert stubwright(*command, cwd=folder).returncode == 0  # a byte order mark makes it no other file
     file.write_text(file.read_text().replace("Get current", "Get any"))
     found = contract.read_contract(str(file), Disk()).edited
     assert found is not None
