@@ -325,6 +325,11 @@ def test_cases_are_what_they_are_called_for_another_validator_too(name: str) -> 
     assert cases == Arguments(schema).make_cases([], "0", 1_000)
 
 
+@pytest.mark.parametrize("schema", [{}, True])
+def test_a_schema_that_says_nothing_has_objects_as_its_cases(schema: Any) -> None:
+    assert {} in [case.arguments for case in Arguments(schema).make_cases([], "0", 9) if case.is_valid]
+
+
 def test_boundaries_are_tried_on_both_sides() -> None:
     cases = Arguments(SCHEMAS["bounds"]).make_cases([], "0", 1_000)
 
