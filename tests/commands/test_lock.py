@@ -208,6 +208,9 @@ def test_a_saved_list_is_locked(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "c.yaml: locked\n"), done.stderr
     locked = yaml.safe_load((folder / "c.yaml").read_text())
     assert (locked[KEY], [tool["name"] for tool in locked["tools"]]) == ({"file": "saved.json"}, ["t"])
+    (folder / "other.json").write_bytes((folder / "saved.json").read_bytes())
+    both = stubwright("lock", "saved.json", "other.json", cwd=folder)
+    assert both.stdout == "contracts/saved.yaml: locked\ncontracts/other.yaml: locked\n", both.stderr
 
 
 # --- secrets --------------------------------------------------------------------------------------------------------
