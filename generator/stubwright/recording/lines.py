@@ -16,7 +16,7 @@ VERSION: Final = 1
 
 _SENDERS: Final = ("client", "server")
 _CONTENTS: Final = frozenset({"message", "unreadable", "status"})
-"""What a line may say: a message, the length of one that could not be written down, or the status of an HTTP answer."""
+"""The keys for a message, the length of one that could not be written down, and the status of an HTTP response."""
 
 
 class RecordingError(ValueError):

@@ -91,7 +91,7 @@ class _Passing(threading.Thread):
         self._steps = 0  # even while it waits for bytes
 
     def run(self) -> None:
-        """Pass bytes on."""
+        """Write what is read until one end is closed."""
         with suppress(OSError):
             while data := os.read(self._source, _CHUNK):
                 self._steps += 1
