@@ -463,7 +463,8 @@ def test_what_is_hidden_from_a_caller_is_told() -> None:
 
 def test_a_list_of_nothing_says_why(desk: Path) -> None:
     done = stubwright("list", "http://127.0.0.1:9/mcp", cwd=desk)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert stubwright("inspect", "http://127.0.0.1:9/mcp", cwd=desk).returncode == 3
     assert done.stderr == (
         "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused); "
         "check the URL, and that the server runs\n"

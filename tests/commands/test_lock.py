@@ -208,6 +208,9 @@ def test_a_saved_list_is_locked(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "c.yaml: locked\n"), done.stderr
     locked = yaml.safe_load((folder / "c.yaml").read_text())
     assert (locked[KEY], [tool["name"] for tool in locked["tools"]]) == ({"file": "saved.json"}, ["t"])
+    (folder / "other.json").write_bytes((folder / "saved.json").read_bytes())
+    both = stubwright("lock", "saved.json", "other.json", cwd=folder)
+    assert both.stdout == "contracts/saved.yaml: locked\ncontracts/other.yaml: locked\n", both.stderr
 
 
 # --- secrets --------------------------------------------------------------------------------------------------------
@@ -310,6 +313,8 @@ def test_an_edited_contract_is_noticed_and_kept(folder: Path) -> None:
     assert contract.read_contract(str(file), Disk()).edited is None
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     assert contract.read_contract(str(file), Disk()).edited is None
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert stubwright(*command, cwd=folder).returncode == 0  # a byte order mark makes it no other file
     file.write_text(file.read_text().replace("Get current", "Get any"))
     found = contract.read_contract(str(file), Disk()).edited
     assert found is not None

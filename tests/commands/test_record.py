@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ import forked
 from command_line import stubwright
 from processes import running
 from serving import Asked, Handling, served
+from stubwright.recording import stdio
+from stubwright.recording.writing import Lines
 
 WEATHER: Final = str(ROOT / "specs" / "weather.yaml")
 JWT: Final = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
@@ -231,6 +234,7 @@ def test_runs_are_appended_and_a_mock_answers_what_was_not_recorded(tmp_path: Pa
             lambda text: text.replace('"from":"server"', '"from":"me"', 1),
             "r.jsonl:4: `from` is neither `client` nor `server`",
         ),
+        (lambda text: text.replace('"message"', '"mesage"', 1), "r.jsonl:2: the line has no `message`"),
         (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it has no answer of a server"),
     ],
 )
@@ -258,6 +262,20 @@ def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
     unknown = stubwright("record", "--", "no-such-program", cwd=tmp_path)
     assert unknown.returncode == 3
     assert "`no-such-program` cannot be started: No such file" in unknown.stderr
+
+
+def test_a_message_that_takes_long_to_record_passes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_LAST", 0.001)
+    (source, written), (read, sink) = os.pipe(), os.pipe()
+    os.write(written, b"{}\n")
+    os.close(written)
+    passing = stdio._Passing(source, sink, Lines(lambda line: time.sleep(0.05)), lambda: None)
+    passing.start()
+    passing.finish()
+    os.close(sink)
+    assert os.read(read, 9) == b"{}\n"
+    os.close(read)
+    os.close(source)
 
 
 def test_a_signal_ends_the_proxy_and_its_command(tmp_path: Path) -> None:

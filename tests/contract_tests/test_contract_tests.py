@@ -296,12 +296,14 @@ def test_a_server_that_is_away_has_a_status_of_its_own(words: tuple[str, ...], m
 def test_a_configuration_is_tested_and_its_secrets_are_variables_in_lines_of_calls(tmp_path: Path) -> None:
     server = {"command": sys.executable, "args": [FAULTY[1], "stack", "${DESK_KEY}"], "env": {"DESK_KEY": "good"}}
     away = {"command": sys.executable, "args": ["-c", "raise SystemExit('no key')"]}
-    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"desk": server, "away": away}}))
+    unset = {"command": sys.executable, "args": ["${UNSET_KEY}"]}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"unset": unset, "desk": server, "away": away}}))
     done = stubwright(
         "test", "--config", ".mcp.json", "--format", "json", cwd=tmp_path, env={**os.environ, "DESK_KEY": "good"}
     )
-    desk, gone = json.loads(done.stdout)["servers"]
+    unasked, desk, gone = json.loads(done.stdout)["servers"]
     assert done.returncode == 1
+    assert unasked == {"server": "unset", "problem": "it needs the variable `UNSET_KEY`, which is not set here"}
     assert [tool["name"] for tool in desk["tools"]] == ["stack", "good"]
     assert gone["server"] == "away"
     assert "ended with exit status 1" in gone["problem"]
@@ -321,6 +323,11 @@ def test_cases_are_what_they_are_called_for_another_validator_too(name: str) -> 
     assert [case.is_valid for case in cases] == [validator.is_valid(case.arguments) for case in cases]
     assert any(case.is_valid for case in cases)
     assert cases == Arguments(schema).make_cases([], "0", 1_000)
+
+
+@pytest.mark.parametrize("schema", [{}, True])
+def test_a_schema_that_says_nothing_has_objects_as_its_cases(schema: Any) -> None:
+    assert {} in [case.arguments for case in Arguments(schema).make_cases([], "0", 9) if case.is_valid]
 
 
 def test_boundaries_are_tried_on_both_sides() -> None:

@@ -50,7 +50,8 @@ class Arguments:
 
     def __init__(self, schema: Any) -> None:
         """Take an `inputSchema`. Raises ValueError if it is none."""
-        self._schema = schema
+        # Arguments are an object, also for a schema that does not say so.
+        self._schema = {"type": "object", **schema} if isinstance(schema, dict) else {"type": "object"}
         self._strict = Validator(schema, formats=True)
         self._lenient = Validator(schema)
 
@@ -78,6 +79,8 @@ class Arguments:
         generated = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
         first = [*given, *(self.classify(value, "made from the schema") for value in generated)]
         kept = _drop_repeated(case for case in first if case is not None and case.is_valid)[:most]
+        if not kept:
+            raise instances.UnmakeableError("none of the tried values is valid")
         # Examples first, since tools refuse most values that are made up, and then show no result.
         bases = [case.arguments for case in kept[:_BASES]]
         changed = _drop_repeated(self._change(bases), {_key(case) for case in kept})

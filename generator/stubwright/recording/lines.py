@@ -15,6 +15,8 @@ KIND: Final = "recording"
 VERSION: Final = 1
 
 _SENDERS: Final = ("client", "server")
+_CONTENTS: Final = frozenset({"message", "unreadable", "status"})
+"""The keys for a message, the length of one that could not be written down, and the status of an HTTP response."""
 
 
 class RecordingError(ValueError):
@@ -113,6 +115,8 @@ def _read_line(path: str, number: int, value: Mapping[str, Any], runs: set[str])
     exchange = value.get("exchange")
     if exchange is not None and not isinstance(exchange, int):
         raise RecordingError(path, number, "`exchange` is not a number")
+    if not _CONTENTS & value.keys():
+        raise RecordingError(path, number, "the line has no `message`")
     message = value.get("message")
     messages = message if isinstance(message, list) else [] if message is None else [message]
     if not all(isinstance(each, dict) for each in messages):

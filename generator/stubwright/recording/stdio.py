@@ -27,7 +27,7 @@ _PATIENCE: Final = 5.0
 """Seconds that the command has to end after its input has, and again after it was asked to."""
 
 _LAST: Final = 2.0
-"""Seconds for what the command wrote before it ended; something that it started may keep its output open."""
+"""Seconds without a byte after the command ended; something that it started may keep its output open."""
 
 
 def run(words: Sequence[str], environment: Mapping[str, str], recorder: Recorder) -> int:
@@ -68,25 +68,48 @@ def run(words: Sequence[str], environment: Mapping[str, str], recorder: Recorder
 
         client = Lines(lambda line: recorder.take("client", line))
         server = Lines(lambda line: recorder.take("server", line))
-        reading = threading.Thread(target=_pass, args=(_INPUT, sink.fileno(), client, close), daemon=True)
-        writing = threading.Thread(target=_pass, args=(source.fileno(), _OUTPUT, server, close), daemon=True)
+        reading = _Passing(_INPUT, sink.fileno(), client, close)
+        writing = _Passing(source.fileno(), _OUTPUT, server, close)
         reading.start()
         writing.start()
         status = process.wait()
-        writing.join(_LAST)
+    writing.finish()  # another signal ends it
     # A signal that ended the command is a negative status here, and 128 and more for a shell.
     return status if status >= 0 else 128 - status
 
 
-def _pass(source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
-    """Pass bytes on until one end is closed; then end the command, if it is still there."""
-    with suppress(OSError):
-        while data := os.read(source, _CHUNK):
-            lines.feed(data)
-            while data:
-                data = data[os.write(sink, data) :]  # a full pipe takes only a part
-    lines.end()
-    close()
+class _Passing(threading.Thread):
+    """A thread that passes bytes on until one end is closed, and then ends the command if it still runs."""
+
+    def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
+        """Take both ends, the recorder of what passes, and what ends the command."""
+        super().__init__(daemon=True)
+        self._source = source
+        self._sink = sink
+        self._lines = lines
+        self._close = close
+        self._steps = 0  # even while it waits for bytes
+
+    def run(self) -> None:
+        """Write what is read until one end is closed."""
+        with suppress(OSError):
+            while data := os.read(self._source, _CHUNK):
+                self._steps += 1
+                self._lines.feed(data)
+                while data:
+                    data = data[os.write(self._sink, data) :]  # a full pipe takes only a part
+                self._steps += 1
+        self._steps += 1
+        self._lines.end()
+        self._close()
+
+    def finish(self) -> None:
+        """Wait until everything has passed; a large message takes its time to be recorded."""
+        while self.is_alive():
+            steps = self._steps
+            self.join(_LAST)
+            if steps == self._steps and steps % 2 == 0:
+                return
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from stubwright_runtime.client.features.questions import OnQuestion
 
 _FAILED: Final = 1
-_NO_ANSWER: Final = 3
 
 _EPILOG: Final = """arguments:
   NAME=VALUE       typed by the tool's schema: days=3, verbose=true, place.city=Paris; a list has its NAME several times
@@ -125,12 +124,12 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     except mcp.MCPError as error:
         progress.clear()
         write_err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
-        return _NO_ANSWER
+        return destinations.NO_ANSWER
     except FileNotFoundError as error:
         raise UsageError(f"{explain(error)}") from None
     except OSError as error:
         write_err(f"stubwright: `{destination.label}` cannot be asked: {explain(error)}")
-        return _NO_ANSWER
+        return destinations.NO_ANSWER
     progress.clear()
     if answers is not None and answers.unused:
         write_err(f"note: nothing was asked for --answer {', '.join(answers.unused)}")

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from stubwright.commands.shared.console import Printer
     from stubwright.importers.sources import Source
 
+NO_ANSWER: Final = 3
+"""The exit status if the server gives no answer, so that a script can tell this from all else."""
+
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 

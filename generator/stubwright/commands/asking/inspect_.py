@@ -52,7 +52,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
     known = {revision: listing for revision, listing in listings.items() if not isinstance(listing, str)}
     if not known:
         write_err(f"stubwright: {listings[asked[0]]}")
-        return 1
+        return destinations.NO_ANSWER
     return _show(listings, known, words[0] if words else None, arguments)
 
 

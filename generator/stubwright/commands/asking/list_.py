@@ -36,8 +36,10 @@ def _list(arguments: argparse.Namespace) -> int:
     printer = Printer("text", strict=False)
     destination = destinations.find_destination(arguments.server, arguments, printer, generated=_is_asked(arguments))
     listing = None if destination is None else _read(destination, arguments)
-    if destination is None or listing is None:
-        return printer.close() or 1
+    if destination is None:
+        return printer.close()
+    if listing is None:
+        return destinations.NO_ANSWER
     if arguments.json:
         write_out(results.to_json(listings.to_json(listing)) + "\n")
         return 0

@@ -120,6 +120,8 @@ def _read_file(path: str) -> ImportResult:
         raise SourceError("it is a contract already")
     listed = listings.list_manifest(version.manifest, REVISIONS[-1])
     listed = replace(listed, capabilities={name: {} for name in list_capabilities(version.manifest)})
+    if version.is_listed and listed.info.get("name") == comparison.UNNAMED:
+        listed = replace(listed, info={**listed.info, "name": Path(path).stem})  # two lists have two contracts
     return _make_manifest(listed, Path(path).stem, version.notes)
 
 

@@ -162,12 +162,20 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """A subject, its report or why there is none, and which of its tools this caller does not see."""
+    """A subject, its report, and which of its tools this caller does not see."""
 
     label: str
     line: CallLine
-    outcome: Report | SourceError
+    report: Report
     hidden: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Untested:
+    """A server without a report, and the reason."""
+
+    label: str
+    problem: SourceError
 
 
 def _test(arguments: argparse.Namespace) -> int:
@@ -184,9 +192,9 @@ def _test(arguments: argparse.Namespace) -> int:
         return _NO_ANSWER if isinstance(error, UnaskedError) else _FAULTS
     if printer.failed:
         return printer.close()
-    tested = []
+    tested: list[_Tested | _Untested] = []
     for subject in subjects:
-        tested.append(_test_one(subject, arguments, printer))
+        tested.append(subject if isinstance(subject, _Untested) else _test_one(subject, arguments, printer))
         if arguments.format == "text":
             _show(tested[-1])
     if arguments.format == "json":
@@ -199,12 +207,12 @@ def _test(arguments: argparse.Namespace) -> int:
     return next((status for status in (_FAULTS, _NO_ANSWER) if status in statuses), 0)
 
 
-def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject]:
+def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject | _Untested]:
     """Yield the servers that the command line names; note the faults of manifests.
 
     Raises:
         UsageError: It names none, or an option does not fit.
-        SourceError: A contract or a configuration is wrong, or its server cannot be asked.
+        SourceError: A contract or a configuration is wrong, or the server of a contract cannot be asked.
     """
     if arguments.config is not None:
         if arguments.target is not None or arguments.command is not None or arguments.header or arguments.env:
@@ -257,7 +265,8 @@ def _find_target(path: str, arguments: argparse.Namespace) -> Target:
     return target
 
 
-def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject]:
+def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _Untested]:
+    """Yield the servers of a configuration; one that cannot be asked leaves the others. Raises SourceError."""
     from stubwright.commands.contracts import configurations
     from stubwright.commands.contracts.targets import from_source
     from stubwright.project.clients import entries
@@ -270,12 +279,13 @@ def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject]:
             server = entries.parse(entry, os.environ)
             target = from_source(configurations.find_source(server, arguments), server.variables, name)
         except (entries.EntryError, UsageError) as error:
-            raise SourceError(f"`{name}`: {error}") from None
+            yield _Untested(name, SourceError(str(error)))
+            continue
         if target.source is not None:
             yield _Subject(name, target.source, make_for_location(target.location))
 
 
-def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _Tested:
+def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _Tested | _Untested:
     from stubwright.contract_tests.probing import ProbeError
     from stubwright.contract_tests.running import Plan, run
 
@@ -296,7 +306,7 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
     except ProbeError as error:
         raise UsageError(f"--probe: {error}") from None
     except SourceError as error:
-        return _Tested(subject.label, subject.line, error)
+        return _Untested(subject.label, error)
     hidden = None
     if subject.destination is not None and subject.destination.manifest is not None:
         seen = {tool.name for tool in report.tools}
@@ -305,52 +315,52 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
     return _Tested(subject.label, subject.line, report, hidden)
 
 
-def _show(tested: _Tested) -> None:
+def _show(tested: _Tested | _Untested) -> None:
     from stubwright.contract_tests import reports
 
-    if not isinstance(tested.outcome, SourceError):
-        write_out(reports.show(tested.outcome, tested.line.write))
+    if isinstance(tested, _Tested):
+        write_out(reports.show(tested.report, tested.line.write))
     _explain(tested)
 
 
-def _explain(tested: _Tested) -> None:
+def _explain(tested: _Tested | _Untested) -> None:
     """Say why there is no report, or why it is not whole."""
-    if isinstance(tested.outcome, SourceError):
-        import_.report_failure(tested.label, tested.outcome, "tested")
+    if isinstance(tested, _Untested):
+        import_.report_failure(tested.label, tested.problem, "tested")
         return
-    if tested.outcome.away:
-        write_err(f"stubwright: the rest is not tested: {tested.outcome.away}")
+    if tested.report.away:
+        write_err(f"stubwright: the rest is not tested: {tested.report.away}")
     if tested.hidden:
         write_err(f"note: {tested.hidden}")
-    if not tested.outcome.tools:
+    if not tested.report.tools:
         write_err(f"note: {to_one_line(tested.label)} lists no tools to this caller")
-    elif all(tool.skipped for tool in tested.outcome.tools):
+    elif all(tool.skipped for tool in tested.report.tools):
         write_err(f"note: no tool of {to_one_line(tested.label)} was called")
 
 
-def _judge(tested: _Tested, arguments: argparse.Namespace) -> int:
-    if isinstance(tested.outcome, SourceError):
+def _judge(tested: _Tested | _Untested, arguments: argparse.Namespace) -> int:
+    if isinstance(tested, _Untested):
         return _NO_ANSWER
-    if tested.outcome.fails(strict=arguments.strict):
+    if tested.report.fails(strict=arguments.strict):
         return _FAULTS
-    return _NO_ANSWER if tested.outcome.away else 0
+    return _NO_ANSWER if tested.report.away else 0
 
 
-def _to_value(tested: _Tested) -> Mapping[str, Any]:
+def _to_value(tested: _Tested | _Untested) -> Mapping[str, Any]:
     from stubwright.contract_tests import reports
 
-    if isinstance(tested.outcome, SourceError):
-        return {"server": tested.label, "problem": str(tested.outcome)}
-    return {**reports.to_json(tested.outcome, tested.line.write), "server": tested.label}
+    if isinstance(tested, _Untested):
+        return {"server": tested.label, "problem": str(tested.problem)}
+    return {**reports.to_json(tested.report, tested.line.write), "server": tested.label}
 
 
-def _write_junit(tested: Sequence[_Tested], arguments: argparse.Namespace) -> bool:
+def _write_junit(tested: Sequence[_Tested | _Untested], arguments: argparse.Namespace) -> bool:
     """Write the report for CI, and tell whether that could be done."""
     from stubwright.contract_tests import junit
     from stubwright.project.files import disk
 
-    reports = [(each.outcome, each.line.write) for each in tested if not isinstance(each.outcome, SourceError)]
-    away = {each.label: str(each.outcome) for each in tested if isinstance(each.outcome, SourceError)}
+    reports = [(each.report, each.line.write) for each in tested if isinstance(each, _Tested)]
+    away = {each.label: str(each.problem) for each in tested if isinstance(each, _Untested)}
     try:
         disk.create(Path(arguments.junit), junit.make_document(reports, away, strict=arguments.strict))
     except OSError as error:

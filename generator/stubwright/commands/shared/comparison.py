@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared.console import UsageError
@@ -52,6 +52,10 @@ class Version:
 
         document = None if place is None else self.documents.get(place.file)
         return self.is_listed or (document is not None and yamlwriter.is_imported(document.text))
+
+
+UNNAMED: Final = "server"
+"""The name of a server in a saved list that states none; the same for all, so that no comparison shows it."""
 
 
 class VersionError(Exception):
@@ -240,7 +244,7 @@ def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
     except (OSError, ValueError, RecursionError):
         return None  # errors are reported where the file is read as a manifest
     notes += tools.note_pages(info)
-    manifest = tools.make_manifest(entries, name=info.get("name") or "server", info=info).manifest
+    manifest = tools.make_manifest(entries, name=info.get("name") or UNNAMED, info=info).manifest
     return json.dumps(manifest, indent=2).encode()
 
 

@@ -99,7 +99,7 @@ LISTING = "//"
 
 
 def read_text(path: Path) -> str | None:
-    """Read the text of a file that a command may rewrite; None if there is none.
+    """Read the text of a file that a command may rewrite, without a byte order mark; None if there is none.
 
     Raises:
         OSError: It cannot be read, or is a link or no file.
@@ -107,7 +107,7 @@ def read_text(path: Path) -> str | None:
     data = inside.read_regular(path)
     if data is None and inside.find_kind(path) == "folder":
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    return None if data is None else data.decode("utf-8", "replace")
+    return None if data is None else data.decode("utf-8-sig", "replace")
 
 
 def create(path: Path, text: str, encoding: str = "utf-8") -> None:
