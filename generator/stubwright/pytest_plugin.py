@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _PARAMETER: Final = "contract_check"
 _MARK: Final = (
     "contract(target, *, tools, cases, seed, allow_writes, probe, deadline, budget, strict, scopes, handlers, env, "
-    "headers): test an MCP server, by a manifest, a contract, a URL or a command as a list, with a test for each check of "
-    "`stubwright test`"
+    "headers): test an MCP server, by a manifest, a contract, a URL or a command as a list, with a test for each check "
+    "of `stubwright test`"
 )
 _LISTS: Final = {"tools": "tool", "scopes": "scope"}
 _MAPPINGS: Final = {"env": ("env", "="), "headers": ("header", ": ")}
