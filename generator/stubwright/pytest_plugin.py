@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 _PARAMETER: Final = "contract_check"
 _MARK: Final = (
-    "contract(target, *, tools, cases, seed, allow_writes, probe, deadline, budget, strict): test an MCP server, by a "
-    "manifest, a contract, a URL or a command as a list, with a test for each check of `stubwright test`"
+    "contract(target, *, tools, cases, seed, allow_writes, probe, deadline, budget, strict, scopes, handlers, env, "
+    "headers): test an MCP server, by a manifest, a contract, a URL or a command as a list, with a test for each check "
+    "of `stubwright test`"
 )
-_OPTIONS: Final = ("cases", "seed", "probe", "deadline", "budget")
+_LISTS: Final = {"tools": "tool", "scopes": "scope"}
+_MAPPINGS: Final = {"env": ("env", "="), "headers": ("header", ": ")}
+_OPTIONS: Final = ("cases", "seed", "probe", "deadline", "budget", "handlers")
 _FLAGS: Final = ("allow_writes", "strict")
 _SHOWN: Final = 2_000
 """Characters of what stubwright says if it does not test the server."""
@@ -93,7 +96,7 @@ _RUNS: Final = pytest.StashKey[dict[tuple[str, ...], _Run]]()
 def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
     """Return the words after `stubwright test` that a mark stands for. Raises pytest.UsageError if it is wrong."""
     options = dict(mark.kwargs)
-    words = [word for tool in options.pop("tools", ()) for word in ("--tool", str(tool))]
+    words = [*_make_repeated(options)]
     words += [f"--{name}={options.pop(name)}" for name in _OPTIONS if name in options]
     words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options.pop(name, False)]
     if options:
@@ -104,6 +107,17 @@ def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
         case ([_, *_] as command,):
             return (*words, "--", *map(str, command))
     raise pytest.UsageError("@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list")
+
+
+def _make_repeated(options: dict[str, Any]) -> Iterator[str]:
+    """Yield the words of options that may be repeated, and take these out. Raises pytest.UsageError."""
+    for name, option in _LISTS.items():
+        values = options.pop(name, ())
+        if isinstance(values, str):
+            raise pytest.UsageError(f"`{name}` of @pytest.mark.contract is a list, such as [{values!r}]")
+        yield from (f"--{option}={value}" for value in values)
+    for name, (option, between) in _MAPPINGS.items():
+        yield from (f"--{option}={key}{between}{value}" for key, value in options.pop(name, {}).items())
 
 
 def _run(words: Sequence[str], config: pytest.Config) -> _Run:

@@ -41,6 +41,7 @@ tools:
       additionalProperties: false
     outputSchema: {type: object, properties: {total: {type: number}}, required: [total]}
     annotations: {readOnlyHint: true}
+    stubwright: {aliases: [{name: sum_up, removeAfter: 2.5.0, arguments: {values: numbers}}]}
   - name: work
     description: Works for a while, and asks.
     inputSchema: {type: object, properties: {steps: {type: integer}}}
@@ -137,6 +138,14 @@ def test_a_url_and_a_command_are_servers_too(desk: Path, url: str) -> None:
     path = f"PYTHONPATH={desk}/generated:{desk}"
     done = stubwright("call", "add", "numbers=5", "--env", path, "--", *command, cwd=desk)
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 5\n}\n')
+
+
+def test_an_old_name_of_a_tool_is_called_as_clients_do(desk: Path, url: str) -> None:
+    note = "note: `sum_up` is an old name of `add`, and is removed after 2.5.0\n"
+    for words in (["sum_up", "values=4"], [url, "sum_up", "values=[4]"]):
+        done = stubwright("call", *words, cwd=desk)
+        assert (done.returncode, done.stdout) == (0, '{\n  "total": 4\n}\n'), done.stderr
+        assert done.stderr.endswith(note)
 
 
 def test_a_command_that_lacks_a_variable_is_told_with_the_option_that_passes_it(

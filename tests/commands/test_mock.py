@@ -34,6 +34,8 @@ from processes import running
 from stubwright.jsonschema import instances, patterns
 from stubwright.jsonschema.formats import FORMATS
 from stubwright.jsonschema.instances.search import Search
+from stubwright.mock import names
+from stubwright.mock import package as mock_package
 from stubwright_runtime.schema.validation import Validator
 
 WEATHER = str(ROOT / "specs" / "weather.yaml")
@@ -536,6 +538,20 @@ def test_a_mock_of_an_api_has_one_page_of_everything(tmp_path: Path) -> None:
         first, pets = asyncio.run(go())
     assert pets == list(first.items)
     assert pets
+
+
+def test_a_schema_that_an_api_need_not_keep_is_not_listed(tmp_path: Path) -> None:
+    http = {"url": "https://pets.example/pets", "output": "lenient"}
+    output = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tools = [
+        tool("lenient", {}, outputSchema=output, stubwright={"http": http}),
+        tool("strict", {}, outputSchema=output),
+    ]
+    (tmp_path / names.MANIFEST).write_text(json.dumps(manifest(tools)))
+    (tmp_path / names.OPTIONS).write_text('{"seed": 0}')
+    package, _ = mock_package.load("sample_mock", tmp_path)
+    assert [name for name, each in package.tools.items() if "outputSchema" in each.listed] == ["strict"]
+    assert "outputSchema" in package.tools["lenient"].definition, "by which answers are made"
 
 
 def test_tools_with_contexts_of_their_own_are_mocked(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from command_line import stubwright
+from stubwright import cli
 from stubwright.publishing.review import HINTS
 
 PYPROJECT = """\
@@ -106,6 +107,13 @@ def test_links_hold_what_clients_store(project: Path) -> None:
         ("pyproject.toml", "https://shop", "http://shop", "pyproject.toml:15:1", "no address that others reach"),
         ("pyproject.toml", "ghcr.io/acme/shop", "shop:latest", "pyproject.toml:16:1", "is no name of an image"),
         ("pyproject.toml", "image =", "picture =", "pyproject.toml:16:1", "unknown key `picture`"),
+        (
+            "pyproject.toml",
+            "image =",
+            'scopes = ["raed"]\nimage =',
+            "pyproject.toml:16:1",
+            "has `raed`, which the manifest",
+        ),
         ("pyproject.toml", "shop-mcp =", "shop =", "pyproject.toml:7:1", "no command is called `shop-mcp`"),
         ("pyproject.toml", 'version = "1.2.0"\n', "", "pyproject.toml:1:1", "`[project]` has no `version`"),
         ("pyproject.toml", "[tool.stubwright.publish]", "[tool.other]", "pyproject.toml:1:1", "there is no `[tool."),
@@ -141,6 +149,29 @@ def test_a_bundle_has_what_the_server_needs(project: Path) -> None:
     assert value["server"]["mcp_config"]["args"] == ["run", "--directory", "${__dirname}", "shop-mcp"]
     assert value["server"]["mcp_config"]["env"]["TOKEN"] == "${user_config.token}"
     assert (value["user_config"]["token"]["sensitive"], value["user_config"]["token"]["required"]) == (True, True)
+
+
+def test_users_of_a_local_server_get_its_scopes(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    manifest, pyproject = project / "shop.yaml", project / "pyproject.toml"
+    manifest.write_text(MANIFEST.replace("{bind:", "{policy: {scopes: [read, write]}, bind:"))
+    pyproject.write_text(PYPROJECT + 'scopes = ["read"]\n')
+    assert cli.run(["publish"]) == 0
+    assert 'without `scopes = ["read", "write"]` in `[tool.stubwright.publish]`\n' in capsys.readouterr().err
+    without_url = PYPROJECT.replace('url = "https://shop.example.com/mcp"\n', "")
+    pyproject.write_text(without_url + 'scopes = ["read", "write"]\n')
+    assert cli.run(["generate"]) == 0
+    assert cli.run(["publish", "--bundle", "shop.mcpb"]) == 0
+    told = capsys.readouterr()
+    assert "scopes" not in told.err
+    assert "uvx shop-mcp --scope read --scope write`" in told.out
+    with zipfile.ZipFile("shop.mcpb") as archive:
+        args = json.loads(archive.read("manifest.json"))["server"]["mcp_config"]["args"]
+    assert args[-4:] == ["--scope", "read", "--scope", "write"]
+    passed = json.loads((project / "server.json").read_text())["packages"][0]["packageArguments"]
+    assert passed == [{"type": "named", "name": "--scope", "value": scope} for scope in ("read", "write")]
 
 
 HINTED = """\

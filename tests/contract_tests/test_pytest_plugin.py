@@ -134,6 +134,7 @@ def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(py
         ("specs/none.yaml", "", "the server was not tested: *specs/none.yaml*"),
         ([sys.executable, "-c", "raise SystemExit(4)"], "", "the server was not tested: *ended with exit status 4*"),
         ("specs/none.yaml", ", case=3", "*@pytest.mark.contract has no option `case`"),
+        (7, ", scopes='read'", "*`scopes` of @pytest.mark.contract is a list, such as ?'read'?"),
         (7, "", "*@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list"),
     ],
 )
@@ -172,6 +173,18 @@ def test_the_server_of_a_manifest_passes(pytester: pytest.Pytester, monkeypatch:
         len(CHECKS) - outcomes.get("skipped", 0),
         True,
     )
+
+
+def test_the_caller_has_scopes_and_the_server_handlers(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    chosen = ("-k", "valid-is-no-protocol-error", "--rootdir", str(root), str(pytester.path))
+    granted = ", scopes=['db:read'], tools=['list_tables'], handlers='database:Databases', env={'ANY': '1'}"
+    for options, outcome in (("", "skipped"), (granted, "passed")):
+        write(pytester, target=str(root / "specs" / "database.yaml"), options=options)
+        assert run(pytester, *chosen).parseoutcomes()[outcome] == 1
 
 
 def test_nothing_of_the_compiler_is_imported_unless_the_mark_is_used(pytester: pytest.Pytester) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import mcp
+import mcp_types
 
 from stubwright import __version__
 from stubwright.diagnostics.suggestions import did_you_mean
@@ -18,13 +20,16 @@ from stubwright_runtime.client.core import calls, results
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
 from stubwright_runtime.client.features.live import list_tools
+from stubwright_runtime.mcp.vocabulary import ALIAS_META_KEY
 from stubwright_runtime.package import Package, Tool
+from stubwright_runtime.values.json import is_object
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from stubwright_runtime.client.core.options import OnProgress
     from stubwright_runtime.client.features.questions import OnQuestion
+    from stubwright_runtime.mcp.aliases import Alias
 
 CONNECTING: Final = 60.0
 """Seconds for each step of connecting to a URL."""
@@ -34,7 +39,7 @@ STARTING: Final = 600.0
 
 
 class UnknownToolError(Exception):
-    """The server lists no such tool; the message names the nearest, or all."""
+    """The server lists no such tool, and answers to no such old name; the message names the nearest, or all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,12 @@ class Outcome:
     failed: bool = False
     wrong: str | None = None
 
+    @property
+    def renamed(self) -> Mapping[str, Any] | None:
+        """The tool's name, and the last version that answers to the old one, if it was called by an old name."""
+        renaming = (self.result.get("_meta") or {}).get(ALIAS_META_KEY)
+        return renaming if is_object(renaming) else None
+
 
 class _Client(Binding):
     """The client of any server."""
@@ -79,17 +90,19 @@ async def call(
     on_progress: OnProgress | None = None,
     on_question: OnQuestion | None = None,
     on_listed: Callable[[Mapping[str, Any]], None] | None = None,
+    aliases: Mapping[str, Alias] = MappingProxyType({}),
 ) -> Outcome:
     """Call a tool.
 
     Args:
         server: Where.
-        name: The tool's name.
+        name: The tool's name. One that is not listed is sent too, since no list has the old names of tools.
         make_arguments: Makes the arguments from the tool's definition as it is listed.
         seconds: For the answer, without those in which a person is asked; `None` for no bound.
         on_progress: Told of progress.
         on_question: Asked what the server wants to know from a person; `None` tells the server that nobody can be.
         on_listed: Told of the tool's definition.
+        aliases: The old names that are known, by which the types of arguments are found.
 
     Raises:
         UnknownToolError: There is no such tool.
@@ -109,13 +122,23 @@ async def call(
     async with connecting as client:
         listed = await list_tools(client)
         definitions = {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in listed}
-        if name not in definitions:
-            raise UnknownToolError(f"there is no tool `{name}`; {did_you_mean(name, definitions, 'tools')}")
-        if on_listed is not None:
-            on_listed(definitions[name])
-        tool = _make_tool(definitions[name])
-        arguments = make_arguments(definitions[name])
-        return await _send(client.with_options(timeout=seconds), tool, arguments)
+        own = aliases[name].tool if name in aliases else name
+        if on_listed is not None and own in definitions:
+            on_listed(definitions[own])
+        called = client.with_options(timeout=seconds)
+        if name in definitions:
+            return await _send(called, _make_tool(definitions[name]), make_arguments(definitions[name]))
+        definition = _rename(definitions[own], aliases[name]) if own in definitions else _make_unlisted(name)
+        unknown = UnknownToolError(f"there is no tool `{name}`; {did_you_mean(name, definitions, 'tools')}")
+        try:
+            outcome = await _send(called, _make_tool(definition), make_arguments(definition))
+        except mcp.MCPError as error:
+            if error.code in (mcp_types.INVALID_PARAMS, mcp_types.METHOD_NOT_FOUND):
+                raise unknown from error
+            raise
+        if outcome.failed and outcome.renamed is None:  # older SDKs answer so to a name that they do not know
+            raise unknown
+        return outcome
 
 
 async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
@@ -133,6 +156,18 @@ async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Ou
         return Outcome(_to_json(error.result), failed=True)
     except InvalidResult as error:
         return Outcome(_to_json(error.result), wrong=str(error))
+
+
+def _make_unlisted(name: str) -> Mapping[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object"}}
+
+
+def _rename(definition: Mapping[str, Any], alias: Alias) -> Mapping[str, Any]:
+    """Return the definition that a tool had under an old name, with the new names of arguments too, as servers do."""
+    schema = definition["inputSchema"]
+    known = schema.get("properties") or {}
+    old = {was: known[new] for was, new in alias.arguments.items() if new in known}
+    return {**definition, "name": alias.name, "inputSchema": {**schema, "properties": {**known, **old}}}
 
 
 def _to_json(result: CallToolResult) -> Mapping[str, Any]:

@@ -170,18 +170,11 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
 
 def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
     """Print the scopes and variables that the local user, who has no token, lacks for parts of the server."""
+    from stubwright.project import launch
     from stubwright.project.variables import list_variables
 
-    needed = dict.fromkeys(
-        scope
-        for scopes in (
-            *(tool.policy.get("scopes") or () for tool in manifest.tools),
-            *(primitive.scopes for primitives in manifest.primitives.values() for primitive in primitives),
-        )
-        for scope in scopes
-    )
-    if needed and not start.scopes:
-        options = " ".join(f"--local-scope {scope}" for scope in needed)
+    if lacking := launch.find_lacking_scopes(manifest, start.scopes):
+        options = " ".join(f"--local-scope {scope}" for scope in lacking)
         write_err(f"note: what needs scopes is not there for the user without {options}")
     for variable in list_variables(manifest.document):
         if variable.kind == "argument" and variable.name not in variables:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
-from stubwright.commands.shared.console import Printer, UsageError, explain, write_out
+from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
 
 if TYPE_CHECKING:
     import argparse
@@ -43,6 +43,7 @@ def add(verbs: Any) -> None:
 def _publish(arguments: argparse.Namespace) -> int:
     from stubwright.project import config
     from stubwright.publishing import links, listing, ownership, review, settings
+    from stubwright.serving import issuer
 
     printer = Printer(arguments.format, strict=False)
     work = works.find_run(arguments, printer)
@@ -57,7 +58,9 @@ def _publish(arguments: argparse.Namespace) -> int:
         return printer.close()
     manifest = compiled.manifest
     printer.add((), compiled.documents)
-    publication = settings.read(project.file, Path(project.file).read_text("utf-8"))
+    publication = settings.read(
+        project.file, Path(project.file).read_text("utf-8"), issuer.list_scopes(manifest.document)
+    )
     if isinstance(publication, list):
         printer.add(publication)
         return printer.close()
@@ -78,10 +81,25 @@ def _publish(arguments: argparse.Namespace) -> int:
             printer.add(_write(Path(arguments.review), review.write(manifest), printer, check=arguments.check))
     except OSError as error:
         raise UsageError(f"cannot write: {explain(error)}") from error
+    if publication.is_indexed or arguments.bundle:
+        _note_lacking_scopes(manifest, publication)
     if not arguments.check:
         write_out("\nFor the README:\n\n" + "".join(f"{line}\n" for line in links.list_links(manifest, publication)))
         write_out("\nTo publish this version, run:\n\n" + "".join(f"{line}\n" for line in _list_steps(publication)))
     return printer.close()
+
+
+def _note_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
+    """Print the scopes that users whose clients start the server lack for parts of it."""
+    from stubwright.project import launch
+    from stubwright.publishing.settings import TABLE
+
+    if lacking := launch.find_lacking_scopes(manifest, publication.scopes):
+        keys = ", ".join(f'"{scope}"' for scope in (*publication.scopes, *lacking))
+        write_err(
+            "note: what needs scopes is not there for users whose clients start the server, without "
+            f"`scopes = [{keys}]` in `[{TABLE}]`"
+        )
 
 
 def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[Diagnostic]:

@@ -18,7 +18,7 @@ from stubwright_runtime.package import Package, Tool
 from stubwright_runtime.primitives import Prompt, Resource, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
     from pathlib import Path
 
 _Package = TypeVar("_Package", bound="MockPackage")
@@ -43,16 +43,34 @@ class Unmodelled:
         return self.values
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MockTool(Tool):
+    """A tool whose list entry is the server's, although it calls no API.
+
+    Attributes:
+        is_lenient: True if the server does not list the `outputSchema`, since the answers of its API need not fit.
+    """
+
+    is_lenient: bool = False
+
+
 class MockPackage(Package):
     """A package without modules."""
 
-    def __init__(self, name: str, document: dict[str, Any], methods: Mapping[tuple[str, str], str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        document: dict[str, Any],
+        methods: Mapping[tuple[str, str], str],
+        lenient: Container[str] = (),
+    ) -> None:
         """Assemble a package.
 
         Args:
             name: The name under which its folder is imported.
             document: Its manifest, which is not read again.
             methods: The handlers' methods, by what each does, and what it does it for, on the wire.
+            lenient: The tools whose `outputSchema` is not listed.
         """
 
         def list_entries(section: vocabulary.Section) -> list[tuple[str, Mapping[str, Any]]]:
@@ -60,7 +78,10 @@ class MockPackage(Package):
 
         super().__init__(
             name,
-            tools=[Tool(key, method=methods["tool", key]) for key, _ in list_entries(vocabulary.TOOLS)],
+            tools=[
+                MockTool(key, method=methods["tool", key], is_lenient=key in lenient)
+                for key, _ in list_entries(vocabulary.TOOLS)
+            ],
             resources=[
                 Resource(key, method=methods.get(("resource", key))) for key, _ in list_entries(vocabulary.RESOURCES)
             ],
@@ -106,7 +127,7 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
     document = _remove_policies(whole)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
     methods = [*list_asked_methods(document)]
-    package = kind(name, document, {(method.role, method.key): method.name for method in methods})
+    package = kind(name, document, {(method.role, method.key): method.name for method in methods}, _find_lenient(whole))
     handlers = make_handlers(
         package.tools,
         {method.name: (method.role, method.key) for method in methods},
@@ -131,6 +152,11 @@ def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     if extension is None:
         return entry
     return {**entry, "stubwright": {key: value for key, value in extension.items() if key not in _LEFT_OUT}}
+
+
+def _find_lenient(document: Mapping[str, Any]) -> frozenset[str]:
+    http = {tool["name"]: (tool.get("stubwright") or {}).get("http") or {} for tool in document["tools"]}
+    return frozenset(name for name, settings in http.items() if settings.get("output") == "lenient")
 
 
 def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,8 +47,7 @@ class Launch:
         hides a module of the server.
         """
         named = ("--handlers", self.handlers) if self.handlers is not None else ()
-        granted = [word for scope in self.scopes for word in ("--scope", scope)]
-        return ("-P", "-m", self.package, *named, *granted)
+        return ("-P", "-m", self.package, *named, *grant(self.scopes))
 
     def make_environment(self, own: Mapping[str, str]) -> dict[str, str]:
         """Return the variables to set: `own`, with the folders of this launch before those in it."""
@@ -69,6 +68,32 @@ def prepare(manifest: ir.Manifest, target: Target, *, handlers: str | None = Non
     there = dict.fromkeys(str(Path(os.path.abspath(folder))) for folder in folders if folder.is_dir())  # noqa: PTH100
     interpreter = os.path.abspath(python or sys.executable)  # noqa: PTH100 - `resolve` would follow the link
     return Launch(interpreter, manifest.package, handlers or manifest.handlers, tuple(there))
+
+
+def grant(scopes: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that give the local user scopes."""
+    return tuple(word for scope in scopes for word in ("--scope", scope))
+
+
+def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[str, ...]:
+    """Return the scopes that parts of the server need and the local user lacks.
+
+    Args:
+        manifest: The manifest.
+        granted: The scopes that the user is given, which may include others.
+    """
+    including: Mapping[str, Sequence[str]] = (manifest.document.get("auth") or {}).get("scopes") or {}
+    reached = dict.fromkeys(granted)
+    waiting = [*reached]
+    while waiting:
+        included = [scope for scope in including.get(waiting.pop(), ()) if scope not in reached]
+        reached |= dict.fromkeys(included)
+        waiting += included
+    needed = [
+        *(tool.policy.get("scopes") or () for tool in manifest.tools),
+        *(primitive.scopes for primitives in manifest.primitives.values() for primitive in primitives),
+    ]
+    return tuple(dict.fromkeys(scope for scopes in needed for scope in scopes if scope not in reached))
 
 
 def is_generated(manifest: ir.Manifest, target: Target) -> bool:

@@ -11,6 +11,7 @@ import json
 import zipfile
 from typing import TYPE_CHECKING, Any, Final
 
+from stubwright.project import launch
 from stubwright.project.variables import list_variables
 from stubwright.publishing import listing
 
@@ -54,7 +55,7 @@ def make_manifest(manifest: ir.Manifest, publication: Publication, module: str) 
             "entry_point": module,
             "mcp_config": {
                 "command": "uv",
-                "args": ["run", "--directory", "${__dirname}", *command],
+                "args": ["run", "--directory", "${__dirname}", *command, *launch.grant(publication.scopes)],
                 "env": {variable.name: f"${{user_config.{variable.name.lower()}}}" for variable in variables},
             },
         },

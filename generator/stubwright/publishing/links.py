@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from stubwright.project import launch
 from stubwright.project.variables import list_variables
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def list_links(manifest: ir.Manifest, publication: Publication) -> Iterator[str]
         entry: dict[str, Any] = {"type": "http", "url": publication.url}
         words = ["claude", "mcp", "add", "--transport", "http", name, publication.url]
     elif publication.is_indexed:
-        entry = {"command": "uvx", "args": [publication.distribution]}
+        entry = {"command": "uvx", "args": [publication.distribution, *launch.grant(publication.scopes)]}
         if variables:
             entry["env"] = {variable: f"<{variable}>" for variable in variables}
         passed = [word for variable in variables for word in ("--env", f"{variable}=<{variable}>")]

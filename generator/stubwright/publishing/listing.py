@@ -94,12 +94,14 @@ def _list_packages(manifest: ir.Manifest, publication: Publication) -> Iterator[
     variables = [_make_input(variable) for variable in list_variables(manifest.document)]
     environment = {"environmentVariables": variables} if variables else {}
     if publication.is_indexed:
+        granted = [{"type": "named", "name": "--scope", "value": scope} for scope in publication.scopes]
         yield {
             "registryType": "pypi",
             "identifier": publication.distribution,
             "version": publication.version,
             "runtimeHint": "uvx",
             "transport": {"type": "stdio"},
+            **({"packageArguments": granted} if granted else {}),
             **environment,
         }
     if publication.image:

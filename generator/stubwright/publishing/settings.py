@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from stubwright.diagnostics import Diagnostic
+from stubwright.diagnostics.suggestions import did_you_mean
 from stubwright.project.config import Keys
 
 TABLE: Final = "tool.stubwright.publish"
-_KEYS: Final = ("name", "description", "url", "image", "index")
+_KEYS: Final = ("name", "description", "url", "image", "index", "scopes")
 _NAME: Final = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?")
 """A server's name in the registry: a domain in reverse, a slash, a name (server.schema.json, `name`)."""
 
@@ -35,6 +36,7 @@ class Publication:
         url: Where the server answers over HTTP; None if nowhere.
         image: Its container image without a tag; None if there is none.
         is_indexed: Whether the distribution is on PyPI.
+        scopes: The scopes of users whose clients start the server: they have no token.
         readme: The file that the package index shows; None if there is none.
         script: The command that the distribution installs; None if there is none.
         author: Who made it.
@@ -50,6 +52,7 @@ class Publication:
     url: str | None
     image: str | None
     is_indexed: bool
+    scopes: tuple[str, ...]
     readme: str | None
     script: str | None
     author: str
@@ -58,18 +61,22 @@ class Publication:
     python: str
 
 
-def read(file: str, text: str) -> Publication | list[Diagnostic]:
+def read(file: str, text: str, scopes: Sequence[str]) -> Publication | list[Diagnostic]:
     """Return the facts in a `pyproject.toml`, or its problems.
 
     Args:
         file: Its path, for places.
         text: Its text, which is TOML.
+        scopes: The scopes that the manifest names.
     """
     value = tomllib.loads(text)
     project: Mapping[str, Any] = value.get("project") or {}
     table = value["tool"]["stubwright"].get("publish")
     scripts = [*(project.get("scripts") or {})]
-    problems = [*_find_problems(table, Keys(file, text, TABLE)), *_find_lacking(project, Keys(file, text, "project"))]
+    problems = [
+        *_find_problems(table, scopes, Keys(file, text, TABLE)),
+        *_find_lacking(project, Keys(file, text, "project")),
+    ]
     if not problems and table.get("index", True) and project["name"] not in scripts:
         message = f"no command is called `{project['name']}`, which clients start with uvx"
         fix = "give a script the distribution's name, or write `index = false` if it is not on PyPI"
@@ -89,6 +96,7 @@ def read(file: str, text: str) -> Publication | list[Diagnostic]:
         url=table.get("url"),
         image=table.get("image"),
         is_indexed=table.get("index", True),
+        scopes=tuple(table.get("scopes", ())),
         readme=readme if isinstance(readme, str) else None,
         script=project["name"] if project["name"] in scripts else next(iter(scripts), None),
         author=", ".join(authors) or table["name"].partition("/")[0],
@@ -98,7 +106,7 @@ def read(file: str, text: str) -> Publication | list[Diagnostic]:
     )
 
 
-def _find_problems(table: object, keys: Keys) -> Iterator[Diagnostic]:
+def _find_problems(table: object, scopes: Sequence[str], keys: Keys) -> Iterator[Diagnostic]:
     if not isinstance(table, dict):
         fix = f'write `[{TABLE}]` with `name = "io.github.OWNER/NAME"`'
         yield Diagnostic(
@@ -125,6 +133,14 @@ def _find_problems(table: object, keys: Keys) -> Iterator[Diagnostic]:
         yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is no name of an image", keys.find_span("image"), fix)
     if not isinstance(table.get("index", True), bool):
         yield Diagnostic("SW410", f"`index` in `[{TABLE}]` must be true or false", keys.find_span("index"))
+    granted = table.get("scopes", [])
+    if not isinstance(granted, list) or not all(isinstance(scope, str) for scope in granted):
+        yield Diagnostic("SW410", f"`scopes` in `[{TABLE}]` must be a list of texts", keys.find_span("scopes"))
+        return
+    for scope in granted:
+        if scope not in scopes:
+            message = f"`scopes` in `[{TABLE}]` has `{scope}`, which the manifest does not name"
+            yield Diagnostic("SW410", message, keys.find_span("scopes"), did_you_mean(scope, scopes, "scopes"))
 
 
 def _find_lacking(project: Mapping[str, Any], keys: Keys) -> Iterator[Diagnostic]:

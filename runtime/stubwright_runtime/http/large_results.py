@@ -1,7 +1,7 @@
 """Results that are larger than a tool may give: a part, and a link to the whole.
 
 Takes what a tool would give; gives it as it is, or where it is too large the start of its text with a resource link.
-The call was made, and nothing of what came is lost for some minutes.
+The call was made, and nothing of what came is lost for some minutes, unless it is too large to be kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
+from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink
 
 from ..server.features.large_results import SECONDS, STORE
 from ..server.handlers.content import link, text
@@ -24,7 +24,7 @@ _DEFAULT: Final = 64 * 1024
 
 
 def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
-    """Return a result within its bounds: as it is, or its start and a link to the whole.
+    """Return a result within its bounds: as it is, or its start and a link to the whole if that is kept.
 
     Args:
         value: The result of the tool.
@@ -40,20 +40,22 @@ def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: 
     if len(data) <= most and not is_over_budget:
         return value
     uri = STORE.keep(data, mime_type)
-    if uri is None:
-        return value
     amount = f"{len(data):,} bytes" + (f", about {size:,} tokens" if is_over_budget else "")
-    explanation = f"the result has {amount}; for {SECONDS / 60:g} minutes the whole can be read at {uri}"
+    if uri is None:
+        explanation = f"the result has {amount}, and the whole is not kept, since that is more than {STORE.largest:,}"
+        links: list[ResourceLink] = []
+    else:
+        explanation = f"the result has {amount}; for {SECONDS / 60:g} minutes the whole can be read at {uri}"
+        links = [link(uri, f"{name} result", description="The whole result.", mime_type=mime_type, size=len(data))]
     note = [text(f"({explanation})")]
-    resource = link(uri, f"{name} result", description="The whole result.", mime_type=mime_type, size=len(data))
     if is_text:
         start = data[:most].decode("utf-8", "ignore")
         if most_tokens is not None:
-            beside = len(note[0].text) + len(resource.model_dump_json(by_alias=True))
+            beside = len(note[0].text) + sum(len(each.model_dump_json(by_alias=True)) for each in links)
             start = start[: max(tokens.fit(most_tokens) - beside, 0)]
         note.insert(0, text(start))
     violation = {"pointer": "", "keyword": "", "message": explanation}
-    return Unstructured([*note, resource], meta={META: {"fits": False, "violations": [violation]}})
+    return Unstructured([*note, *links], meta={META: {"fits": False, "violations": [violation]}})
 
 
 def _bytes(value: Any) -> tuple[bytes, str]:

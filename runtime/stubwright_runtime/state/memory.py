@@ -97,6 +97,7 @@ class MemoryStore:
         head: bytes = b"",
         spare: bool = False,
         tracked: bool = False,
+        room: int = 0,
     ) -> bool:
         """See the protocol; no other process writes here, so that nothing needs to be tracked."""
         del tracked
@@ -111,7 +112,7 @@ class MemoryStore:
             owner if payer is None else payer,
             count_bytes(key, data, head),
         )
-        self._make_room(paying, price)
+        self._make_room(paying, price + room)
         entry = _Entry(data, head, owner, paying, price, spare, end, _NEVER if idle is None else idle, end)
         entry.use(now)
         self._records[name] = entry

@@ -212,6 +212,7 @@ class RedisStore:
         head: bytes = b"",
         spare: bool = False,
         tracked: bool = False,
+        room: int = 0,
     ) -> bool:
         """See the protocol."""
         name, paying = self._name(kind, key), owner if payer is None else payer
@@ -227,6 +228,7 @@ class RedisStore:
             limit,
             int(spare),
             count_bytes(key, data, head),
+            room,
             *self._limits,
         ]
 

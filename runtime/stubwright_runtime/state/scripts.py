@@ -135,13 +135,13 @@ local ACCOUNTS, USED = KEYS[4], KEYS[5]
 local record, index, account, roster = KEYS[1], KEYS[2], KEYS[6], KEYS[7]
 local sealed, head, spare = ARGV[1], ARGV[2], ARGV[6]
 local ttl, idle, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local bytes, each, all = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local bytes, room, each, all = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
 if most >= 0 and redis.call('ZCARD', index) >= most then return 0 end
 sweep()
-local why = refused(account, bytes, each, all)
+local why = refused(account, bytes + room, each, all)
 if why then return why end
-if roster and not enrol(roster, ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]) then return '{CHANGED}' end
+if roster and not enrol(roster, ARGV[11], ARGV[12], ARGV[13], ARGV[14], ARGV[15]) then return '{CHANGED}' end
 drop(record)
 local fixed = ttl < 0 and -1 or now + ttl
 local set = spare == '1' and account .. ':spare' or account

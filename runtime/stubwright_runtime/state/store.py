@@ -128,6 +128,7 @@ class Store(Protocol):
         head: bytes = b"",
         spare: bool = False,
         tracked: bool = False,
+        room: int = 0,
     ) -> bool:
         """Keep something new.
 
@@ -144,6 +145,7 @@ class Store(Protocol):
             spare: True if it may be dropped, the oldest first, to make room in its payer's budget.
             tracked: True if it counts as gone once another program with access to the store puts back an older version
                 of it, or puts it back after its end.
+            room: Bytes that its payer's budget must have beside, for a record that follows; they are not reserved.
 
         Returns:
             True if it is kept: the owner had less than `most`.

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..state.budget import BudgetExceeded
+from ..state.budget import BudgetExceeded, count_bytes
 from ..state.store import mark_after_change
 from .records import Task
 
@@ -51,14 +51,16 @@ class TaskStore:
         """
         payer = task.principal.key
         slot, store = json.dumps([payer, task.tool]), self._store  # whichever of the caller's sessions it is from
-        if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer):
-            return False
         data, head = task.dump(), task.dump_head()
+        # A slot without its task would count in what the caller is told of its budget.
+        room = count_bytes(task.id, data, head)
+        if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer, room=room):
+            return False
         try:
             await store.create(
                 _TASK, task.id, data, owner=task.owner, ttl=task.ttl, payer=payer, head=head, tracked=True
             )
-        except BudgetExceeded:
+        except BudgetExceeded:  # others may have used the room
             await store.delete(_SLOT, task.id)
             raise
         return True

@@ -710,6 +710,18 @@ def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:
         assert "100,000 bytes" in note.text
 
 
+def test_of_a_result_that_is_too_large_to_keep_only_the_start_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stubwright_runtime.http.large_results.STORE", large_results.Store(most_bytes=8000))
+    tools = [called("get", {}, {"url": "/x", "large": "resource"})]
+    tools[0]["stubwright"]["policy"] = {"maxResultBytes": "1KiB"}
+    with running(tmp_path, tools, lambda _: "x" * 2001) as server:
+        start, note = server.call("get").content
+    assert start.text == "x" * 1024
+    assert note.text == "(the result has 2,001 bytes, and the whole is not kept, since that is more than 2,000)"
+
+
 def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     store = large_results.Store(most=8, most_bytes=40, seconds=60)
     first, second = store.keep(b"1234", "a/b"), store.keep(b"5678", "a/b")

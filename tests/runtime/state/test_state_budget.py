@@ -66,6 +66,15 @@ async def test_a_payer_has_so_many_bytes_and_another_has_its_own(state: str) -> 
         assert await store.create("basket", "b", bytes(8 * OVERHEAD), owner="ann", ttl=60)
 
 
+async def test_room_for_what_follows_is_asked_for_and_not_taken(state: str) -> None:
+    async with opened(state) as store:
+        nothing = await used(store)
+        told = await refusal(store.create("place", "a", b"", owner="ann", ttl=60, room=EACH))
+        assert (told.whose, await used(store)) == ("caller", nothing)
+        assert await store.create("place", "a", b"", owner="ann", ttl=60, room=8 * OVERHEAD)
+        assert (await used(store))["*"] == count_bytes("a")
+
+
 async def test_replacing_counts_what_it_adds(state: str) -> None:
     async with opened(state) as store:
         await store.create("basket", "a", b"", owner="ann", ttl=None)

@@ -19,6 +19,7 @@ import tasked
 from packages import generate
 from stubwright_runtime.server.core.core import Core
 from stubwright_runtime.server.core.principal import Principal, make_local
+from stubwright_runtime.state.budget import Budget, BudgetExceeded
 from stubwright_runtime.state.memory import MemoryStore
 from stubwright_runtime.state.store import Record
 from stubwright_runtime.tasks.records import OVER, Question, Status, Task
@@ -123,6 +124,14 @@ async def test_what_is_over_never_changes_whoever_tries() -> None:
     assert sum(each is not None for each in made) == 1
     found = await task_store.find("t")
     assert found in made
+
+
+async def test_a_task_that_does_not_fit_is_no_part_of_what_its_caller_is_told() -> None:
+    store, new = MemoryStore(budget=Budget(each=4000)), task(ttl=5.0)
+    assert await store.create("basket", "a", bytes(1000), owner="ann", ttl=60, payer=new.principal.key)
+    with pytest.raises(BudgetExceeded, match=r"You have 1\.9 KiB .* Try again in 60 seconds"):
+        await TaskStore(store).create(new, 5)
+    assert len(store) == 1
 
 
 async def test_changes_at_once_are_all_kept() -> None:

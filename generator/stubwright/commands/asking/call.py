@@ -100,6 +100,8 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         except ArgumentError as error:
             raise UsageError(str(error)) from None
 
+    aliases = destination.find_aliases()
+
     def make(definition: Mapping[str, Any]) -> dict[str, Any]:
         return parse(given, definition.get("inputSchema") or {}, lambda path: Path(path).read_bytes(), sys.stdin.read)
 
@@ -112,13 +114,15 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
             on_progress=progress if sys.stderr.isatty() else None,
             on_question=asking,
             on_listed=lambda definition: _compare(destination, definition),
+            aliases=aliases,
         )
 
     try:
         with silence_libraries(), interrupt_on_signals():
             outcome = anyio.run(run)
     except calls.UnknownToolError as error:
-        raise UsageError(destinations.describe_hidden(destination, tool) or str(error)) from None
+        own = aliases[tool].tool if tool in aliases else tool
+        raise UsageError(destinations.describe_hidden(destination, own) or str(error)) from None
     except ArgumentError as error:
         raise UsageError(str(error)) from None
     except mcp.MCPError as error:
@@ -152,6 +156,9 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
         except OSError as error:
             write_err(f"stubwright: the files of the answer cannot be written: {explain(error)}")
             return _FAILED
+    if outcome.renamed is not None:
+        until = f", and is removed after {outcome.renamed['removeAfter']}" if "removeAfter" in outcome.renamed else ""
+        write_err(f"note: `{tool}` is an old name of `{outcome.renamed['tool']}`{until}")
     if outcome.wrong is not None:
         write_err(f"stubwright: {outcome.wrong}")
     return _FAILED if outcome.failed or outcome.wrong is not None else 0

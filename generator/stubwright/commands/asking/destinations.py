@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.commands.shared.console import Printer
     from stubwright.importers.sources import Source
+    from stubwright_runtime.mcp.aliases import Alias
 
 NO_ANSWER: Final = 3
 """The exit status if the server gives no answer, so that a script can tell this from all else."""
@@ -59,6 +60,16 @@ class Destination:
         if self.url is not None:
             return Endpoint(self.url, self.headers or {})
         return Command(self.command, self.environment or {})
+
+    def find_aliases(self) -> Mapping[str, Alias]:
+        """Return the old names of the manifest's tools."""
+        from stubwright_runtime.mcp.aliases import Alias
+
+        return {
+            alias["name"]: Alias(alias["name"], tool.name, alias.get("removeAfter"), alias.get("arguments") or {})
+            for tool in (self.manifest.tools if self.manifest is not None else ())
+            for alias in tool.aliases
+        }
 
 
 def add_options(parser: servers.CommandParser) -> None:

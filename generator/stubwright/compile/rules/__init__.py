@@ -116,6 +116,7 @@ _RULES = (
     responses.check_large,
     tasks.check_possible,
     tasks.check_asked_before,
+    tasks.check_exchanged,
     revisions.check_age,
     toolsets.check,
     hosts.check,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stubwright.compile.rules.http import list_bound
 from stubwright.diagnostics import Diagnostic
+from stubwright_runtime.http.requests import is_exchange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from stubwright.compile.resolve import Resolved
     from stubwright.ir import Json
@@ -37,6 +39,39 @@ def check_asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
             elif question.get("mode") == "url":
                 fix = "remove it: the handler, which provides the URL, runs in the task"
                 yield Diagnostic("SW259", f"`{name}` opens a URL, which is not known before the task", at, fix)
+
+
+def check_exchanged(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that no task needs the token of its caller, which is not kept with it.
+
+    Without `auth` only local users call, whose tokens are in variables; SW336 reports what else that means.
+    """
+    schemes = {api.name: api.settings.get("auth") or {} for api in resolved.apis}
+    defaults = {api.name: api.settings.get("security") or [] for api in resolved.apis}
+    for tool, http in list_bound(resolved):
+        api = http.get("api", "")
+        exchanged = {name for name, scheme in schemes.get(api, {}).items() if is_exchange(scheme)}
+        security = http.get("security", defaults.get(api, []))
+        if resolved.entry.get("auth") and _runs_as_task(tool.wire) and _always_needs(exchanged, security):
+            yield Diagnostic(
+                "SW259",
+                f"`{tool.name}` exchanges its caller's token, which a task does not have",
+                tool.place / "execution" / "taskSupport",
+                "write `forbidden`, or call the API with another flow, such as `clientCredentials`",
+            )
+
+
+def _always_needs(schemes: Container[str], security: Sequence[Sequence[str]]) -> bool:
+    """Tell whether each way that a server may choose has one of the schemes.
+
+    It chooses the first whose variables are set, and an exchange needs none.
+    """
+    for way in security:
+        if not any(scheme in schemes for scheme in way):
+            return False
+        if all(scheme in schemes for scheme in way):
+            return True
+    return bool(security)
 
 
 def _runs_as_task(definition: Json) -> bool:

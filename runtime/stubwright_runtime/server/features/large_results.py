@@ -44,6 +44,11 @@ class Store:
         self._most, self._most_bytes, self._seconds = most, most_bytes, seconds
         self._entries: dict[str, Entry] = {}
 
+    @property
+    def largest(self) -> int:
+        """The bytes of a result that can be kept, at most."""
+        return self._most_bytes // _SHARE
+
     def keep(self, data: bytes, mime_type: str) -> str | None:
         """Keep a result for the current caller, and return its URI; `None` if it is too large.
 
@@ -51,7 +56,7 @@ class Store:
         with the most.
         """
         caller = identify_principal()
-        if len(data) > self._most_bytes // _SHARE:
+        if len(data) > self.largest:
             return None
         self._forget()
         while self._is_over(self._of(caller), len(data), _SHARE):
