@@ -9,10 +9,10 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-import mcp_types as types
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+
+    import mcp_types as types
 
     from ..mcp.vocabulary import LogLevel
     from .connections import TaskConnections

@@ -10,14 +10,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
-import mcp_types as types
 
+from ..server.protocol.outgoing import make_log_message, make_progress
 from ..state.store import StateLost
 from . import wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    import mcp_types as types
     from anyio.abc import TaskGroup
     from pydantic import BaseModel
 
@@ -69,7 +70,7 @@ class TaskConnection(Protocol):
         """Tell it something on the stream of the request."""
         ...
 
-    async def tell(self, notification: types.Notification[Any, Any]) -> None:
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Tell it something on its connection, whatever became of the request."""
         ...
 
@@ -94,10 +95,8 @@ class TaskConnections:
         """Notify of progress."""
         connection = self._connections.get(task)
         if connection is not None and connection.token is not None:
-            params = types.ProgressNotificationParams(
-                progress_token=connection.token, progress=done, total=total, message=message, _meta=wire.relate(task)
-            )
-            await connection.tell(types.ProgressNotification(params=params))
+            params = make_progress(connection.token, done, total, message)
+            await connection.tell("notifications/progress", {**params, "_meta": wire.relate(task)})
 
     async def log(self, task: str, level: LogLevel, data: Any, name: str | None) -> bool:
         """Send a message, and tell whether there is a client for it."""
@@ -105,10 +104,8 @@ class TaskConnections:
         if connection is None:
             return False
         if connection.wants(level):
-            params = types.LoggingMessageNotificationParams(
-                level=level, data=data, logger=name, _meta=wire.relate(task)
-            )
-            await connection.tell(types.LoggingMessageNotification(params=params))
+            params = {**make_log_message(level, data, name), "_meta": wire.relate(task)}
+            await connection.tell("notifications/message", params)
         return True
 
     async def notify_visited(self, task: str, elicitation: str) -> bool:
@@ -116,8 +113,8 @@ class TaskConnections:
         connection = self._connections.get(task)
         if connection is None:
             return False
-        params = types.ElicitCompleteNotificationParams(elicitation_id=elicitation, _meta=wire.relate(task))
-        await connection.tell(types.ElicitCompleteNotification(params=params))
+        params = {"elicitationId": elicitation, "_meta": wire.relate(task)}
+        await connection.tell("notifications/elicitation/complete", params)
         return True
 
     @asynccontextmanager
@@ -148,9 +145,7 @@ class TaskConnections:
                 status_params = wire.to_handshake_task(current)
                 if status_params["status"] != status:
                     status = status_params["status"]
-                    await connection.tell(
-                        types.TaskStatusNotification(params=types.TaskStatusNotificationParams(**status_params))
-                    )
+                    await connection.tell("notifications/tasks/status", status_params)
                 if current.is_over:
                     break
         self._connections.pop(task.id, None)

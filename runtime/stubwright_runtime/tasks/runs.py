@@ -9,20 +9,16 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import mcp_types as types
-from opentelemetry.propagate import extract
-from opentelemetry.trace import StatusCode, get_tracer
 
+from ..mcp.errors import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY
 from ..mcp.revisions import Revision
 from ..observability.logs import log
-from ..observability.telemetry import describe_request
 from ..server.core.call_state import CURRENT, CallState, make_reference
 from ..server.core.outcomes import Outcome, refuse
 from ..server.core.parts import Request
@@ -35,6 +31,7 @@ from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
 from .channel import TaskChannel
 from .input_requests import TaskInputRequests
+from .tracing import open_span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,20 +154,18 @@ class Runs:
             return task
         tool = self._host.package.tools.get(task.tool)
         if tool is None:
-            return _to_failed(task, types.INTERNAL_ERROR, "This tool no longer exists")
+            return _to_failed(task, INTERNAL_ERROR, "This tool no longer exists")
         if task.run is None:
             return replace(task, run=holder)
         if _is_repeatable(tool) and task.deaths < MAX_DEATHS:
             return replace(task, run=holder, deaths=task.deaths + 1)
-        return _to_failed(
-            task, types.INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done"
-        )
+        return _to_failed(task, INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done")
 
     async def _run(self, attempt: _Attempt) -> None:
         token = CURRENT.set(attempt.call_state)
         start = time.perf_counter()
         try:
-            with _span(attempt):
+            with open_span(attempt.task, attempt.call_state):
                 with attempt.scope:
                     async with anyio.create_task_group() as group:
                         group.start_soon(self._watch, attempt)
@@ -243,7 +238,7 @@ class Runs:
             text, data = str(error), {"requiredCapabilities": error.required}
             if Revision.from_date(task.revision).has("stateless"):
                 attempt.call_state.ending, attempt.call_state.reason = "failed", "client_capability"
-                await self._fail(attempt, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
+                await self._fail(attempt, MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return
             outcome = refuse(f"{text}.", "failed", "client_capability")
         except Exception as error:  # noqa: BLE001 - whatever it is, the task ends
@@ -293,7 +288,7 @@ class Runs:
     async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
         """Fail, since there is no room for the next record."""
         attempt.call_state.ending, attempt.call_state.reason = "limited", "storage"
-        await self._fail(attempt, types.INTERNAL_ERROR, text)
+        await self._fail(attempt, INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
         """Fail with the handler's exception if it is an error of the protocol; otherwise it goes only to the log."""
@@ -305,7 +300,7 @@ class Runs:
             return
         if find_state_lost(error) is not None:
             attempt.call_state.ending, attempt.call_state.reason = "limited", "state_lost"
-            await self._fail(attempt, types.INTERNAL_ERROR, describe_lost_state(is_unknown=True))
+            await self._fail(attempt, INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
         error_reference = make_reference()
         self._host.failures.note(error_reference, error)
@@ -315,7 +310,7 @@ class Runs:
             "internal_error",
             error_reference,
         )
-        await self._fail(attempt, types.INTERNAL_ERROR, f"Internal error (reference {error_reference})")
+        await self._fail(attempt, INTERNAL_ERROR, f"Internal error (reference {error_reference})")
 
     async def _fail(self, attempt: _Attempt, code: int, message: str, data: Any = None) -> None:
         attempt.is_ending = True
@@ -334,7 +329,7 @@ class Runs:
                 text = "The server stopped while it ran; what it did until then may stay done"
                 await self._task_store.change(
                     attempt.task.id,
-                    lambda now: _to_failed(now, types.INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
+                    lambda now: _to_failed(now, INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
                 )
         except StateLost:
             log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
@@ -369,26 +364,6 @@ class Runs:
         await self._task_store.change(
             attempt.task.id, lambda now: replace(now, done={**now.done, **done}) if _is_run_by(now, attempt) else None
         )
-
-
-@contextmanager
-def _span(attempt: _Attempt) -> Generator[None, None, None]:
-    """Trace a run with OpenTelemetry: a span of the trace in which the task was made."""
-    task, tracer = attempt.task, get_tracer("stubwright")
-    attributes = {**describe_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
-    with tracer.start_as_current_span(
-        f"task {task.tool}",
-        extract(task.trace),
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
-        context = span.get_span_context()
-        attempt.call_state.trace = f"{context.trace_id:032x}" if context.is_valid else None
-        yield
-        if attempt.call_state.ending not in (None, "completed"):
-            span.set_attribute("error.type", attempt.call_state.reason or "failed")
-            span.set_status(StatusCode.ERROR)
 
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:

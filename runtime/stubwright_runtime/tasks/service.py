@@ -13,10 +13,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import mcp_types as types
-from opentelemetry.propagate import inject
-
-from ..mcp.errors import ProtocolError
+from ..mcp.errors import METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
 from ..mcp.revisions import Revision, find_revision
 from ..server.core.call_state import CURRENT, note
 from ..server.core.outcomes import Outcome, refuse
@@ -30,6 +27,7 @@ from .engines.selection import choose_engine
 from .records import Task
 from .runs import LEASE, Runs
 from .store import TaskStore
+from .tracing import make_trace_headers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -151,9 +149,7 @@ class Tasks:
         if support == "forbidden":
             if asked is not None:
                 note("invalid", "task_support")
-                raise ProtocolError(
-                    types.METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without"
-                )
+                raise ProtocolError(METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without")
             return None
         if not (declares_tasks(connection) if is_stateless else asked is not None):
             if support == "required":
@@ -175,8 +171,6 @@ class Tasks:
         # From 2026-07-28 on, questions that are asked together come in one round.
         await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         call_state, now = CURRENT.get(), self.task_store.now()
-        trace: dict[str, str] = {}
-        inject(trace)
         task = Task(
             id=secrets.token_urlsafe(24),  # without tokens the id alone gives access
             owner=find_owner(request.principal, connection, request.revision),
@@ -185,7 +179,7 @@ class Tasks:
             revision=request.revision,
             transport="memory" if call_state is None else call_state.transport,
             call_id=secrets.token_hex(8) if call_state is None else call_state.id,
-            trace=trace,
+            trace=make_trace_headers(),
             client=connection.client,
             principal=request.principal,
             capabilities=connection.capabilities,
@@ -227,7 +221,7 @@ def declares_tasks(connection: TaskConnection) -> bool:
 def refuse_without_tasks() -> ProtocolError:
     """Return the error for a client of 2026-07-28 without tasks (the extension, "Capability Negotiation")."""
     return ProtocolError(
-        types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+        MISSING_REQUIRED_CLIENT_CAPABILITY,
         f"This needs a client with the extension {wire.EXTENSION!r}",
         {"requiredCapabilities": {"extensions": {wire.EXTENSION: {}}}},
     )
@@ -244,7 +238,7 @@ def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
     if is_stateless:
         return refuse_without_tasks()
     return ProtocolError(
-        types.METHOD_NOT_FOUND,
+        METHOD_NOT_FOUND,
         f"{clean(tool.name)} runs only as a task; call it with `task` ({find_revision('handshake_tasks')})",
     )
 

@@ -351,8 +351,11 @@ class Shows:
 """
 
 
-def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path) -> None:
-    generate(tmp_path, manifest([tool("shows", {"a": {"type": "string"}})], name="shows"))
+@pytest.mark.parametrize(
+    ("more", "loaded"), [({}, "pydantic"), ({"execution": {"taskSupport": "optional"}}, "pydantic anyio")]
+)
+def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path, more: dict[str, Any], loaded: str) -> None:
+    generate(tmp_path, manifest([tool("shows", {"a": {"type": "string"}}, **more)], name="shows"))
     (tmp_path / "shown.py").write_text(SHOWS)
     call = {"name": "shows", "arguments": {}}
     messages = [
@@ -381,4 +384,4 @@ def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path) -> None:
     process.stdin.close()
     assert process.wait(20) == 0
     texts = [answer["result"]["content"][0]["text"] for answer in answers if "content" in answer.get("result", {})]
-    assert texts == ["pydantic", "pydantic"]
+    assert texts == [loaded, loaded]

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import ProtocolError
 from ...mcp.vocabulary import LOG_LEVELS
+from ..protocol.outgoing import make_log_message, make_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from mcp_types import Notification
 
     from ...mcp.vocabulary import LogLevel
     from ..features.url_elicitation import UrlQuestions
@@ -147,26 +146,20 @@ class DirectChannel:
         """Tell it something on the stream of the request."""
         await self.outgoing.notify(method, params)
 
-    async def tell(self, notification: Notification[Any, Any]) -> None:
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Tell it something on its connection, if that is there."""
         if self.connection is not None:
-            message = notification.model_dump(by_alias=True, mode="json", exclude_none=True)
-            await self.connection.notify(message["method"], message.get("params"))
+            await self.connection.notify(method, params)
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
         """Send a progress notification, if the caller asked for them."""
-        if (token := self.token) is None:
-            return
-        known = {"total": total, "message": message}
-        params = {key: value for key, value in known.items() if value is not None}
-        await self.outgoing.notify("notifications/progress", {"progressToken": token, "progress": done, **params})
+        if (token := self.token) is not None:
+            await self.outgoing.notify("notifications/progress", make_progress(token, done, total, message))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message, if the caller wants messages of this level."""
-        if not self.wants(level):
-            return
-        source = {} if logger is None else {"logger": logger}
-        await self.outgoing.notify("notifications/message", {"level": level, "data": data, **source})
+        if self.wants(level):
+            await self.outgoing.notify("notifications/message", make_log_message(level, data, logger))
 
     async def subscribe(self, uri: str) -> None:
         """Tell it of changes of a resource, too."""

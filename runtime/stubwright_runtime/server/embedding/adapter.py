@@ -180,9 +180,11 @@ class SdkChannel:
         notification = cast("types.ServerNotification", Notification(method=method, params=params))
         await self._ctx.session.send_notification(notification, related_request_id=self._ctx.request_id)
 
-    async def tell(self, notification: types.Notification[Any, Any]) -> None:
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Tell it something on its connection."""
-        await self._ctx.session.send_notification(cast("types.ServerNotification", notification))
+        await self._ctx.session.send_notification(
+            cast("types.ServerNotification", Notification(method=method, params=params))
+        )
 
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         """Ask it something, on the stream of the request. Raises ProtocolError."""

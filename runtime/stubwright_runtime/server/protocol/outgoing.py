@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mcp_types import ServerRequest
     from pydantic import BaseModel
 
+    from ...mcp.vocabulary import LogLevel
+
 _Result = TypeVar("_Result", bound="BaseModel")
 
 
@@ -135,3 +137,14 @@ class Outgoing:
         if self.questions.is_closed:
             raise DisconnectedError
         await self.notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})
+
+
+def make_progress(token: str | int, done: float, total: float | None, message: str | None) -> dict[str, Any]:
+    """Return the parameters of `notifications/progress` (MCP 2025-11-25, basic/utilities/progress)."""
+    known = {"total": total, "message": message}
+    return {"progressToken": token, "progress": done, **{key: each for key, each in known.items() if each is not None}}
+
+
+def make_log_message(level: LogLevel, data: Any, logger: str | None) -> dict[str, Any]:
+    """Return the parameters of `notifications/message` (MCP 2025-11-25, server/utilities/logging)."""
+    return {"level": level, "data": data, **({} if logger is None else {"logger": logger})}
