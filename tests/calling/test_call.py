@@ -189,6 +189,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
         (["add", "numbers=@none"], 2, "stubwright: No such file or directory (`none`)\n"),
         ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
         (["none.yaml", "add"], 1, "error[SW001]: `none.yaml` does not exist"),
+        (["add", "n=1", "http://h/mcp"], 2, "stubwright: the server comes first: put `http://h/mcp` before `add`\n"),
         (["add", "--header", "A: b"], 2, "stubwright: --header is for a URL\n"),
         (["http://127.0.0.1:9/mcp", "add", "--mock"], 2, "stubwright: --mock is for a manifest's server\n"),
         (

@@ -70,7 +70,7 @@ def add(verbs: Any) -> None:
 
 def _call(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
-    named = words.pop(0) if words and arguments.command is None and destinations.is_named(words[0]) else None
+    named = destinations.take_named(words, arguments)
     if not words:
         raise UsageError("name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
     printer = Printer("text", strict=False)
