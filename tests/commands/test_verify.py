@@ -351,6 +351,12 @@ def test_a_wrong_command_line(words: list[str], said: str, folder: Path) -> None
 # --- offline, and locking again ---------------------------------------------------------------------------------------
 
 
+def test_a_folder_that_cannot_be_read_is_not_empty(folder: Path) -> None:
+    (folder / "contracts").write_text("")
+    done = verify(folder)
+    assert (done.returncode, done.stderr) == (1, "error[SW001]: `contracts` cannot be read: Not a directory\n1 error\n")
+
+
 def test_a_saved_list_stands_in_for_the_server(folder: Path) -> None:
     lock(folder)
     saved = folder / "tools.json"
