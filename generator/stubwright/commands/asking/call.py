@@ -156,6 +156,8 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
         except OSError as error:
             write_err(f"stubwright: the files of the answer cannot be written: {explain(error)}")
             return _FAILED
+    if outcome.unlisted is not None:
+        write_err(f"note: `{tool}` is not listed; {outcome.unlisted}")
     if outcome.renamed is not None:
         until = f", and is removed after {outcome.renamed['removeAfter']}" if "removeAfter" in outcome.renamed else ""
         write_err(f"note: `{tool}` is an old name of `{outcome.renamed['tool']}`{until}")
