@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import re
 import signal
@@ -189,6 +190,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
         (["add", "numbers=@none"], 2, "stubwright: No such file or directory (`none`)\n"),
         ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
         (["none.yaml", "add"], 1, "error[SW001]: `none.yaml` does not exist"),
+        (["add", "n=1", "http://h/mcp"], 2, "stubwright: the server comes first: put `http://h/mcp` before `add`\n"),
         (["add", "--header", "A: b"], 2, "stubwright: --header is for a URL\n"),
         (["http://127.0.0.1:9/mcp", "add", "--mock"], 2, "stubwright: --mock is for a manifest's server\n"),
         (
@@ -233,6 +235,39 @@ def test_a_result_that_breaks_its_schema_is_shown_and_told(desk: Path, tmp_path:
     done = stubwright("call", "t", "--", sys.executable, str(server), cwd=desk)
     assert (done.returncode, done.stdout) == (1, '{\n  "n": "five"\n}\n')
     assert done.stderr.startswith("stubwright: the result of 't' breaks its outputSchema:\n  ")
+
+
+def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
+    results = {
+        "infinite": {"content": [], "structuredContent": {"n": math.nan}},
+        "odd": {"content": [{"type": "hologram"}]},
+        "half": {"content": [{"type": "text", "text": 5}]},
+        "unlisted": {"content": [{"type": "text", "text": "the disk is full"}], "isError": True},
+    }
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("infinite", "odd", "half")]
+    info = {"name": "a", "version": "1"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    (tmp_path / "answers.json").write_text(json.dumps([{"initialize": hello, "tools/list": {"tools": tools}}, results]))
+    (tmp_path / "server.py").write_text(
+        "import json, sys\n"
+        f"answers, results = json.load(open({str(tmp_path / 'answers.json')!r}))\n"
+        "for line in sys.stdin:\n"
+        "    message = json.loads(line)\n"
+        "    answer = answers.get(message['method']) or results.get(message.get('params', {}).get('name'))\n"
+        "    whole = {'result': answer} if answer else {'error': {'code': -32601, 'message': 'no'}}\n"
+        "    if 'id' in message:\n"
+        "        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], **whole}), flush=True)\n"
+    )
+    server = ("--", sys.executable, str(tmp_path / "server.py"))
+    broken = "stubwright: the server's answer is not what MCP says: content.0"
+    for name, status, told in (
+        ("infinite", 1, "stubwright: structuredContent of the result has NaN or an infinity, which JSON does not have"),
+        ("odd", 3, f"{broken}.type: 'hologram' is not known (MCP error -32700)\n"),
+        ("half", 3, f"{broken}.TextContent.text: Input should be a valid string (MCP error -32700)\n"),
+        ("unlisted", 1, "the disk is full\nnote: `unlisted` is not listed; the tools are `infinite`, `odd`, `half`\n"),
+    ):
+        done = stubwright("call", name, *server, cwd=desk)
+        assert (done.returncode, done.stderr[: len(told)]) == (status, told)
 
 
 def test_an_old_package_is_told(desk: Path, tmp_path: Path) -> None:

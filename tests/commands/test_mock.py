@@ -554,6 +554,21 @@ def test_a_schema_that_an_api_need_not_keep_is_not_listed(tmp_path: Path) -> Non
     assert "outputSchema" in package.tools["lenient"].definition, "by which answers are made"
 
 
+def test_a_mock_takes_the_arguments_that_its_server_takes(tmp_path: Path) -> None:
+    url = "https://pets.example/pets"
+    output = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    number = {"n": {"type": "integer"}}
+    tools = [
+        tool("lenient", number, outputSchema=output, stubwright={"http": {"url": url, "input": "lenient"}}),
+        tool("strict", number, outputSchema=output, stubwright={"http": {"url": url}}),
+    ]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest(tools)))
+    (tmp_path / "tmp").mkdir()
+    taken, refused = calls(stdio(tmp_path), [("lenient", {"n": "five"}), ("strict", {"n": "five"})])
+    assert valid(output, taken.structured_content)
+    assert refused.is_error
+
+
 def test_tools_with_contexts_of_their_own_are_mocked(tmp_path: Path) -> None:
     """They ask their callers, or give pages: a mock asks nothing, and gives one page."""
     output = {"type": "object", "properties": {"books": {"type": "array", "items": {"type": "string"}}}}

@@ -168,10 +168,15 @@ def test_users_of_a_local_server_get_its_scopes(
     assert "scopes" not in told.err
     assert "uvx shop-mcp --scope read --scope write`" in told.out
     with zipfile.ZipFile("shop.mcpb") as archive:
-        args = json.loads(archive.read("manifest.json"))["server"]["mcp_config"]["args"]
-    assert args[-4:] == ["--scope", "read", "--scope", "write"]
+        bundle = json.loads(archive.read("manifest.json"))
+    assert bundle["server"]["mcp_config"]["args"][-4:] == ["--scope", "read", "--scope", "write"]
+    assert len(bundle["tools"]) == 1
     passed = json.loads((project / "server.json").read_text())["packages"][0]["packageArguments"]
     assert passed == [{"type": "named", "name": "--scope", "value": scope} for scope in ("read", "write")]
+    pyproject.write_text(without_url + 'scopes = ["read"]\n')
+    assert cli.run(["publish", "--bundle", "shop.mcpb"]) == 0
+    with zipfile.ZipFile("shop.mcpb") as archive:
+        assert "tools" not in json.loads(archive.read("manifest.json")), "its user cannot see the tool"
 
 
 HINTED = """\

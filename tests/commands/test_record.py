@@ -26,6 +26,7 @@ from mcp.client.stdio import stdio_client
 
 import forked
 from command_line import stubwright
+from packages import manifest, tool
 from processes import running
 from serving import Asked, Handling, served
 from stubwright.recording import stdio
@@ -213,6 +214,24 @@ def test_runs_are_appended_and_a_mock_answers_what_was_not_recorded(tmp_path: Pa
     assert rome["structuredContent"]["conditions"] == "Hail"
     assert oslo["structuredContent"]["conditions"] == "Partly cloudy"
     assert {tool["name"] for tool in unlisted["tools"]} >= {"get_weather", "get_forecast"}
+
+
+def test_the_client_of_a_toolset_starts_a_replay(tmp_path: Path) -> None:
+    record(tmp_path)
+    value = manifest([tool("find"), tool("delete")], toolsets={"reading": {"tools": ["find"]}})
+    (tmp_path / "m.json").write_text(json.dumps(value))
+    listed = replay(tmp_path, ("tools/list", {}), options=["--mock", "m.json", "--toolset", "reading"])[1]
+    assert [each["name"] for each in listed["tools"]] == ["find"]
+
+
+def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
+    whole = record(tmp_path)
+    (tmp_path / "r.jsonl").write_text(whole + '{"run":"00')
+    done = run(tmp_path, "record", "-o", "r.jsonl", "--", sys.executable, "echo.py", said=handshake())
+    assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line was cut off, and is dropped\n")
+    continued = (tmp_path / "r.jsonl").read_text()
+    assert continued.startswith(whole)
+    assert '"version":1' in continued[len(whole) :].splitlines()[0]
 
 
 @pytest.mark.parametrize(

@@ -159,9 +159,12 @@ def test_a_manifest_is_verified_without_a_server(folder: Path) -> None:
     done = verify(folder)
     assert done.returncode == 1
     assert 'now: "Seeks."' in done.stdout
+    assert verify(folder / "contracts", "desk.yaml").stdout == done.stdout.replace("contracts/", "")
     manifest.unlink()
     gone = verify(folder)
     assert (gone.returncode, gone.stdout) == (1, "")
+    assert "contracts/desk.yaml:5:9: error[SW011]: `desk.yaml` does not exist" in gone.stderr
+    assert "relative to the folder where the contract was locked" in gone.stderr
     assert "contracts/desk.yaml is not verified" in gone.stderr
 
 
@@ -346,6 +349,12 @@ def test_a_wrong_command_line(words: list[str], said: str, folder: Path) -> None
 
 
 # --- offline, and locking again ---------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_cannot_be_read_is_not_empty(folder: Path) -> None:
+    (folder / "contracts").write_text("")
+    done = verify(folder)
+    assert (done.returncode, done.stderr) == (1, "error[SW001]: `contracts` cannot be read: Not a directory\n1 error\n")
 
 
 def test_a_saved_list_stands_in_for_the_server(folder: Path) -> None:

@@ -453,6 +453,19 @@ def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("kind", ["mcp", "openapi"])
+def test_a_proxy_that_refuses_is_not_taken_for_the_host(kind: str, tmp_path: Path) -> None:
+    env = {**os.environ, "HTTP_PROXY": "http://me:hidden@127.0.0.1:1", "NO_PROXY": "other.invalid"}
+    done = stubwright("import", kind, "http://example.invalid/x.json", cwd=tmp_path, env=env)
+    assert done.returncode == 1
+    why = "through the proxy http://127.0.0.1:1: nothing listens there (connection refused)"
+    assert f": {why}; check the proxy\n" in done.stderr
+    assert "hidden" not in done.stderr
+    env["NO_PROXY"] = "example.invalid"
+    direct = stubwright("import", kind, "http://example.invalid/x.json", cwd=tmp_path, env=env)
+    assert ": the host is not known; check the URL" in direct.stderr
+
+
 def test_nobody_at_the_url(tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "http://me:hidden@127.0.0.1:1/mcp", cwd=tmp_path)
     assert done.returncode == 1

@@ -6,8 +6,9 @@ goes through the client of the runtime, with its bounds, its errors and its task
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -59,11 +60,13 @@ class Outcome:
         result: The result as JSON, with the keys of the wire.
         failed: Whether the tool says that it failed.
         wrong: What is wrong with the result: how it breaks the `outputSchema`, or the rules of content.
+        unlisted: What there is in place of a tool that failed and may not exist: it is neither listed, nor an old name.
     """
 
     result: Mapping[str, Any]
     failed: bool = False
     wrong: str | None = None
+    unlisted: str | None = None
 
     @property
     def renamed(self) -> Mapping[str, Any] | None:
@@ -105,7 +108,7 @@ async def call(
         aliases: The old names that are known, by which the types of arguments are found.
 
     Raises:
-        UnknownToolError: There is no such tool.
+        UnknownToolError: There is no such tool, as the server says.
         mcp.MCPError: The server cannot be reached, refuses, or answers with an error of the protocol.
         OSError: The command cannot be started.
         Exception: What `make_arguments` raises.
@@ -129,16 +132,16 @@ async def call(
         if name in definitions:
             return await _send(called, _make_tool(definitions[name]), make_arguments(definitions[name]))
         definition = _rename(definitions[own], aliases[name]) if own in definitions else _make_unlisted(name)
-        unknown = UnknownToolError(f"there is no tool `{name}`; {did_you_mean(name, definitions, 'tools')}")
+        nearest = did_you_mean(name, definitions, "tools")
+        unknown = UnknownToolError(f"there is no tool `{name}`; {nearest}")
         try:
             outcome = await _send(called, _make_tool(definition), make_arguments(definition))
         except mcp.MCPError as error:
             if error.code in (mcp_types.INVALID_PARAMS, mcp_types.METHOD_NOT_FOUND):
                 raise unknown from error
             raise
-        if outcome.failed and outcome.renamed is None:  # older SDKs answer so to a name that they do not know
-            raise unknown
-        return outcome
+        # Older SDKs answer so to a name that they do not know, and a tool that fails does, too.
+        return replace(outcome, unlisted=nearest) if outcome.failed and outcome.renamed is None else outcome
 
 
 async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
@@ -151,11 +154,21 @@ async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Ou
                 results.read_structured(tool, result, mirrored=not session.modern)
             except InvalidResult as error:
                 wrong = str(error)
-        return Outcome(_to_json(result), wrong=wrong)
+        return Outcome(_to_json(result), wrong=wrong or _find_impossible(result))
     except ToolFailed as error:
         return Outcome(_to_json(error.result), failed=True)
     except InvalidResult as error:
         return Outcome(_to_json(error.result), wrong=str(error))
+
+
+def _find_impossible(result: CallToolResult) -> str | None:
+    """Return the problem with numbers that Python reads and JSON does not have (RFC 8259, section 6), if any."""
+    for name, value in (("structuredContent", result.structured_content), ("_meta", result.meta)):
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            return f"{name} of the result has NaN or an infinity, which JSON does not have; it is shown as null"
+    return None
 
 
 def _make_unlisted(name: str) -> Mapping[str, Any]:

@@ -37,6 +37,7 @@ Kind: TypeAlias = Literal["manifest", "tools-list"]
 
 _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a drive of Windows has one letter
 _NOT_PATH = re.compile(r"[\x00-\x1f]")
 _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
 _SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/schemas/")
@@ -515,7 +516,7 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
 
 def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
     """Return the diagnostic for a file that cannot be read; `at` is the place that names it."""
-    if path.startswith(("http:/", "https:/")):
+    if _URL.match(path):
         return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and name the file: it is not fetched")
     if isinstance(error, FileNotFoundError):
         fix = "check the path: it is relative to " + ("this file" if at else "the working folder")

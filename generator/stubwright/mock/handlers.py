@@ -82,7 +82,7 @@ def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
         schema = tool.definition.get("outputSchema", _MISSING)
         if schema is _MISSING:
             return f"This is a mock: {tool.name} has no outputSchema, and so no answer can be made up."
-        arguments = args.model_dump(mode="json")
+        arguments = args.values  # of `Unmodelled`, or of the `Misfits` of a tool that takes those
         output = _find_example_output(examples, arguments)
         if output is not _MISSING:
             return output

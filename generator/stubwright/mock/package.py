@@ -18,7 +18,7 @@ from stubwright_runtime.package import Package, Tool
 from stubwright_runtime.primitives import Prompt, Resource, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _Package = TypeVar("_Package", bound="MockPackage")
@@ -49,9 +49,11 @@ class MockTool(Tool):
 
     Attributes:
         is_lenient: True if the server does not list the `outputSchema`, since the answers of its API need not fit.
+        takes_misfits: True if the server takes arguments that do not fit the `inputSchema`, and leaves them to its API.
     """
 
     is_lenient: bool = False
+    takes_misfits: bool = False
 
 
 class MockPackage(Package):
@@ -62,7 +64,7 @@ class MockPackage(Package):
         name: str,
         document: dict[str, Any],
         methods: Mapping[tuple[str, str], str],
-        lenient: Container[str] = (),
+        calls: Mapping[str, Mapping[str, Any]],
     ) -> None:
         """Assemble a package.
 
@@ -70,7 +72,7 @@ class MockPackage(Package):
             name: The name under which its folder is imported.
             document: Its manifest, which is not read again.
             methods: The handlers' methods, by what each does, and what it does it for, on the wire.
-            lenient: The tools whose `outputSchema` is not listed.
+            calls: The HTTP calls of the server's tools, which the mock does not make.
         """
 
         def list_entries(section: vocabulary.Section) -> list[tuple[str, Mapping[str, Any]]]:
@@ -79,7 +81,12 @@ class MockPackage(Package):
         super().__init__(
             name,
             tools=[
-                MockTool(key, method=methods["tool", key], is_lenient=key in lenient)
+                MockTool(
+                    key,
+                    method=methods["tool", key],
+                    is_lenient=calls.get(key, {}).get("output") == "lenient",
+                    takes_misfits=calls.get(key, {}).get("input") == "lenient",
+                )
                 for key, _ in list_entries(vocabulary.TOOLS)
             ],
             resources=[
@@ -127,7 +134,7 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
     document = _remove_policies(whole)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
     methods = [*list_asked_methods(document)]
-    package = kind(name, document, {(method.role, method.key): method.name for method in methods}, _find_lenient(whole))
+    package = kind(name, document, {(method.role, method.key): method.name for method in methods}, _find_calls(whole))
     handlers = make_handlers(
         package.tools,
         {method.name: (method.role, method.key) for method in methods},
@@ -154,9 +161,9 @@ def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**entry, "stubwright": {key: value for key, value in extension.items() if key not in _LEFT_OUT}}
 
 
-def _find_lenient(document: Mapping[str, Any]) -> frozenset[str]:
-    http = {tool["name"]: (tool.get("stubwright") or {}).get("http") or {} for tool in document["tools"]}
-    return frozenset(name for name, settings in http.items() if settings.get("output") == "lenient")
+def _find_calls(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the HTTP calls of tools by their names."""
+    return {tool["name"]: (tool.get("stubwright") or {}).get("http") or {} for tool in document["tools"]}
 
 
 def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

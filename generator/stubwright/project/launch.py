@@ -75,6 +75,18 @@ def grant(scopes: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for scope in scopes for word in ("--scope", scope))
 
 
+def include_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> frozenset[str]:
+    """Return the scopes that a user is given, with those that they include."""
+    including: Mapping[str, Sequence[str]] = (manifest.document.get("auth") or {}).get("scopes") or {}
+    reached = set(granted)
+    waiting = [*reached]
+    while waiting:
+        included = set(including.get(waiting.pop(), ())) - reached
+        reached |= included
+        waiting += included
+    return frozenset(reached)
+
+
 def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[str, ...]:
     """Return the scopes that parts of the server need and the local user lacks.
 
@@ -82,13 +94,7 @@ def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[
         manifest: The manifest.
         granted: The scopes that the user is given, which may include others.
     """
-    including: Mapping[str, Sequence[str]] = (manifest.document.get("auth") or {}).get("scopes") or {}
-    reached = dict.fromkeys(granted)
-    waiting = [*reached]
-    while waiting:
-        included = [scope for scope in including.get(waiting.pop(), ()) if scope not in reached]
-        reached |= dict.fromkeys(included)
-        waiting += included
+    reached = include_scopes(manifest, granted)
     needed = [
         *(tool.policy.get("scopes") or () for tool in manifest.tools),
         *(primitive.scopes for primitives in manifest.primitives.values() for primitive in primitives),

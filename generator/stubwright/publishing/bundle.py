@@ -39,6 +39,8 @@ def make_manifest(manifest: ir.Manifest, publication: Publication, module: str) 
         module: The generated package's `__main__.py`, relative to the project.
     """
     variables = list_variables(manifest.document)
+    scopes = launch.include_scopes(manifest, publication.scopes)
+    tools = [tool for tool in manifest.tools if scopes.issuperset(tool.policy.get("scopes") or ())]
     command = [publication.script] if publication.script else ["python", "-m", manifest.package]
     value = {
         "manifest_version": _VERSION,
@@ -59,7 +61,7 @@ def make_manifest(manifest: ir.Manifest, publication: Publication, module: str) 
                 "env": {variable.name: f"${{user_config.{variable.name.lower()}}}" for variable in variables},
             },
         },
-        "tools": [_name(tool.name, tool.description) for tool in manifest.tools],
+        "tools": [_name(tool.name, tool.description) for tool in tools],
         "compatibility": {"platforms": ["darwin", "win32", "linux"], "runtimes": {"python": publication.python}},
         "user_config": {
             variable.name.lower(): {

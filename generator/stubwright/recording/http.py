@@ -149,7 +149,7 @@ class _Proxy:
             try:
                 response = await self._client.send(request, stream=True)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                self._say(f"the endpoint cannot be reached: {describe(error)}")
+                self._say(f"the endpoint cannot be reached: {describe(error, url=self._url)}")
                 self._recorder.note("server", exchange, status=502)
                 await _refuse(send, 502, "The endpoint cannot be reached.")
                 return

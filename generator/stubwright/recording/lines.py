@@ -46,14 +46,15 @@ class Line:
     messages: tuple[Mapping[str, Any], ...]
 
 
-def check_appendable(path: str, data: bytes) -> None:
-    """Check that a run may be appended to what a file has. Raises RecordingError."""
-    if not data:
-        return
-    lines = data.split(b"\n")
-    _check_header(path, 1, _parse(path, 1, lines[0]))
-    if lines[-1]:
-        raise _cut_off(path, len(lines))
+def count_whole(path: str, data: bytes) -> int:
+    """Return the size of the whole lines of a recording, after which a run may be appended.
+
+    Raises:
+        RecordingError: It is not a recording.
+    """
+    if data:
+        _check_header(path, 1, _parse(path, 1, data.split(b"\n", 1)[0]))
+    return data.rfind(b"\n") + 1
 
 
 def parse(path: str, data: bytes) -> Iterator[Line]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import socket
 import ssl
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from .json import is_group
 
@@ -15,13 +17,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def describe(error: BaseException, otherwise: str | None = None) -> str:
+def describe(error: BaseException, otherwise: str | None = None, *, url: str | None = None) -> str:
     """Describe why a connection failed: the system's own reason, which libraries wrap into vaguer ones.
 
     Args:
         error: Of `httpx2`, `anyio` or the system.
         otherwise: What is said where the system gave no reason; by default the error's own text.
+        url: What was asked for, if people may read which proxy of the environment it was asked through.
     """
+    reason = _find_reason(error, otherwise)
+    proxy = None if url is None else find_proxy(url)
+    return reason if proxy is None else f"through the proxy {proxy}: {reason}"
+
+
+def find_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for a URL, without its password; None if there is none."""
+    proxies = getproxies()
+    try:
+        target = urlsplit(url)
+        proxy = proxies.get(target.scheme) or proxies.get("all")
+        if not proxy or proxy_bypass(target.netloc.rpartition("@")[2]):
+            return None
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    except ValueError:  # the URL is invalid, and nothing was asked
+        return None
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _find_reason(error: BaseException, otherwise: str | None) -> str:
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not valid: {cause.verify_message}"

@@ -70,7 +70,7 @@ def add(verbs: Any) -> None:
 
 def _call(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
-    named = words.pop(0) if words and arguments.command is None and destinations.is_named(words[0]) else None
+    named = destinations.take_named(words, arguments)
     if not words:
         raise UsageError("name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
     printer = Printer("text", strict=False)
@@ -156,6 +156,8 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
         except OSError as error:
             write_err(f"stubwright: the files of the answer cannot be written: {explain(error)}")
             return _FAILED
+    if outcome.unlisted is not None:
+        write_err(f"note: `{tool}` is not listed; {outcome.unlisted}")
     if outcome.renamed is not None:
         until = f", and is removed after {outcome.renamed['removeAfter']}" if "removeAfter" in outcome.renamed else ""
         write_err(f"note: `{tool}` is an old name of `{outcome.renamed['tool']}`{until}")

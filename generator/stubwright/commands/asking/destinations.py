@@ -104,6 +104,22 @@ def is_named(word: str) -> bool:
     return is_url(word) or word.lower().endswith(_ENDINGS)
 
 
+def take_named(words: list[str], arguments: argparse.Namespace) -> str | None:
+    """Remove the server from the start of the words, and return it; None if the command line names it otherwise.
+
+    Raises:
+        UsageError: A server stands behind the other words.
+    """
+    if arguments.command is not None or not words:
+        return None
+    if is_named(words[0]):
+        return words.pop(0)
+    for word in words[1:]:
+        if is_url(word) or (is_named(word) and "=" not in word):
+            raise UsageError(f"the server comes first: put `{word}` before `{words[0]}`")
+    return None
+
+
 def find_destination(
     word: str | None, arguments: argparse.Namespace, printer: Printer, *, generated: bool = True
 ) -> Destination | None:

@@ -38,7 +38,7 @@ def add(verbs: Any) -> None:
 
 def _inspect(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
-    named = words.pop(0) if words and arguments.command is None and destinations.is_named(words[0]) else None
+    named = destinations.take_named(words, arguments)
     if len(words) > 1:
         raise UsageError(f"name one entry; these are {len(words)}: {', '.join(words)}")
     arguments.mock = arguments.mock or not (arguments.scope or arguments.handlers or arguments.command is not None)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.contracts.targets import Target, from_file, list_secrets
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import UsageError
-from stubwright.importers.reading import SourceError
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.importers.contracts.locations import KEY
+from stubwright.importers.reading import DocumentError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +32,7 @@ class UnaskedError(SourceError):
 
 def find_targets(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace
-) -> list[Target | UnaskedError]:
+) -> list[Target | UnaskedError | DocumentError]:
     """Return the server of each contract, or why it cannot be asked.
 
     Args:
@@ -49,7 +52,7 @@ def find_targets(
     configured = {} if arguments.config is None else _read_configuration(arguments.config, contracts)
     others = [contract for contract in contracts if contract.path not in configured]
     headers, variables = _share_headers(others, arguments.header), _share_variables(others, arguments.env)
-    targets: list[Target | UnaskedError] = []
+    targets: list[Target | UnaskedError | DocumentError] = []
     for contract in contracts:
         path = contract.path
         try:
@@ -57,20 +60,20 @@ def find_targets(
                 targets.append(_find_configured(contract, configured[path]))
             else:
                 targets.append(_find(contract, headers[path], variables[path]))
-        except UnaskedError as error:
+        except (UnaskedError, DocumentError) as error:
             targets.append(error)
     return targets
 
 
 def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, str]) -> Target:
-    """Return the server that a contract names, with these headers and variables. Raises UnaskedError."""
+    """Return the server of a contract, with these headers and variables. Raises UnaskedError and DocumentError."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
     from stubwright.importers.runners import select_variables
 
     location = contract.location
     if location.file:
-        return from_file(location.file)
+        return replace(from_file(location.file), file=_find_file(contract))
     if not location.is_complete:
         where = "its URL" if location.url else "`--` and its command"
         raise UnaskedError(
@@ -91,6 +94,27 @@ def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, st
             raise UnaskedError(f"its server needs the header `{name}`: pass it with {option}")
     address = servers.check_url(secrets.put_values(location.url, variables))
     return _make_target(contract, sources.Endpoint(address, headers), variables)
+
+
+def _find_file(contract: Contract) -> str:
+    """Return the path of the file that a contract names, from here. Raises DocumentError if there is none.
+
+    A contract does not say from which folder it was locked. It was this one, or the one above the contract that has the
+    file, if no other has.
+    """
+    file, own = contract.location.file, Path(contract.path).absolute()
+
+    def is_there(path: Path) -> bool:
+        return path.exists() and not path.samefile(own)  # in its folder, a contract has the name of its manifest
+
+    if is_there(Path(file)):
+        return file
+    found = [path for path in (folder / file for folder in own.parents) if is_there(path)]
+    if len(found) == 1:
+        return found[0].as_posix()
+    fix = "the path is relative to the folder where the contract was locked: run this there"
+    problem = Diagnostic("SW011", f"`{file}` does not exist", Place(contract.path, (KEY, "file")), fix)
+    raise DocumentError(problem.message, [problem], {contract.path: contract.document})
 
 
 def _make_target(contract: Contract, source: Source, variables: Mapping[str, str]) -> Target:

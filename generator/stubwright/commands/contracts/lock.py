@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
-from stubwright.commands.asking import destinations
 from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers
@@ -94,7 +93,7 @@ def _lock(arguments: argparse.Namespace) -> int:
 def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
     """Return the targets that the command line names. Raises UsageError if it names none, or an option does not fit."""
     targets: Sequence[str] = tuple(dict.fromkeys(arguments.sources))
-    urls = [target for target in targets if destinations.is_url(target)]
+    urls = [target for target in targets if "://" in target]
     if arguments.command is not None:
         if targets:
             raise UsageError("name sources, or a command after `--`, not both")

@@ -39,6 +39,7 @@ class Target:
         default_name: The name that the server gets if it has none.
         secrets: The values that it gets and no contract may hold, each after its name for people.
         name: Its name in the user's configuration; empty if that does not name it.
+        file: The path of the file of the location from here; empty if there is none.
     """
 
     label: str
@@ -47,11 +48,12 @@ class Target:
     default_name: str = ""
     secrets: tuple[tuple[str, str], ...] = ()
     name: str = ""
+    file: str = ""
 
     def read(self, arguments: argparse.Namespace) -> ImportResult:
         """Return the manifest of the current lists, within the bounds of the command line. Raises SourceError."""
         if self.source is None:
-            return _read_file(self.location.file)
+            return _read_file(self.file)
         deadline = servers.start_deadline(arguments)  # each server has its own time
         return servers.prepare_manifest(self.source, arguments, self.make_manifest, deadline)()
 
@@ -102,7 +104,8 @@ def from_file(path: str) -> Target:
     """Return a manifest or a saved list as a target."""
     from stubwright.importers.contracts.locations import Location
 
-    return Target(path, Location(file=paths.normalize(path)))
+    file = paths.normalize(path)
+    return Target(path, Location(file=file), file=file)
 
 
 def _read_file(path: str) -> ImportResult:

@@ -229,7 +229,7 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
         if target.source is not None:
             yield _Subject(target.label, target.source, make_for_location(target.location))
             return
-        word = target.location.file
+        word = target.file
     destination = destinations.find_destination(word, arguments, printer)
     if destination is None:
         return

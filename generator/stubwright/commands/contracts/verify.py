@@ -14,6 +14,7 @@ from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers, targeting
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
+from stubwright.compile.source import report_unreadable
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -89,10 +90,14 @@ def _verify(arguments: argparse.Namespace) -> int:
     urls = [word for word in words if destinations.is_url(word)]
     if len(urls) > 1:
         raise UsageError("name one URL: where the server of the one contract is")
-    files = _find_files([paths.use_slashes(word) for word in words if word not in urls])
+    printer = Printer("text" if arguments.format in ("md", "sarif") else arguments.format, strict=False)
+    try:
+        files = _find_files([paths.use_slashes(word) for word in words if word not in urls])
+    except OSError as error:
+        printer.add([report_unreadable(_FOLDER, error)])
+        return printer.close()
     if arguments.against is not None:
         _check_offline(files, urls, arguments)
-    printer = Printer("text" if arguments.format in ("md", "sarif") else arguments.format, strict=False)
     contracts = _read_contracts(files, printer)
     if printer.failed:
         return printer.close()
@@ -115,8 +120,18 @@ def _find_worst(outcomes: Sequence[Outcome]) -> int:
 
 
 def _find_files(named: Sequence[str]) -> Sequence[str]:
-    """Return the files of contracts: those that are named, or all. Raises UsageError if there are none."""
-    files = list(dict.fromkeys(named)) or sorted(path.as_posix() for path in Path(_FOLDER).glob("*.yaml"))
+    """Return the files of contracts: those that are named, or all.
+
+    Raises:
+        UsageError: There are none.
+        OSError: The folder of contracts cannot be read.
+    """
+    if named:
+        return named
+    folder = Path(_FOLDER)
+    # `Path.glob` finds nothing in a folder that it may not read.
+    found = folder.iterdir() if folder.exists() else ()
+    files = sorted(path.as_posix() for path in found if path.suffix == ".yaml")
     if not files:
         raise UsageError(f"there is no {_FOLDER}/*.yaml: name a contract, or write one with `stubwright lock`")
     return files

@@ -107,9 +107,12 @@ def _write(
 
     path: str = arguments.output
     try:
-        if Path(path).exists():
-            lines.check_appendable(path, Disk().read(path))
+        data = Disk().read(path) if Path(path).exists() else b""
+        whole = lines.count_whole(path, data)
         file = AppendedFile(Path(path))
+        if whole < len(data):  # the run before was killed while it wrote
+            file.shorten(whole)
+            write_err(to_one_line(f"note: {path}: the last line was cut off, and is dropped"))
     except lines.RecordingError as error:
         write_err(to_one_line(f"stubwright: {error}"))
         return _WRONG

@@ -25,6 +25,7 @@ def add(verbs: Any) -> None:
     replay = verbs.add_parser("replay", help="serve the answers of a recording")
     replay.add_argument("file", metavar="FILE", type=paths.normalize, help="what `stubwright record` wrote")
     replay.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
+    replay.add_argument("--toolset", metavar="NAME", help="offer only the tools of this toolset (default: all)")
     replay.add_argument(
         "--mock",
         metavar="MANIFEST",
@@ -42,6 +43,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     if arguments.http is not None:
         parse_address("--http", arguments.http)
     options = [] if arguments.http is None else ["--http", arguments.http]
+    options += [] if arguments.toolset is None else ["--toolset", arguments.toolset]
     path: str = arguments.file
     try:
         data = Disk().read(path)

@@ -17,6 +17,7 @@ from stubwright import http
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.reading import DocumentError, SingleFileReader
 from stubwright.project.files import disk
+from stubwright_runtime.values.network_errors import describe, find_proxy
 
 if TYPE_CHECKING:
     import httpx2
@@ -102,7 +103,8 @@ def _fetch(url: str) -> bytes:
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
         name = type(error).__name__
         words = "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
-        raise DocumentError(f"it cannot be fetched ({words}); check the URL") from error
+        what = "the proxy" if find_proxy(url) else "the URL"
+        raise DocumentError(f"it cannot be fetched: {describe(error, words, url=url)}; check {what}") from error
     raise DocumentError("it redirects in a circle")
 
 

@@ -32,6 +32,10 @@ class AppendedFile:
                 os.ftruncate(self._descriptor, end - written)
             raise
 
+    def shorten(self, size: int) -> None:
+        """Drop what stands after so many bytes. Raises OSError."""
+        os.ftruncate(self._descriptor, size)
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)

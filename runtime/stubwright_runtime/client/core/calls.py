@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from ...observability.logs import name_records
 from ..observability.audit import Record, report
-from ..transports.guarded import describe_problems
+from ..transports.problems import describe_problems
 from .arguments import to_json, with_extra
 from .confirmation import confirm_call
 from .content import ToolContent, check_result

@@ -43,7 +43,7 @@ from ...values.json import Json, is_mapping
 from ..core.input_required import answer_input_requests
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import MOST_BLOCKS
-from ..transports.guarded import describe_problems
+from ..transports.problems import describe_problems
 from .errors import TaskExpired, TasksUnsupported
 from .states import WireTask
 

@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 from ...observability.logs import name_records, redact_library_logs
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
-from .guarded import describe_problems, explain
+from .guarded import explain
 from .own_task import OwnTask
+from .problems import describe_problems
 from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
     from mcp.shared.message import SessionMessage
     from mcp_types import JSONRPCError, JSONRPCNotification, RequestId
-    from pydantic import ValidationError
 
     from ..observability.telemetry import Telemetry
     from .refusals import Refusals
@@ -70,16 +69,6 @@ def explain(error: MCPError, client: Client) -> MCPError:
         client: Whose request it was.
     """
     return client.server.explain(error) if isinstance(client.server, SafeTransport) else error
-
-
-def describe_problems(error: ValidationError) -> str:
-    """Describe briefly what is wrong with an answer, without its values."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    lines = [
-        f"{'.'.join(map(str, problem['loc']))[:200] or 'it'}: {problem['msg'][:200]}"
-        for problem in problems[:_MOST_PROBLEMS]
-    ]
-    return "; ".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

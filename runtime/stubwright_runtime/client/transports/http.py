@@ -79,7 +79,7 @@ class NetworkClient(httpx2.AsyncClient):
         except (httpx2.RequestError, TimeoutError) as error:
             is_unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             verb = "cannot be reached" if is_unheard else "does not answer"
-            refusal = Refusal("unreachable", hide_secrets(request), f"{verb}: {describe(error)}")
+            refusal = Refusal("unreachable", hide_secrets(request), f"{verb}: {describe(error, url=str(request.url))}")
             return self._refuse(request, asked, refusal)
         except Exception as error:
             if self.auth is None:

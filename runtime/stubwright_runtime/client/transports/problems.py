@@ -1,0 +1,51 @@
+"""Problems with answers that the SDK's models refuse, in words for people.
+
+Takes pydantic's error; gives the few problems that count. Of a union, such as the blocks of a content, pydantic names
+the problems with each of its classes: those with classes for another `type` say nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ...values.terminal import shorten
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_Place: TypeAlias = tuple[int | str, ...]
+
+_MOST: Final = 3
+
+
+def describe_problems(error: ValidationError) -> str:
+    """Describe the problems of an answer briefly, without its values, except a `type` that no class has."""
+    problems = error.errors(include_url=False, include_context=False)
+    unfit: dict[_Place, dict[int | str, Any]] = {}
+    for problem in problems:
+        place = problem["loc"]
+        if problem["type"] == "literal_error" and place[-1] == "type" and _is_class(place[-2:-1]):
+            unfit.setdefault(place[:-2], {})[place[-2]] = problem["input"]
+    lines: list[str] = []
+    known: set[_Place] = set()
+    for problem in problems:
+        place = problem["loc"]
+        unions = [place[:size] for size in range(len(place)) if place[:size] in unfit]
+        if all(place[len(union)] not in unfit[union] for union in unions):
+            known.update(unions)
+            lines.append(f"{_show(place)}: {problem['msg'][:200]}")
+    unknown = [
+        f"{_show((*union, 'type'))}: {shorten(repr(next(iter(kinds.values()))))} is not known"
+        for union, kinds in unfit.items()
+        if union not in known
+    ]
+    return "; ".join([*unknown, *lines][:_MOST])
+
+
+def _is_class(name: _Place) -> bool:
+    """Tell whether a step is the name of a class of a union; keys of MCP begin with a small letter."""
+    return bool(name) and str(name[0])[:1].isupper()
+
+
+def _show(place: _Place) -> str:
+    return ".".join(map(str, place))[:200] or "it"
