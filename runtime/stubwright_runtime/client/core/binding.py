@@ -186,6 +186,7 @@ class Binding:
         binding = cls(Session(client, in_flight, failures), subscriptions, options)
 
         async def open_session() -> None:
+            in_flight.start()
             if drift != "ignore":
                 from ..features.drift import report_drift
 
