@@ -183,6 +183,31 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
     assert refused == ["Bearer t0ken"]
 
 
+@pytest.mark.parametrize(
+    ("headers", "why"), [({}, ""), ({"Content-Length": "99"}, ": peer closed connection without sending complete")]
+)
+async def test_a_stream_that_breaks_off_fails_that_call_alone(headers: dict[str, str], why: str) -> None:
+    broken: list[bool] = []
+
+    def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        if message.get("method") != "tools/call" or broken:
+            say_result(handler, message)
+            return
+        broken.append(True)
+        handler.send_response(200)
+        for name, value in {"Content-Type": "text/event-stream", "Connection": "close", **headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(b": soon\n\n")
+        handler.close_connection = True
+
+    with answering(answer) as url:
+        async with EchoClient.connect(url) as client:
+            with pytest.raises(Unreachable, match=f"breaks off its answer{why}"):
+                await client.ping()
+            assert await client.ping() == []
+
+
 async def test_a_session_that_is_over_is_no_missing_page() -> None:
     def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
         if message.get("method") == "tools/call":

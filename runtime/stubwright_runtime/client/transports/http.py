@@ -23,7 +23,7 @@ from .bounds import Bounds, TooLargeError
 from .refusals import OPENING, SESSION, Refusal, Refusals, hide_secrets, judge
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
 _SECONDS: Final = 30.0
 """For connecting and for writing a request. How long an answer may take, the call's own timeout says."""
@@ -101,7 +101,14 @@ class NetworkClient(httpx2.AsyncClient):
         if response.is_success and media.startswith("text/event-stream"):
             last = request.headers.get("last-event-id")  # the rest of an answer that came in part
             own = asked if last is None else self._cut.pop(last, None)
-            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut))
+
+            def break_off(why: str) -> None:
+                if own is not None:
+                    self._refusals[own] = Refusal("unreachable", hide_secrets(request), f"breaks off its answer{why}")
+
+            if own is not None:
+                self._refusals.pop(own, None)  # the rest of an answer that was broken off
+            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut, break_off))
         try:
             body = b""
             if asked is not None and media.startswith("application/json"):
@@ -144,11 +151,16 @@ class _Events(httpx2.AsyncByteStream):
         bounds: Bounds,
         asked: str | None = None,
         cut: dict[str, str] | None = None,
+        break_off: Callable[[str], None] | None = None,
     ) -> None:
-        """Take the response, its bounds, the number of the request, and where that is noted by the ids of events."""
+        """Take the response, its bounds, the number of the request, and where that is noted by the ids of events.
+
+        `break_off` is called with the reason if the stream ends by itself: whoever has its answer closes it before.
+        """
         self._response = response
         self._asked = asked
         self._cut = {} if cut is None else cut
+        self._break_off = break_off
         self._last: str | None = None
         self._bounds = bounds
         self._bound = bounds.find_bound()
@@ -157,6 +169,19 @@ class _Events(httpx2.AsyncByteStream):
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for event in self._split():
+                yield event
+        except httpx2.RequestError as error:
+            if self._break_off is not None and not isinstance(
+                error, httpx2.SSEError
+            ):  # which says itself what is wrong
+                self._break_off(f": {describe(error)}")
+            raise
+        if self._break_off is not None:
+            self._break_off("")
+
+    async def _split(self) -> AsyncIterator[bytes]:
         begun = bytearray()
         async for chunk in _drop_mark(self._response.aiter_bytes()):
             try:
