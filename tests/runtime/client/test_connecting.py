@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
+import httpx2
 import mcp
 import mcp_types
 import pytest
@@ -30,6 +32,8 @@ from stubwright_runtime.client.core.connect_errors import (
     Unreachable,
 )
 from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
+from stubwright_runtime.client.transports.http import NetworkClient
+from stubwright_runtime.observability.logs import redact_library_logs
 from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
@@ -434,3 +438,24 @@ def test_an_error_can_be_copied_and_sent_to_another_process() -> None:
         assert type(other) is ServerExited
         assert (str(other), other.why, other.status, other.stderr) == (str(error), error.why, 1, ("a", "b"))
         assert other.withheld == ("A_KEY",)
+
+
+@pytest.mark.parametrize("status", [404, 204, None])
+async def test_the_end_of_a_session_of_a_server_that_is_gone_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, status: int | None
+) -> None:
+    async def send(_: httpx2.AsyncClient, request: httpx2.Request, **__: object) -> httpx2.Response:
+        if status is None:
+            raise httpx2.ConnectError("refused")
+        return httpx2.Response(status, request=request)
+
+    monkeypatch.setattr(httpx2.AsyncClient, "send", send)
+    async with NetworkClient({}) as network:
+        assert (await network.delete("http://127.0.0.1/mcp")).status_code == 204
+
+
+def test_answers_that_come_while_a_client_closes_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
+    redact_library_logs()
+    for raised in (anyio.BrokenResourceError(), anyio.ClosedResourceError(), ValueError("no JSON")):
+        logging.getLogger("mcp.client.streamable_http").error("Error parsing SSE message", exc_info=raised)
+    assert [record.exc_info and str(record.exc_info[1]) for record in caplog.records] == ["no JSON"]

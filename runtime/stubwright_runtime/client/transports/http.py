@@ -37,6 +37,9 @@ _BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
 
 _END: Final = re.compile(rb"\r\n|\n|\r")
 
+_NO_SESSION: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+"""A server answers these to the end of a session that it does not know."""
+
 _FOREIGN: Final = "the server answered something else than what it was asked"
 
 _MOST_CUT: Final = 1000
@@ -67,6 +70,8 @@ class NetworkClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
         asked, method = _read_request(await request.aread()) if request.method == "POST" else (None, "")
+        if request.method == "DELETE":
+            return await self._end_session(request, options)
         if method == "initialize":  # the SDK would name the session that the server does not know any more
             request.headers.pop(SESSION, None)
         try:
@@ -86,6 +91,15 @@ class NetworkClient(httpx2.AsyncClient):
                 raise
             why = f"was not asked, because there is no authorization: {describe(error)}"
             return self._refuse(request, asked, Refusal("unauthorized", hide_secrets(request), why))
+
+    async def _end_session(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
+        """Tell the server that the session is over. One that is gone has none, and the SDK would warn of it."""
+        try:
+            with anyio.fail_after(_SECONDS_UNASKED):
+                response = await self._send(request, None, "", options)
+        except (httpx2.RequestError, TimeoutError):
+            return httpx2.Response(HTTPStatus.NO_CONTENT, request=request)
+        return _replace_body(response, HTTPStatus.NO_CONTENT if response.status_code in _NO_SESSION else None)
 
     def _refuse(self, request: httpx2.Request, asked: str | None, refusal: Refusal) -> httpx2.Response:
         if asked is not None:
