@@ -177,7 +177,8 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
         if not differences:
             continue
         if was is None or is_ is None:
-            yield f"its {field} is {'new' if was is None else 'gone'}"
+            verb = "are" if field == "annotations" else "is"
+            yield f"its {field} {verb} {'new' if was is None else 'gone'}"
         elif isinstance(was, dict) and isinstance(is_, dict):
             more = f" and {len(differences) - _DETAILS} more" if len(differences) > _DETAILS else ""
             yield f"its {field} changed: {', '.join(differences[:_DETAILS])}{more}"
