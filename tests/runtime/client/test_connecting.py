@@ -459,3 +459,14 @@ def test_answers_that_come_while_a_client_closes_are_no_errors(caplog: pytest.Lo
     for raised in (anyio.BrokenResourceError(), anyio.ClosedResourceError(), ValueError("no JSON")):
         logging.getLogger("mcp.client.streamable_http").error("Error parsing SSE message", exc_info=raised)
     assert [record.exc_info and str(record.exc_info[1]) for record in caplog.records] == ["no JSON"]
+
+
+async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://ann:s3cret@127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    with pytest.raises(Unreachable) as raised:
+        async with EchoClient.connect("http://example.invalid/mcp"):
+            pass
+    assert raised.value.why == (
+        "cannot be reached through the proxy 127.0.0.1:9: nothing listens there (connection refused)"
+    )

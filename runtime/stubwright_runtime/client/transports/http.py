@@ -11,6 +11,7 @@ import codecs
 import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
+from urllib.request import getproxies, proxy_bypass
 
 import anyio
 import httpx2
@@ -19,6 +20,7 @@ from pydantic_core import from_json, to_json
 
 from ...values.json import Json
 from ...values.network_errors import describe
+from ...values.terminal import to_one_line
 from .bounds import Bounds, TooLargeError
 from .refusals import OPENING, SESSION, Refusal, Refusals, hide_secrets, judge
 
@@ -83,7 +85,7 @@ class NetworkClient(httpx2.AsyncClient):
             return _make_response(request, CONNECTION_CLOSED, str(error))
         except (httpx2.RequestError, TimeoutError) as error:
             is_unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-            verb = "cannot be reached" if is_unheard else "does not answer"
+            verb = f"cannot be reached{_describe_proxy(request.url)}" if is_unheard else "does not answer"
             refusal = Refusal("unreachable", hide_secrets(request), f"{verb}: {describe(error)}")
             return self._refuse(request, asked, refusal)
         except Exception as error:
@@ -310,6 +312,15 @@ def _replace_body(response: httpx2.Response, status: int | None = None, **body: 
     replaced = httpx2.Response(status or response.status_code, headers=headers_left, request=response.request, **body)
     replaced.next_request = response.next_request
     return replaced
+
+
+def _describe_proxy(url: httpx2.URL) -> str:
+    """Name the proxy of the environment that requests to a URL go through; what fails may be the proxy."""
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(url.host):
+        return ""
+    return f" through the proxy {to_one_line(proxy.rpartition('://')[2].rpartition('@')[2])}"
 
 
 def _is_charset(name: str, value: str) -> bool:
