@@ -19,7 +19,7 @@ def split_deprecated(method: _Method) -> tuple[_Method, str | None]:
     return (method if message is None else getattr(method, "__wrapped__", method)), message
 
 
-def warn_deprecated(message: str | None) -> None:
+def report_deprecated(message: str | None) -> None:
     """Warn the caller of the function that calls this one; `None` is no warning."""
     if message is not None:
         warnings.warn(message, DeprecationWarning, stacklevel=3)

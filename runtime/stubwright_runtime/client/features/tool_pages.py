@@ -20,7 +20,7 @@ from typing import (
 )
 
 from ...mcp.vocabulary import CURSOR, NEXT_CURSOR
-from .deprecation import split_deprecated, warn_deprecated
+from .deprecation import report_deprecated, split_deprecated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class PagedMethod(Generic[P, T_co]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T_co]:
         """Fetch one page."""
-        warn_deprecated(self._deprecation)
+        report_deprecated(self._deprecation)
         return self._method(*args, **kwargs)
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
@@ -116,7 +116,7 @@ class PagedMethod(Generic[P, T_co]):
         Example:
             `async for item in client.list_items.pages(status="open")`; the pages are in `….pages(…).by_page()`.
         """
-        warn_deprecated(self._deprecation)
+        report_deprecated(self._deprecation)
         return Pages(
             _fetching(self._method, args, kwargs),
             lambda page: page.items,
@@ -136,7 +136,7 @@ class OwnPagedMethod(Generic[P, T, Item]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Fetch one page."""
-        warn_deprecated(self._deprecation)
+        report_deprecated(self._deprecation)
         return self._method(*args, **kwargs)
 
     def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[Item, T]:
@@ -145,7 +145,7 @@ class OwnPagedMethod(Generic[P, T, Item]):
         Example:
             `async for book in client.list_books.pages(genre="novel")`; the pages are in `….pages(…).by_page()`.
         """
-        warn_deprecated(self._deprecation)
+        report_deprecated(self._deprecation)
 
         def list_items(page: T) -> Sequence[Item]:
             items: Sequence[Item] | None = getattr(page, self._items)
@@ -179,7 +179,7 @@ class Paged(Generic[P, T]):
 
     def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Call the function."""
-        warn_deprecated(self._deprecation)
+        report_deprecated(self._deprecation)
         return self._method(instance, *args, **kwargs)
 
     @overload
@@ -211,7 +211,7 @@ class OwnPaged(Generic[P, T, Item]):
 
     def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Call the function."""
-        warn_deprecated(self._deprecation)
+        report_deprecated(self._deprecation)
         return self._method(instance, *args, **kwargs)
 
     @overload

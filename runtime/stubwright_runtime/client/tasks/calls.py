@@ -31,7 +31,7 @@ from ..core.confirmation import confirm_call
 from ..core.content import ToolContent, check_result
 from ..core.errors import InvalidResult, ToolFailed
 from ..core.responses import CallResponse
-from ..features.deprecation import split_deprecated, warn_deprecated
+from ..features.deprecation import report_deprecated, split_deprecated
 from ..observability.audit import Record
 
 if TYPE_CHECKING:
@@ -368,7 +368,7 @@ class TaskMethod(Generic[P, T]):
         Raises:
             TasksUnsupported: The server makes no tasks of it.
         """
-        warn_deprecated(self._deprecation)
+        report_deprecated(self._deprecation)
         return self._method(self._tasks, *args, **kwargs)
 
     def resume(self, id: str) -> ToolTask[T]:

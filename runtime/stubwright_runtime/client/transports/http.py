@@ -118,13 +118,13 @@ class NetworkClient(httpx2.AsyncClient):
             last = request.headers.get("last-event-id")  # the rest of an answer that came in part
             own = asked if last is None else self._cut.pop(last, None)
 
-            def break_off(why: str) -> None:
+            def note_break(why: str) -> None:
                 if own is not None:
                     self._refusals[own] = Refusal("unreachable", hide_secrets(request), f"breaks off its answer{why}")
 
             if own is not None:
                 self._refusals.pop(own, None)  # the rest of an answer that was broken off
-            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut, break_off))
+            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut, note_break))
         try:
             body = b""
             if asked is not None and media.startswith("application/json"):
@@ -167,16 +167,16 @@ class _Events(httpx2.AsyncByteStream):
         bounds: Bounds,
         asked: str | None = None,
         cut: dict[str, str] | None = None,
-        break_off: Callable[[str], None] | None = None,
+        note_break: Callable[[str], None] | None = None,
     ) -> None:
         """Take the response, its bounds, the number of the request, and where that is noted by the ids of events.
 
-        `break_off` is called with the reason if the stream ends by itself: whoever has its answer closes it before.
+        `note_break` is called with the reason if the stream ends by itself: whoever has its answer closes it before.
         """
         self._response = response
         self._asked = asked
         self._cut = {} if cut is None else cut
-        self._break_off = break_off
+        self._note_break = note_break
         self._last: str | None = None
         self._bounds = bounds
         self._bound = bounds.find_bound()
@@ -189,13 +189,13 @@ class _Events(httpx2.AsyncByteStream):
             async for event in self._split():
                 yield event
         except httpx2.RequestError as error:
-            if self._break_off is not None and not isinstance(
+            if self._note_break is not None and not isinstance(
                 error, httpx2.SSEError
             ):  # which says itself what is wrong
-                self._break_off(f": {describe(error)}")
+                self._note_break(f": {describe(error)}")
             raise
-        if self._break_off is not None:
-            self._break_off("")
+        if self._note_break is not None:
+            self._note_break("")
 
     async def _split(self) -> AsyncIterator[bytes]:
         begun = bytearray()
