@@ -191,9 +191,20 @@ async def test_its_client_has_those_methods_alone(package: ModuleType, folder: P
                 await client.call_for("anthropic", "close_issue", {})
         async with package.SampleClient.connect(url, toolset="triage") as client:
             assert [listed.name for listed in (await client.raw.list_tools()).tools] == TRIAGE
+        async with triage.connect(url, toolset="editing", drift="error") as client:
+            assert await names(client.raw) == ["search_code"]
+        async with package.SampleClient.connect(url, headers={"x-mcp-toolset": "editing"}, toolset="triage") as client:
+            assert await names(client.raw) == ["search_code"]
+        with pytest.raises(
+            package.ConnectError, match="400 Bad Request: There is no toolset 'triag': there are triage, "
+        ):
+            async with package.SampleClient.connect(url, toolset="triag"):
+                pass
     command = [*forked.interpreter(), "-m", "sample_mcp", "--handlers", "handlers:Handlers"]
     async with triage.connect(command, cwd=folder, env={"PYTHONPATH": str(folder)}) as client:
         assert [listed.name for listed in (await client.raw.list_tools()).tools] == TRIAGE
+    async with triage.connect(command, toolset="editing", cwd=folder, env={"PYTHONPATH": str(folder)}) as client:
+        assert await names(client.raw) == ["search_code"]
     async with triage.connect(package.build_server(handlers())) as client:
         assert (await client.list_issues())[0].text == "listed"
     with pytest.raises(ValueError, match="toolset is for a URL or a command"):

@@ -116,7 +116,12 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="serve Streamable HTTP at this address; fd:N is a socket that is already listening",
     )
     parser.add_argument(
-        "--toolset", metavar="NAME", help="offer only the tools of this one of the manifest's toolsets (default: all)"
+        "--toolset",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="offer only the tools of this one of the manifest's toolsets; given several times, those that are in all "
+        "of them (default: all tools)",
     )
     parser.add_argument("--path", default="/mcp", help="with --http: the path of the endpoint (default: /mcp)")
     parser.add_argument(
@@ -361,7 +366,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
             local_scopes=scopes,
             audit=options.audit,
             threads=options.threads,
-            toolset=options.toolset,
+            toolsets=options.toolset,
         )
     except MissingExtraError as error:
         raise StartError(str(error), status=1) from None

@@ -6,12 +6,12 @@ a server is an upper bound for its requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
 HEADER: Final = "x-mcp-toolset"
-"""The header by which a request over HTTP names a toolset."""
+"""The header by which a request over HTTP names a toolset, or several with commas between them."""
 
 ASKED: Final[ContextVar[tuple[str, ...]]] = ContextVar("toolsets", default=())
 """The toolsets that the request under way is for."""
@@ -24,17 +24,18 @@ class UnknownToolsetError(ValueError):
 class Toolsets:
     """The toolsets of one server."""
 
-    def __init__(self, manifest: Mapping[str, Any], own: str | None) -> None:
-        """Take the manifest, and the name of the toolset that the server is for; `None` for all tools.
+    def __init__(self, manifest: Mapping[str, Any], own: Sequence[str] = ()) -> None:
+        """Take the manifest, and the names of the toolsets that the server is for: it has the tools that are in all.
 
         Raises:
             UnknownToolsetError: There is no such toolset.
         """
         declared: Mapping[str, Any] = manifest.get("toolsets") or {}
         self._tools = {name: frozenset(toolset["tools"]) for name, toolset in declared.items()}
-        if own is not None and own not in self._tools:
-            raise UnknownToolsetError(f"there is no toolset {own!r}; {self.describe()}")
-        self._own = None if own is None else self._tools[own]
+        for name in own:
+            if name not in self._tools:
+                raise UnknownToolsetError(f"there is no toolset {name!r}; {self.describe()}")
+        self._own = tuple(own)
 
     def __contains__(self, name: str) -> bool:
         """Tell whether there is a toolset of that name."""
@@ -50,8 +51,13 @@ class Toolsets:
 
     def list_present(self) -> frozenset[str] | None:
         """Return the names of the tools that are there for the request under way; `None` for all tools."""
-        present = self._own
-        for name in ASKED.get():
+        present: frozenset[str] | None = None
+        for name in (*self._own, *ASKED.get()):
             tools = self._tools.get(name, frozenset[str]())
             present = tools if present is None else present & tools
         return present
+
+
+def list_named(toolset: str | None) -> tuple[str, ...]:
+    """Return the toolset that a caller may have named, as a sequence."""
+    return () if toolset is None else (toolset,)

@@ -81,7 +81,7 @@ def anyio_backend() -> str:
             changed("annotations readOnlyHint", False),
             '"get": its annotations changed: /readOnlyHint was true, is false',
         ),
-        (changed("annotations"), '"get": its annotations is gone'),
+        (changed("annotations"), '"get": its annotations are gone'),
         (
             changed("inputSchema properties place type", "integer"),
             '"get": its inputSchema changed: /properties/place/type was "string", is "integer"',

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import unittest
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -22,6 +22,7 @@ from mcp.server.lowlevel import Server
 from processes import is_alive
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import ServerExited, Unreachable
+from stubwright_runtime.client.features.subscriptions import changes
 from stubwright_runtime.client.transports.connecting import Connection
 from stubwright_runtime.package import Package, Tool
 
@@ -424,3 +425,17 @@ async def test_handlers_see_the_context_variables_that_they_saw_before(kind: str
         OF_CALLER.set("bob")
         assert await client.ping() == f"bob, {of_lifespan}"
     assert OF_LIFESPAN.get() == "nothing"
+
+
+def _run_in_another_loop(call: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    asyncio.run(asyncio.wait_for(call(), 5))
+
+
+@pytest.mark.anyio
+async def test_another_event_loop_is_refused_and_breaks_nothing() -> None:
+    async with EchoClient.connect(echo()) as client:
+        with pytest.raises(RuntimeError, match="was connected in another event loop"):
+            await asyncio.to_thread(_run_in_another_loop, client.ping)
+        with pytest.raises(RuntimeError, match="was connected in another event loop"):
+            await asyncio.to_thread(_run_in_another_loop, changes(client).__aenter__)
+        assert await client.ping()

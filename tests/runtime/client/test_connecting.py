@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
+import httpx2
 import mcp
 import mcp_types
 import pytest
@@ -30,6 +32,8 @@ from stubwright_runtime.client.core.connect_errors import (
     Unreachable,
 )
 from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
+from stubwright_runtime.client.transports.http import NetworkClient
+from stubwright_runtime.observability.logs import redact_library_logs
 from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
@@ -181,6 +185,31 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
             assert raised.value.status == status
             assert await client.ping() == []
     assert refused == ["Bearer t0ken"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"), [({}, ""), ({"Content-Length": "99"}, ": peer closed connection without sending complete")]
+)
+async def test_a_stream_that_breaks_off_fails_that_call_alone(headers: dict[str, str], why: str) -> None:
+    broken: list[bool] = []
+
+    def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        if message.get("method") != "tools/call" or broken:
+            say_result(handler, message)
+            return
+        broken.append(True)
+        handler.send_response(200)
+        for name, value in {"Content-Type": "text/event-stream", "Connection": "close", **headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(b": soon\n\n")
+        handler.close_connection = True
+
+    with answering(answer) as url:
+        async with EchoClient.connect(url) as client:
+            with pytest.raises(Unreachable, match=f"breaks off its answer{why}"):
+                await client.ping()
+            assert await client.ping() == []
 
 
 async def test_a_session_that_is_over_is_no_missing_page() -> None:
@@ -409,3 +438,35 @@ def test_an_error_can_be_copied_and_sent_to_another_process() -> None:
         assert type(other) is ServerExited
         assert (str(other), other.why, other.status, other.stderr) == (str(error), error.why, 1, ("a", "b"))
         assert other.withheld == ("A_KEY",)
+
+
+@pytest.mark.parametrize("status", [404, 204, None])
+async def test_the_end_of_a_session_of_a_server_that_is_gone_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, status: int | None
+) -> None:
+    async def send(_: httpx2.AsyncClient, request: httpx2.Request, **__: object) -> httpx2.Response:
+        if status is None:
+            raise httpx2.ConnectError("refused")
+        return httpx2.Response(status, request=request)
+
+    monkeypatch.setattr(httpx2.AsyncClient, "send", send)
+    async with NetworkClient({}) as network:
+        assert (await network.delete("http://127.0.0.1/mcp")).status_code == 204
+
+
+def test_answers_that_come_while_a_client_closes_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
+    redact_library_logs()
+    for raised in (anyio.BrokenResourceError(), anyio.ClosedResourceError(), ValueError("no JSON")):
+        logging.getLogger("mcp.client.streamable_http").error("Error parsing SSE message", exc_info=raised)
+    assert [record.exc_info and str(record.exc_info[1]) for record in caplog.records] == ["no JSON"]
+
+
+async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://ann:s3cret@127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    with pytest.raises(Unreachable) as raised:
+        async with EchoClient.connect("http://example.invalid/mcp"):
+            pass
+    assert raised.value.why == (
+        "cannot be reached: through the proxy http://127.0.0.1:9: nothing listens there (connection refused)"
+    )

@@ -130,7 +130,8 @@ class Binding:
             roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be
                 `async`. `None` tells servers nothing of roots.
             headers: HTTP headers of every request; only for a URL.
-            toolset: The one of the server's toolsets to see; only for a URL and a command of a generated server.
+            toolset: The one of the server's toolsets to see; only for a URL and a command of a generated server. The
+                client of a toolset sees the tools that are in both.
             auth: Authorizes every request, such as the SDK's `OAuthClientProvider`, which gets tokens when the server
                 asks for one or for more scopes; the seconds of `timeout` go on meanwhile. Only for a URL.
             env: Environment variables for the command, beside the few that the SDK passes on (`PATH`, `HOME` and the
@@ -167,8 +168,8 @@ class Binding:
 
             return adapt_for_sdk(callbacks, in_flight, on_message)
 
-        seen = toolset or cls._toolset
-        if toolset is not None or cls._toolset is not None:
+        seen = [name for name in (cls._toolset, toolset) if name is not None]
+        if seen:
             target, headers = narrow(target, headers, toolset, cls._toolset)
         client = create_client(
             target,
@@ -186,6 +187,7 @@ class Binding:
         binding = cls(Session(client, in_flight, failures), subscriptions, options)
 
         async def open_session() -> None:
+            in_flight.start()
             if drift != "ignore":
                 from ..features.drift import report_drift
 

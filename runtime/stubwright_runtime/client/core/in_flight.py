@@ -7,6 +7,7 @@ of a callback to the call that it belongs to. It sends nothing.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -62,6 +63,23 @@ class InFlight:
         self._requests: list[_Request] = []
         self._questions = 0
         self._failure: Exception | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Take note that the connection is open, in the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
+
+    def check_loop(self) -> None:
+        """Refuse to send from another event loop, where no answer would come, and which would break the connection.
+
+        Raises:
+            RuntimeError: The connection was opened in another event loop.
+        """
+        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+            raise RuntimeError(
+                "this client was connected in another event loop, which alone can use it; connect a client in this "
+                "one, or, from another thread, use asyncio.run_coroutine_threadsafe(…, loop)"
+            )
 
     @property
     def is_asking(self) -> bool:
@@ -78,10 +96,12 @@ class InFlight:
 
         Raises:
             mcp.MCPError: It took longer (`REQUEST_TIMEOUT`).
+            RuntimeError: The connection was opened in another event loop.
             Exception: The exception of a callback that answered the server in the meantime, or the one given to `fail`.
         """
         import anyio
 
+        self.check_loop()
         if self._failure is not None:
             raise self._failure
         request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds, is_asked_in)

@@ -88,13 +88,15 @@ class DriftWarning(UserWarning):
         self.changes = tuple(changes)
 
 
-async def report_drift(session: Session, package: Package, toolset: str | None, options: Options, drift: Drift) -> None:
+async def report_drift(
+    session: Session, package: Package, toolsets: Sequence[str], options: Options, drift: Drift
+) -> None:
     """Compare the server's tools with those of the package.
 
     Args:
         session: The requests of an open connection.
         package: What was compiled.
-        toolset: The toolset that the client sees: the package's other tools are neither missed nor new.
+        toolsets: The toolsets that the client sees: tools of the package outside them are neither missed nor new.
         options: Of these, `timeout` holds for each answer of the server.
         drift: Whether to warn or to raise.
 
@@ -109,7 +111,7 @@ async def report_drift(session: Session, package: Package, toolset: str | None, 
             raise
         changes = [f"its list of tools is not one that MCP knows: {error.message}"]
     else:
-        changes = list(compare(*_select(package, toolset, live), session.client.protocol_version))
+        changes = list(compare(*_select(package, toolsets, live), session.client.protocol_version))
     if changes and drift == "error":
         raise DriftError(changes)
     if changes:
@@ -117,17 +119,17 @@ async def report_drift(session: Session, package: Package, toolset: str | None, 
 
 
 def _select(
-    package: Package, toolset: str | None, live: Sequence[dict[str, Any]]
+    package: Package, toolsets: Sequence[str], live: Sequence[dict[str, Any]]
 ) -> tuple[Mapping[str, Tool], Sequence[dict[str, Any]]]:
-    """Return the compiled tools and the server's without those of the package that are outside the toolset.
+    """Return the compiled tools and the server's without those of the package that are outside a toolset.
 
     A server object in the same process is not narrowed, and lists them; a URL and a command do not. A toolset that the
     package does not know leaves all.
     """
-    known = package.manifest.get("toolsets", {}).get(toolset)
-    if known is None:
-        return package.tools, live
-    outside = package.tools.keys() - set(known["tools"])
+    declared = package.manifest.get("toolsets", {})
+    outside = {
+        tool for name in toolsets if name in declared for tool in package.tools.keys() - set(declared[name]["tools"])
+    }
     compiled = {name: tool for name, tool in package.tools.items() if name not in outside}
     return compiled, [tool for tool in live if tool.get("name") not in outside]
 
@@ -175,7 +177,8 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
         if not differences:
             continue
         if was is None or is_ is None:
-            yield f"its {field} is {'new' if was is None else 'gone'}"
+            verb = "are" if field == "annotations" else "is"
+            yield f"its {field} {verb} {'new' if was is None else 'gone'}"
         elif isinstance(was, dict) and isinstance(is_, dict):
             more = f" and {len(differences) - _DETAILS} more" if len(differences) > _DETAILS else ""
             yield f"its {field} changed: {', '.join(differences[:_DETAILS])}{more}"

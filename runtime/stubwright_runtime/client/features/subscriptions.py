@@ -116,6 +116,7 @@ class Subscriptions:
 
         Raises:
             mcp.MCPError: The server refused, did not answer in time, is gone, or does not announce changed resources.
+            RuntimeError: The connection was opened in another event loop.
             TypeError: `resources` is one string.
             ValueError: There is nothing to listen for.
         """
@@ -123,6 +124,7 @@ class Subscriptions:
             raise TypeError(f"resources are a sequence of URIs, not {resources!r}")
         if not lists and not resources:
             raise ValueError("there is nothing to listen for: lists is False, and no resources are named")
+        session.in_flight.check_loop()
         opened = _listen if session.modern else self._subscribe
         async with opened(session, options, lists, resources) as changes:
             yield changes

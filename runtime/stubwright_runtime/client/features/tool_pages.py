@@ -20,6 +20,7 @@ from typing import (
 )
 
 from ...mcp.vocabulary import CURSOR, NEXT_CURSOR
+from .deprecation import report_deprecated, split_deprecated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -98,14 +99,16 @@ class Pages(Generic[Item, T]):
 class PagedMethod(Generic[P, T_co]):
     """The method of a tool with pages: called, it gives one page; `pages` gives them all."""
 
-    def __init__(self, method: Callable[P, Coroutine[Any, Any, T_co]]) -> None:
-        """Take the method that gives one page."""
+    def __init__(self, method: Callable[P, Coroutine[Any, Any, T_co]], deprecation: str | None = None) -> None:
+        """Take the method that gives one page, and the warning that it is deprecated."""
         self._method = method
+        self._deprecation = deprecation
         update_wrapper(self, method)
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T_co]:
         """Fetch one page."""
-        return await self._method(*args, **kwargs)
+        report_deprecated(self._deprecation)
+        return self._method(*args, **kwargs)
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -113,6 +116,7 @@ class PagedMethod(Generic[P, T_co]):
         Example:
             `async for item in client.list_items.pages(status="open")`; the pages are in `….pages(…).by_page()`.
         """
+        report_deprecated(self._deprecation)
         return Pages(
             _fetching(self._method, args, kwargs),
             lambda page: page.items,
@@ -123,15 +127,17 @@ class PagedMethod(Generic[P, T_co]):
 class OwnPagedMethod(Generic[P, T, Item]):
     """The method of a tool that gives pages of items with a name of their own; `pages` gives the items of all."""
 
-    def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str) -> None:
-        """Take the method that gives one page, and the attribute that has its items."""
+    def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str, deprecation: str | None = None) -> None:
+        """Take the method that gives one page, the attribute that has its items, and the warning as `PagedMethod`."""
         self._method = method
         self._items = items
+        self._deprecation = deprecation
         update_wrapper(self, method)
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Fetch one page."""
-        return await self._method(*args, **kwargs)
+        report_deprecated(self._deprecation)
+        return self._method(*args, **kwargs)
 
     def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[Item, T]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -139,6 +145,7 @@ class OwnPagedMethod(Generic[P, T, Item]):
         Example:
             `async for book in client.list_books.pages(genre="novel")`; the pages are in `….pages(…).by_page()`.
         """
+        report_deprecated(self._deprecation)
 
         def list_items(page: T) -> Sequence[Item]:
             items: Sequence[Item] | None = getattr(page, self._items)
@@ -167,11 +174,12 @@ class Paged(Generic[P, T]):
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         """Take the function."""
-        self._method = method
+        self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 
     def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Call the function."""
+        report_deprecated(self._deprecation)
         return self._method(instance, *args, **kwargs)
 
     @overload
@@ -182,7 +190,9 @@ class Paged(Generic[P, T]):
 
     def __get__(self, instance: object | None, owner: type[object]) -> Paged[P, T] | PagedMethod[P, T]:
         """Return the method of a client."""
-        return self if instance is None else PagedMethod(self._method.__get__(instance, owner))
+        if instance is None:
+            return self
+        return PagedMethod(self._method.__get__(instance, owner), self._deprecation)
 
 
 def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Paged[P, T]:
@@ -195,12 +205,13 @@ class OwnPaged(Generic[P, T, Item]):
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
         """Take the function, and the attribute of a page that holds its items."""
-        self._method = method
+        self._method, self._deprecation = split_deprecated(method)
         self._items = items
         self.__doc__ = method.__doc__
 
     def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Call the function."""
+        report_deprecated(self._deprecation)
         return self._method(instance, *args, **kwargs)
 
     @overload
@@ -213,7 +224,9 @@ class OwnPaged(Generic[P, T, Item]):
         self, instance: object | None, owner: type[object]
     ) -> OwnPaged[P, T, Item] | OwnPagedMethod[P, T, Item]:
         """Return the method of a client."""
-        return self if instance is None else OwnPagedMethod(self._method.__get__(instance, owner), self._items)
+        if instance is None:
+            return self
+        return OwnPagedMethod(self._method.__get__(instance, owner), self._items, self._deprecation)
 
 
 class PagedBy(Generic[Item]):

@@ -31,6 +31,7 @@ from ..core.confirmation import confirm_call
 from ..core.content import ToolContent, check_result
 from ..core.errors import InvalidResult, ToolFailed
 from ..core.responses import CallResponse
+from ..features.deprecation import report_deprecated, split_deprecated
 from ..observability.audit import Record
 
 if TYPE_CHECKING:
@@ -352,20 +353,23 @@ class Tasks:
 class TaskMethod(Generic[P, T]):
     """The method of a tool that can be a task: called, it starts one; `resume` takes one up."""
 
-    def __init__(self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks) -> None:
-        """Take the method of the client, and what its calls go to."""
+    def __init__(
+        self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks, deprecation: str | None = None
+    ) -> None:
+        """Take the method of the client, what its calls go to, and the warning that it is deprecated."""
         self._method = method
+        self._deprecation = deprecation
         self._tasks = tasks
         update_wrapper(self, method)
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ToolTask[T]:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, ToolTask[T]]:
         """Call the tool as a task; the arguments are those of the client's method. Raises as that does when it starts.
 
         Raises:
             TasksUnsupported: The server makes no tasks of it.
         """
-        started: ToolTask[T] = await self._method(self._tasks, *args, **kwargs)
-        return started
+        report_deprecated(self._deprecation)
+        return self._method(self._tasks, *args, **kwargs)
 
     def resume(self, id: str) -> ToolTask[T]:
         """Take up a task by its `id`, such as after a restart of the client. The server is not asked before it is used.
@@ -392,7 +396,7 @@ class Starting(Generic[P, T]):
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         """Take the method of the client's class."""
-        self._method = method
+        self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 
     @overload
@@ -403,7 +407,7 @@ class Starting(Generic[P, T]):
 
     def __get__(self, instance: Tasks | None, owner: type[object]) -> Starting[P, T] | TaskMethod[P, T]:
         """Return the method of a client's `tasks`."""
-        return self if instance is None else TaskMethod(self._method, instance)
+        return self if instance is None else TaskMethod(self._method, instance, self._deprecation)
 
 
 def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Starting[P, T]:

@@ -47,22 +47,24 @@ _TOOLSET: Final = "X-MCP-Toolset"
 def narrow(
     target: Target, headers: Mapping[str, str] | None, toolset: str | None, own: str | None
 ) -> tuple[Target, Mapping[str, str] | None]:
-    """Return the target and the headers with which a server offers only a toolset.
+    """Return the target and the headers with which a server offers only the tools that are in all these toolsets.
 
     Args:
         target: What to connect to.
-        headers: The headers so far.
+        headers: The headers so far, which may name a toolset, too.
         toolset: The toolset that the caller asks for.
         own: The toolset that the client itself is for.
 
     Raises:
         ValueError: The target can be told of no toolset, and the caller asks for one.
     """
-    name = toolset or own
+    names = [name for name in (own, toolset) if name is not None]
     if isinstance(target, str):
-        return target, {**(headers or {}), _TOOLSET: str(name)}
+        others = {name: value for name, value in (headers or {}).items() if name.lower() != _TOOLSET.lower()}
+        given = [value for name, value in (headers or {}).items() if name not in others]
+        return target, {**others, _TOOLSET: ", ".join(dict.fromkeys([*given, *names]))}
     if _is_command(target):
-        return [*target, "--toolset", str(name)], headers
+        return [*target, *(word for name in dict.fromkeys(names) for word in ("--toolset", name))], headers
     if toolset is not None:
         raise ValueError("toolset is for a URL or a command; a server object is built with build_server(…, toolset=…)")
     return target, headers

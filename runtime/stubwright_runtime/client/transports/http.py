@@ -23,7 +23,7 @@ from .bounds import Bounds, TooLargeError
 from .refusals import OPENING, SESSION, Refusal, Refusals, hide_secrets, judge
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
 _SECONDS: Final = 30.0
 """For connecting and for writing a request. How long an answer may take, the call's own timeout says."""
@@ -36,6 +36,9 @@ _BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
 """The end of an event (WHATWG HTML, 9.2.5), but for one that lies in two pieces of a stream."""
 
 _END: Final = re.compile(rb"\r\n|\n|\r")
+
+_NO_SESSION: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+"""A server answers these to the end of a session that it does not know."""
 
 _FOREIGN: Final = "the server answered something else than what it was asked"
 
@@ -67,6 +70,8 @@ class NetworkClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
         asked, method = _read_request(await request.aread()) if request.method == "POST" else (None, "")
+        if request.method == "DELETE":
+            return await self._end_session(request, options)
         if method == "initialize":  # the SDK would name the session that the server does not know any more
             request.headers.pop(SESSION, None)
         try:
@@ -87,6 +92,15 @@ class NetworkClient(httpx2.AsyncClient):
             why = f"was not asked, because there is no authorization: {describe(error)}"
             return self._refuse(request, asked, Refusal("unauthorized", hide_secrets(request), why))
 
+    async def _end_session(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
+        """Tell the server that the session is over. One that is gone has none, and the SDK would warn of it."""
+        try:
+            with anyio.fail_after(_SECONDS_UNASKED):
+                response = await self._send(request, None, "", options)
+        except (httpx2.RequestError, TimeoutError):
+            return httpx2.Response(HTTPStatus.NO_CONTENT, request=request)
+        return _replace_body(response, HTTPStatus.NO_CONTENT if response.status_code in _NO_SESSION else None)
+
     def _refuse(self, request: httpx2.Request, asked: str | None, refusal: Refusal) -> httpx2.Response:
         if asked is not None:
             self._refusals[asked] = refusal
@@ -101,7 +115,14 @@ class NetworkClient(httpx2.AsyncClient):
         if response.is_success and media.startswith("text/event-stream"):
             last = request.headers.get("last-event-id")  # the rest of an answer that came in part
             own = asked if last is None else self._cut.pop(last, None)
-            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut))
+
+            def note_break(why: str) -> None:
+                if own is not None:
+                    self._refusals[own] = Refusal("unreachable", hide_secrets(request), f"breaks off its answer{why}")
+
+            if own is not None:
+                self._refusals.pop(own, None)  # the rest of an answer that was broken off
+            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut, note_break))
         try:
             body = b""
             if asked is not None and media.startswith("application/json"):
@@ -144,11 +165,16 @@ class _Events(httpx2.AsyncByteStream):
         bounds: Bounds,
         asked: str | None = None,
         cut: dict[str, str] | None = None,
+        note_break: Callable[[str], None] | None = None,
     ) -> None:
-        """Take the response, its bounds, the number of the request, and where that is noted by the ids of events."""
+        """Take the response, its bounds, the number of the request, and where that is noted by the ids of events.
+
+        `note_break` is called with the reason if the stream ends by itself: whoever has its answer closes it before.
+        """
         self._response = response
         self._asked = asked
         self._cut = {} if cut is None else cut
+        self._note_break = note_break
         self._last: str | None = None
         self._bounds = bounds
         self._bound = bounds.find_bound()
@@ -157,6 +183,19 @@ class _Events(httpx2.AsyncByteStream):
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for event in self._split():
+                yield event
+        except httpx2.RequestError as error:
+            if self._note_break is not None and not isinstance(
+                error, httpx2.SSEError
+            ):  # which says itself what is wrong
+                self._note_break(f": {describe(error)}")
+            raise
+        if self._note_break is not None:
+            self._note_break("")
+
+    async def _split(self) -> AsyncIterator[bytes]:
         begun = bytearray()
         async for chunk in _drop_mark(self._response.aiter_bytes()):
             try:

@@ -122,6 +122,9 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         return Refusal("unreachable", url, f"answers with {shown}", status)
     if status in _ABSENT:
         return Refusal("not_found", url, f"does not exist: it answers with {shown}; {_PATH}", status)
+    said: Json = _error(body)
+    if status == HTTPStatus.BAD_REQUEST and isinstance(said, str):  # such as a toolset that a generated server lacks
+        return Refusal("refused", url, f"answers with {_phrase(status)}{_joined(said)}", status)
     if method in OPENING:
         return Refusal("not_mcp", url, f"is no MCP endpoint: it answers with {shown}; {_PATH}", status)
     return None if response.is_success else Refusal("refused", url, f"answers with {shown}", status)
@@ -158,9 +161,13 @@ def _error_message(body: bytes) -> str:
 
 
 def _error_field(body: bytes, name: str) -> Json:
-    message = _parse(body)
-    error: Json = message.get("error") if isinstance(message, dict) else None
+    error = _error(body)
     return error.get(name) if isinstance(error, dict) else None
+
+
+def _error(body: bytes) -> Json:
+    message = _parse(body)
+    return message.get("error") if isinstance(message, dict) else None
 
 
 def _is_message(body: bytes) -> bool:

@@ -32,9 +32,12 @@ def build_core(
     local_scopes: Sequence[str] = (),
     audit: Audit | None = None,
     threads: int = THREADS,
-    toolset: str | None = None,
+    toolsets: Sequence[str] = (),
 ) -> Core:
-    """Return the core of a server that answers for a package with `handlers`; as for `build_server`."""
+    """Return the core of a server that answers for a package with `handlers`; as for `build_server`.
+
+    The tools are those that are in all `toolsets`.
+    """
     required_features.check(package)
     pool = Threads(threads)
     store = store_at(state, package)
@@ -49,5 +52,5 @@ def build_core(
 
         recorder = make_recorder(package, audit)
     return Core(
-        package, add_calls(package, present), server_parts, make_local(local_scopes), store, recorder, pool, toolset
+        package, add_calls(package, present), server_parts, make_local(local_scopes), store, recorder, pool, toolsets
     )

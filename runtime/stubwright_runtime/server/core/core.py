@@ -93,10 +93,10 @@ class Core:
         store: Store,
         recorder: Recorder | None = None,
         threads: Threads | None = None,
-        toolset: str | None = None,
+        toolsets: Sequence[str] = (),
     ) -> None:
         """Put the parts together; `build_core` checks the handlers first."""
-        self.toolsets = Toolsets(package.manifest, toolset)
+        self.toolsets = Toolsets(package.manifest, toolsets)
         self.package = package
         self.store = store
         self.recorder = recorder

@@ -23,6 +23,7 @@ from ..middlewares.expiry import end_stream_in_time
 from ..old_names import find_mirrored_schema
 from ..protocol.parameters import HANDSHAKE_TASKS, STATELESS_TASKS
 from ..protocol.requests import find_size_fault
+from ..toolsets import list_named
 from .adapter import Adapter
 from .connections import Connections
 
@@ -103,7 +104,13 @@ def build_server(
     """
     return PackageServer(
         build_core(
-            package, handlers, state=state, local_scopes=local_scopes, audit=audit, threads=threads, toolset=toolset
+            package,
+            handlers,
+            state=state,
+            local_scopes=local_scopes,
+            audit=audit,
+            threads=threads,
+            toolsets=list_named(toolset),
         )
     )
 

@@ -19,7 +19,7 @@ from ...core.building import build_core
 from ...core.principal import ANONYMOUS, find_current
 from ...execution.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
-from ...toolsets import ASKED, HEADER
+from ...toolsets import ASKED, HEADER, list_named
 from .endpoint import HttpEndpoint
 from .heads import Allowed
 from .health import make_routes as health_routes
@@ -79,7 +79,8 @@ def package_app(
         UnsupportedManifestError: As for `build_server`.
     """
     return asgi_app(
-        build_core(package, handlers, state=state, audit=audit, threads=threads, toolset=toolset), **options
+        build_core(package, handlers, state=state, audit=audit, threads=threads, toolsets=list_named(toolset)),
+        **options,
     )
 
 
@@ -195,7 +196,8 @@ class _Named:
         self._toolset = () if toolset is None else (toolset,)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asked = [value.decode("latin-1").strip() for name, value in scope["headers"] if name == _TOOLSET]
+        lines = [value.decode("latin-1") for name, value in scope["headers"] if name == _TOOLSET]
+        asked = [name.strip() for line in lines for name in line.split(",")]  # a proxy may join lines (RFC 9110, 5.3)
         if unknown := [name for name in asked if name not in self._core.toolsets]:
             words = f"There is no toolset {clean(unknown[0])!r}: {self._core.toolsets.describe()}"
             await JSONResponse({"error": words}, status_code=400)(scope, receive, send)
