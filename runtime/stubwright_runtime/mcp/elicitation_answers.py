@@ -6,8 +6,47 @@ without an answer are false, so that `if answer := await ctx.ask.confirm():` rea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import Any, Final, Literal, final
+
+from ..values.json import is_list, is_mapping
+
+_ACTIONS: Final = ("accept", "decline", "cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitResult:
+    """A client's answer as it came (MCP 2025-11-25, schema, `ElicitResult`).
+
+    Attributes:
+        action: The decision: `accept`, `decline` or `cancel`.
+        content: The fields of the form, if it is accepted; not checked against the form's schema.
+    """
+
+    action: str
+    content: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, value: object) -> ElicitResult:
+        """Return the answer that a result holds. Raises ValueError if it is none."""
+        if not is_mapping(value):
+            raise ValueError("it should be an object")
+        action, content = value.get("action"), value.get("content")
+        if action not in _ACTIONS:
+            raise ValueError("action: it should be 'accept', 'decline' or 'cancel'")
+        if content is not None and not is_mapping(content):
+            raise ValueError("content: it should be an object")
+        for name, field_value in (content or {}).items():
+            if not _is_primitive(field_value):
+                raise ValueError(f"content.{name}: it should be a string, a number, a boolean or a list of strings")
+        return cls(action, content or {})
+
+
+def _is_primitive(value: object) -> bool:
+    if is_list(value):
+        return all(isinstance(item, str) for item in value)
+    return value is None or isinstance(value, str | int | float)
 
 
 @final

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    import mcp_types as types
-
     from ..mcp.vocabulary import LogLevel
     from .connections import TaskConnections
     from .records import Task
@@ -71,11 +69,9 @@ class TaskChannel:
     async def release(self) -> None:
         """Do nothing: no stream waits."""
 
-    async def request(self, request: types.ServerRequest, result: type[Any]) -> NoReturn:
-        """Raise RuntimeError: questions of tasks are no requests."""
-        raise RuntimeError(
-            f"a task cannot send {request.method} for a {result.__name__}"
-        )  # its rounds keep questions instead
+    async def request(self, method: str, _params: Mapping[str, Any] | None) -> NoReturn:
+        """Raise RuntimeError: questions of tasks are no requests, since its rounds keep them."""
+        raise RuntimeError(f"a task cannot send {method}")
 
     async def note_visit(self, elicitation: str) -> None:
         """Do nothing: a client that is notified of the task gets its questions."""

@@ -7,7 +7,7 @@ basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
@@ -18,16 +18,11 @@ from . import wire
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    import mcp_types as types
     from anyio.abc import TaskGroup
-    from pydantic import BaseModel
 
     from ..mcp.vocabulary import LogLevel
     from .records import Task
     from .store import TaskStore
-
-
-_Result = TypeVar("_Result", bound="BaseModel")
 
 
 class TaskConnection(Protocol):
@@ -62,7 +57,7 @@ class TaskConnection(Protocol):
         """Tell whether it wants messages of this level."""
         ...
 
-    async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
+    async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Ask it something, on the stream of the request. Raises ProtocolError."""
         ...
 

@@ -6,34 +6,25 @@ Takes a task that waits; sends its question on the stream of `tasks/result` and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import mcp_types as types
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..mcp.errors import CONNECTION_CLOSED, REQUEST_TIMEOUT, ProtocolError
+from ..server.features.input_requests import InvalidAnswer
 from ..server.protocol.outgoing import UnreachableError
 from ..state.store import StateLost
 from . import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .connections import TaskConnection
     from .records import Question, Task
     from .service import Tasks
 
 _GONE: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
 """The errors that are no answers of the client."""
-
-
-class _InputRequest(types.Request[dict[str, Any], str]):
-    """A question as it goes on the wire."""
-
-
-class _InputResponse(BaseModel):
-    """Whatever the client answers; what is in it is looked at when the handler gets it."""
-
-    model_config = ConfigDict(extra="allow")
 
 
 class InputRequester:
@@ -51,7 +42,7 @@ class InputRequester:
             StateLost: It is unknown whether the answer is kept.
         """
         key, question = next(iter(task.pending.items()))
-        answers: list[dict[str, Any]] = []
+        answers: list[Mapping[str, Any]] = []
         failures: list[ProtocolError] = []
 
         async def send() -> None:
@@ -79,17 +70,15 @@ class InputRequester:
             await self._tasks.answer(task, {key: answers[0]})
 
 
-async def _send(connection: TaskConnection, task: Task, question: Question) -> dict[str, Any]:
+async def _send(connection: TaskConnection, task: Task, question: Question) -> Mapping[str, Any]:
     """Return the client's answer to a question; if it refuses, one that does not fit, so that it is asked again."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.relate(task.id)}
-    request = cast("types.ServerRequest", _InputRequest(method=question.request["method"], params=params))
     try:
-        answer = await connection.request(request, _InputResponse)
-    except ValidationError:
+        return await connection.request(question.request["method"], params)
+    except InvalidAnswer:
         return {}
     except ProtocolError as error:
         if isinstance(error, UnreachableError) or error.code in _GONE:
             raise
         return {}
-    return answer.model_dump(mode="json", by_alias=True)

@@ -24,6 +24,7 @@ from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
 from . import wire
+from .handshake_input import InputRequester
 from .listening import TaskFeed
 from .poll_rates import PER_SECOND, PollRates
 from .service import declares_tasks, find_owner, refuse_without_tasks
@@ -63,6 +64,7 @@ class Methods:
         """Take the server, and its tasks."""
         self._core = core
         self._tasks = tasks
+        self._asker = InputRequester(tasks)
         self._rates = PollRates()
         self._handshake: Mapping[str, _Method] = {
             "tasks/get": self._status,
@@ -171,9 +173,7 @@ class Methods:
         with self._tasks.task_store.watch([task.id]) as changed:
             while not task.is_over:
                 if task.pending:
-                    from .handshake_input import InputRequester  # needs the types of the SDK
-
-                    await InputRequester(self._tasks).ask(_connection(exchange), task)
+                    await self._asker.ask(_connection(exchange), task)
                 else:
                     with anyio.move_on_after(_POLL_INTERVAL):
                         await changed.wait()

@@ -171,9 +171,9 @@ class DirectChannel:
         if self._release is not None:
             self._release()
 
-    async def request(self, request: Any, result: Any) -> Any:
+    async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Ask it something."""
-        return await self.outgoing.ask(request, result)
+        return await self.outgoing.ask(method, params)
 
     async def note_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""

@@ -6,19 +6,20 @@ Takes the SDK's context of a message; gives an exchange, whose channel uses the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.methods import validate_client_request
-from pydantic import BaseModel, ValidationError
+from pydantic import RootModel, ValidationError
 
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import LOG_LEVELS, LogLevel
 from ...sdk.requests import MCP_SESSION_ID_HEADER
 from ..core.exchange import Peer
+from ..features.input_requests import refuse_misfit
 from ..protocol.outgoing import UnreachableError
 from .connections import Notification
 
@@ -32,7 +33,13 @@ if TYPE_CHECKING:
     from ..features.url_elicitation import UrlQuestions
     from .connections import Connections
 
-_Result = TypeVar("_Result", bound=BaseModel)
+
+class _Request(types.Request[Any, str]):
+    """A request to a client as it goes on the wire."""
+
+
+class _Response(RootModel[dict[str, Any]]):
+    """The answer of a client as it came."""
 
 
 class Adapter:
@@ -186,14 +193,18 @@ class SdkChannel:
             cast("types.ServerNotification", Notification(method=method, params=params))
         )
 
-    async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
+    async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Ask it something, on the stream of the request. Raises ProtocolError."""
+        request = cast("types.ServerRequest", _Request(method=method, params=params))
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         try:
-            return await self._ctx.session.send_request(request, result, metadata=related)
+            answer = await self._ctx.session.send_request(request, _Response, metadata=related)
+        except ValidationError as error:  # the SDK refuses answers that do not fit its own types
+            raise refuse_misfit(error) from error
         except MCPError as error:
             raised = UnreachableError if isinstance(error, NoBackChannelError) else ProtocolError
             raise raised(error.error.code, error.error.message, error.error.data) from error
+        return answer.root
 
     async def note_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import ElicitResult
-
 from ...mcp.revisions import Revision
 from ...schema.validation import Validator
 from ...values.json import Json
 from ...values.sanitizing import clean
 from ...values.text import BRACES, fill_placeholders
 from .elicitation import FORM, make_form
-from .input_requests import OURS, InvalidAnswer, MissingCapability
+from .input_requests import OURS, InvalidAnswer, MissingCapability, read_elicit_result
 from .truncation import Truncation, truncate
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
     schema = _form(title)
     question = make_form(_message(tool, title, settings.get("message"), tool.redact(arguments)), schema)
     try:
-        action = await context.rounds.ask(_KEY, question, ElicitResult, partial(_read, schema), FORM)
+        action = await context.rounds.ask(_KEY, question, partial(_read, schema), FORM)
     except InvalidAnswer:
         return f"{tool.name} needs the user's confirmation, and the client could not ask for it."
     except MissingCapability as error:
@@ -67,14 +65,14 @@ def _form(title: str) -> dict[str, Any]:
     return {"type": "object", "properties": {_FIELD: box}, "required": [_FIELD]}
 
 
-def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
+def _read(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     """Return the user's decision; a form that is sent without a tick is a no."""
+    result = read_elicit_result(answer)
     if result.action != "accept":
         return result.action
-    content = result.content or {}
-    if violations := Validator(schema).find_errors(content, "answer"):
+    if violations := Validator(schema).find_errors(result.content, "answer"):
         raise InvalidAnswer("; ".join(violations))
-    return "accept" if content[_FIELD] is True else "decline"
+    return "accept" if result.content[_FIELD] is True else "decline"
 
 
 def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:

@@ -5,16 +5,14 @@ Takes the questions of the manifest; gives typed answers. A form goes out in the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-import mcp_types as types
-
-from ...mcp.elicitation_answers import Accepted, Cancelled, Declined
+from ...mcp.elicitation_answers import Accepted, Cancelled, Declined, ElicitResult
 from ...mcp.revisions import Revision
 from ...package import EXACT_FORMATS
 from ...schema.validation import Validator
 from ...values.sanitizing import clean
-from .input_requests import InvalidAnswer, make_url_params
+from .input_requests import ELICIT, InvalidAnswer, make_url_params, read_elicit_result, refuse_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,14 +42,19 @@ class Ask:
         question = self._questions[name]
         schema = question["schema"]
 
-        def read(result: types.ElicitResult) -> _Answer | Declined | Cancelled:
+        def read(answer: Mapping[str, Any]) -> _Answer | Declined | Cancelled:
+            from pydantic import ValidationError
+
+            result = _check(question, answer)
             if result.action != "accept":
                 return _refusal(result.action)
-            _check(question, result)
-            return model.model_validate(result.content or {})
+            try:
+                return model.model_validate(result.content)
+            except ValidationError as error:
+                raise refuse_misfit(error) from error
 
         request = make_form(message or question["message"], self._shape(schema))
-        return await self._input_requests.ask(name, request, types.ElicitResult, read, FORM)
+        return await self._input_requests.ask(name, request, read, FORM)
 
     def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the schema as the client's revision has forms. Raises InvalidAnswer."""
@@ -72,12 +75,12 @@ class Ask:
         """
         question = self._questions[name]
 
-        def read(result: types.ElicitResult) -> types.ElicitResult:
-            _check(question, result)
-            return result
+        def read(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+            _check(question, answer)
+            return answer
 
         request = make_form(question["message"], self._shape(question["schema"]))
-        self._input_requests.keep(name, await self._input_requests.ask(name, request, types.ElicitResult, read, FORM))
+        self._input_requests.keep(name, await self._input_requests.ask(name, request, read, FORM))
 
     async def _url(
         self, name: str, url: str, message: str | None, elicitation: str | None
@@ -87,29 +90,30 @@ class Ask:
         known = await self._input_requests.name_url_question(elicitation) if can_open else None
         params = make_url_params(url, message or self._questions[name]["message"], known)
 
-        def read(result: types.ElicitResult) -> Accepted | Declined | Cancelled:
-            return Accepted(known) if result.action == "accept" else _refusal(result.action)
+        def read(answer: Mapping[str, Any]) -> Accepted | Declined | Cancelled:
+            action = read_elicit_result(answer).action
+            return Accepted(known) if action == "accept" else _refusal(action)
 
-        request = types.ElicitRequest(params=params)
-        return await self._input_requests.ask(name, request, types.ElicitResult, read, "elicitation.url")
+        request = {"method": ELICIT, "params": params}
+        return await self._input_requests.ask(name, request, read, "elicitation.url")
 
 
 FORM: Final = "elicitation.form"
 
 
-def make_form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
+def make_form(message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request for an answer in a form. The schema goes out as it is."""
-    params = types.ElicitRequestFormParams(message=clean(message), requested_schema=cast("dict[str, Any]", schema))
-    return types.ElicitRequest(params=params)
+    return {"method": ELICIT, "params": {"mode": "form", "message": clean(message), "requestedSchema": schema}}
 
 
-def _check(question: Mapping[str, Any], result: types.ElicitResult) -> None:
-    """Check an answer against its form. Raises InvalidAnswer."""
+def _check(question: Mapping[str, Any], answer: Mapping[str, Any]) -> ElicitResult:
+    """Check an answer against its form, and return it. Raises InvalidAnswer."""
+    result = read_elicit_result(answer)
     if result.action == "accept":
         validator = Validator(question["schema"], formats=True, exact=question.get(EXACT_FORMATS, False))
-        violations = validator.find_errors(result.content or {}, "answer")
-        if violations:
+        if violations := validator.find_errors(result.content, "answer"):
             raise InvalidAnswer("; ".join(violations))
+    return result
 
 
 def _refusal(action: str) -> Declined | Cancelled:

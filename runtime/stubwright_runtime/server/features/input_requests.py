@@ -15,6 +15,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from ...errors import ToolError
+from ...mcp.elicitation_answers import ElicitResult
 from ...mcp.errors import (
     INVALID_REQUEST,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -38,16 +39,14 @@ from .url_elicitation import UrlQuestions, UrlRequired
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    import mcp_types as types
     from mcp import MCPError
-    from pydantic import BaseModel, ValidationError
+    from pydantic import ValidationError
 
     from ...mcp.revisions import Feature
     from ...state.store import Store
     from ..core.parts import Answer, Request
 
 _T = TypeVar("_T")
-_Result = TypeVar("_Result", bound="BaseModel")
 _Error = TypeVar("_Error", bound=BaseException)
 
 _TRIES: Final = 3
@@ -66,6 +65,9 @@ _SINCE: Final[Mapping[str, Feature]] = {
 }
 """Capabilities that not every revision has: older clients that declare them do not understand the questions."""
 
+
+ELICIT: Final = "elicitation/create"
+"""The method of questions to the user."""
 
 REFUSED: Final = "io.stubwright/refused"
 """The key in the `_meta` of a request to a model or for folders for the fault of the last answer."""
@@ -106,8 +108,13 @@ class Peer(Protocol):
     def capabilities(self) -> Mapping[str, Any] | None:
         """The capabilities that the client declared, as they go on the wire."""
 
-    async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
-        """Send a request to the client, on the stream of the request that it belongs to. Raises ProtocolError."""
+    async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Send a request to the client, on the stream of the request that it belongs to.
+
+        Raises:
+            ProtocolError: The client answers with an error, or cannot be asked.
+            InvalidAnswer: The answer is no result of this method.
+        """
         ...
 
     async def note_visit(self, elicitation: str) -> None:
@@ -169,9 +176,9 @@ class InputRequests:
         """The state that goes on to the next round: `answers`, results of `once` (`done`), and `tries`."""
         return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
 
-    def keep(self, key: str, answer: BaseModel) -> None:
+    def keep(self, key: str, answer: Mapping[str, Any]) -> None:
         """Keep an answer, so that the question is not asked again."""
-        self._answers.setdefault(key, answer.model_dump(by_alias=True, mode="json", exclude_none=True))
+        self._answers.setdefault(key, answer)
 
     async def save(self) -> None:
         """Keep the results of `once`, if rounds outlive the process; they are in the state already."""
@@ -194,15 +201,12 @@ class InputRequests:
         # MCP 2025-11-25, client/elicitation, "Capabilities": an empty object declares forms.
         return part in own or (capability == "elicitation.form" and "url" not in own)
 
-    async def ask(
-        self, key: str, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T], needs: str
-    ) -> _T:
+    async def ask(self, key: str, request: dict[str, Any], read: Callable[[Mapping[str, Any]], _T], needs: str) -> _T:
         """Return the answer to one question.
 
         Args:
             key: The name of the question; the second of that name is `NAME.2`.
-            request: The request to the client.
-            result: The type of its answer.
+            request: The request to the client: its `method`, and its `params` if it has any.
             read: Converts the answer for the handler; raises `InvalidAnswer` if it does not fit.
             needs: The capability that the client must have.
 
@@ -219,26 +223,25 @@ class InputRequests:
                 await asyncio.sleep(0)
             missing, self._missing = self._missing, []
             raise MissingCapability(_merged(missing or [own]))
-        if is_too_deep(request.model_dump(by_alias=True, mode="json", exclude_none=True)):
+        if is_too_deep(request):
             raise DepthError("the question")
         self._asked[key] = self._asked.get(key, 0) + 1
         if self._asked[key] > 1:
             key = f"{key}.{self._asked[key]}"
         if self.in_handshake_era:
-            return await self._ask_until_valid(request, result, read)
-        from pydantic import ValidationError
-
+            return await self._ask_until_valid(request, read)
         why = "it is missing"
         if key in self._answers:
             try:
-                return read(result.model_validate(self._answers[key], by_name=False))
-            except (InvalidAnswer, ValidationError) as error:
+                return read(self._answers[key])
+            except InvalidAnswer as error:
                 del self._answers[key]
-                why, request = _describe(error), _ask_again(request, error)
+                why = clean(str(error))
+                request = _ask_again(request, why)
         self._tries[key] = self._tries.get(key, 0) + 1
         if self._tries[key] > _TRIES:  # otherwise a caller could have the handler run again and again, for one call
-            raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}")
-        self._pending[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+            raise InvalidAnswer(f"the client's answer to {request['method']} does not fit: {why}")
+        self._pending[key] = request
         for _ in range(_TURNS):
             await asyncio.sleep(0)
         raise Suspended
@@ -286,21 +289,16 @@ class InputRequests:
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
             await self._peer.note_visit(needed.elicitation)
-            params = make_url_params(needed.url, needed.message, needed.elicitation)
-            data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
+            data = {"elicitations": [make_url_params(needed.url, needed.message, needed.elicitation)]}
             raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
-        import mcp_types as types
-
         answer = self._answers.pop(needed.name, None)
-        if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
+        if answer is not None and read_elicit_result(answer).action != "accept":
             raise UrlNotVisitedError("The user did not open the URL that this request needs.")
         self._tries[needed.name] = self._tries.get(needed.name, 0) + 1
         if self._tries[needed.name] > _TRIES:
             raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
-        request = types.ElicitRequest(
-            params=make_url_params(needed.url, needed.message, await self.name_url_question(needed.elicitation))
-        )
-        self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        params = make_url_params(needed.url, needed.message, await self.name_url_question(needed.elicitation))
+        self._pending[needed.name] = {"method": ELICIT, "params": params}
 
     async def settle(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
         """Return the result of `handle`; `None` if it waits for answers."""
@@ -328,48 +326,47 @@ class InputRequests:
             "requestState": json.dumps(state, separators=(",", ":")),
         }
 
-    async def _ask_until_valid(
-        self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]
-    ) -> _T:
-        from pydantic import ValidationError
-
-        asked = request
+    async def _ask_until_valid(self, request: dict[str, Any], read: Callable[[Mapping[str, Any]], _T]) -> _T:
+        method, asked = request["method"], request
         for number in range(1, _TRIES + 1):
             try:
                 async with self._slot.rest():
-                    answer = await self._peer.request(asked, result)
+                    answer = await self._peer.request(method, asked.get("params"))
                 return read(answer)
             except ProtocolError as error:
-                raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
-            except (InvalidAnswer, ValidationError) as error:
+                raise InvalidAnswer(f"the client did not answer {method}: {clean(error.message)}") from error
+            except InvalidAnswer as error:
+                why = clean(str(error))
                 if number == _TRIES:
-                    why = _describe(error)
-                    raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}") from error
-                asked = _ask_again(request, error)
+                    raise InvalidAnswer(f"the client's answer to {method} does not fit: {why}") from error
+                asked = _ask_again(request, why)
         raise AssertionError
 
 
-def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
+def _ask_again(request: dict[str, Any], why: str) -> dict[str, Any]:
     """Return the same question with the fault of the last answer: in its message to the user, otherwise in `_meta`."""
-    import mcp_types as types
-
-    why = _describe(error)
-    if isinstance(request, types.ElicitRequest):
-        message = f"{request.params.message}\n\nThe last answer does not fit: {why}"
-        return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
-    params = request.params or types.RequestParams()
-    meta = {**(params.meta or {}), REFUSED: why}
-    return request.model_copy(update={"params": params.model_copy(update={"meta": meta})})
+    params: dict[str, Any] = request.get("params") or {}
+    if request["method"] == ELICIT:
+        more: dict[str, Any] = {"message": f"{params['message']}\n\nThe last answer does not fit: {why}"}
+    else:
+        more = {"_meta": {**params.get("_meta", {}), REFUSED: why}}
+    return {**request, "params": {**params, **more}}
 
 
-def _describe(error: InvalidAnswer | ValidationError) -> str:
-    """Return the faults of an answer, without its values and without the library's own names."""
-    if isinstance(error, InvalidAnswer):
-        return clean(str(error))
+def refuse_misfit(error: ValidationError) -> InvalidAnswer:
+    """Return the refusal of an answer, without its values and without the library's own names."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS]
-    return clean(
+    return InvalidAnswer(
         "; ".join(f"{'.'.join(map(str, problem['loc']))[:200] or 'it'}: {problem['msg'][:200]}" for problem in problems)
     )
+
+
+def read_elicit_result(answer: object) -> ElicitResult:
+    """Return the answer to a question. Raises InvalidAnswer."""
+    try:
+        return ElicitResult.from_json(answer)
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from error
 
 
 def is_suspended(error: BaseException) -> bool:
@@ -391,13 +388,12 @@ def find_all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
     return [error] if isinstance(error, kind) else []
 
 
-def make_url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
+def make_url_params(url: str, message: str, elicitation: str | None) -> dict[str, Any]:
     """Return the parameters of a question that opens a URL. Raises ValueError unless it is an http or https URL."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not an http or https URL")
-    import mcp_types as types
-
-    return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
+    params = {"mode": "url", "message": clean(message), "url": url}
+    return params if elicitation is None else {**params, "elicitationId": elicitation}
 
 
 def require_url(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:

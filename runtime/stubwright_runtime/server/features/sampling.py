@@ -5,31 +5,34 @@ Takes the requests of handlers; gives the client's answers, unchanged.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_types import (
     CreateMessageRequest,
     CreateMessageRequestParams,
     CreateMessageResult,
     CreateMessageResultWithTools,
-    ListRootsRequest,
     ListRootsResult,
     ModelPreferences,
+    Result,
     Root,
     SamplingMessage,
     TextContent,
     Tool,
     ToolChoice,
 )
+from pydantic import ValidationError
 
 from ...values.sanitizing import clean
+from .input_requests import refuse_misfit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .input_requests import InputRequests
 
-_T = TypeVar("_T")
+_Result = TypeVar("_Result", bound=Result)
 
 
 def make_request(
@@ -65,15 +68,21 @@ async def sample(
     input_requests: InputRequests, key: str, request: CreateMessageRequest
 ) -> CreateMessageResult | CreateMessageResultWithTools:
     """Return the message of the client's model. Raises MissingCapability."""
+    asked = request.model_dump(by_alias=True, mode="json", exclude_none=True)
     if request.params.tools is None:
-        return await input_requests.ask(key, request, CreateMessageResult, _same, "sampling")
-    return await input_requests.ask(key, request, CreateMessageResultWithTools, _same, "sampling.tools")
+        return await input_requests.ask(key, asked, partial(_read, CreateMessageResult), "sampling")
+    return await input_requests.ask(key, asked, partial(_read, CreateMessageResultWithTools), "sampling.tools")
 
 
 async def roots(input_requests: InputRequests, key: str) -> list[Root]:
     """Return the folders that the client lets the server work in. Raises MissingCapability."""
-    return await input_requests.ask(key, ListRootsRequest(), ListRootsResult, lambda result: result.roots, "roots")
+    result = await input_requests.ask(key, {"method": "roots/list"}, partial(_read, ListRootsResult), "roots")
+    return result.roots
 
 
-def _same(result: _T) -> _T:
-    return result
+def _read(kind: type[_Result], answer: Mapping[str, Any]) -> _Result:
+    """Return the answer as a result of this kind. Raises InvalidAnswer."""
+    try:
+        return kind.model_validate(answer, by_name=False)
+    except ValidationError as error:
+        raise refuse_misfit(error) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
 from .messages import to_json
@@ -16,12 +16,7 @@ from .messages import to_json
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
 
-    from mcp_types import ServerRequest
-    from pydantic import BaseModel
-
     from ...mcp.vocabulary import LogLevel
-
-_Result = TypeVar("_Result", bound="BaseModel")
 
 
 class Notifier(Protocol):
@@ -107,8 +102,8 @@ class Outgoing:
         fields = {} if params is None else {"params": params}
         await self._send(to_json({"jsonrpc": "2.0", "method": method, **fields}))
 
-    async def ask(self, request: ServerRequest, result: type[_Result]) -> _Result:
-        """Send a request, and return the client's answer; one that does not fit the result is refused by pydantic.
+    async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Send a request with its parameters, if it has any, and return the client's answer.
 
         If the caller is cancelled, the client is told that its answer is not wanted any more (MCP 2025-11-25,
         basic/utilities/cancellation).
@@ -118,19 +113,14 @@ class Outgoing:
             DisconnectedError: It has disconnected.
         """
         with self.questions.open_question() as (name, answer):
-            message = {
-                "jsonrpc": "2.0",
-                "id": name,
-                **request.model_dump(by_alias=True, mode="json", exclude_none=True),
-            }
+            fields = {} if params is None else {"params": params}
             try:
-                await self._send(to_json(message))
-                response = await answer
+                await self._send(to_json({"jsonrpc": "2.0", "id": name, "method": method, **fields}))
+                return await answer
             except asyncio.CancelledError:
                 if not self.questions.is_closed:
                     await self.notify("notifications/cancelled", {"requestId": name, "reason": "caller cancelled"})
                 raise
-        return result.model_validate(response, by_name=False)
 
     async def send_elicit_complete(self, elicitation_id: str, _related_request_id: str | int | None) -> None:
         """Tell the client that all is done at a URL that it was asked to open. Raises DisconnectedError."""
