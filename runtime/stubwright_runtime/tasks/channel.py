@@ -69,7 +69,7 @@ class TaskChannel:
     async def release(self) -> None:
         """Do nothing: no stream waits."""
 
-    async def request(self, method: str, _params: Mapping[str, Any] | None) -> NoReturn:
+    async def request(self, method: str, _params: Mapping[str, Any] | None, /) -> NoReturn:
         """Raise RuntimeError: questions of tasks are no requests, since its rounds keep them."""
         raise RuntimeError(f"a task cannot send {method}")
 

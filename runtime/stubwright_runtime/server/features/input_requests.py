@@ -108,7 +108,7 @@ class Peer(Protocol):
     def capabilities(self) -> Mapping[str, Any] | None:
         """The capabilities that the client declared, as they go on the wire."""
 
-    async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    async def request(self, method: str, params: Mapping[str, Any] | None, /) -> Mapping[str, Any]:
         """Send a request to the client, on the stream of the request that it belongs to.
 
         Raises:
