@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ...mcp.problems import describe_problems
 from ...observability.logs import name_records
 from ..observability.audit import Record, report
-from ..transports.problems import describe_problems
 from .arguments import to_json, with_extra
 from .confirmation import confirm_call
 from .content import ToolContent, check_result

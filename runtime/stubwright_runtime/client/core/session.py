@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision
 from ...values.terminal import shorten
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.guarded import SafeTransport, explain
 from ..transports.parameter_headers import ParameterHeaders
-from ..transports.problems import describe_problems
 from .errors import ResultTooLarge, clean_raised, to_url_error
 from .input_required import send_until_result
 

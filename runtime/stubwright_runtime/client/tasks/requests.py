@@ -38,12 +38,12 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
 
+from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision, find_revision
 from ...values.json import Json, is_mapping
 from ..core.input_required import answer_input_requests
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import MOST_BLOCKS
-from ..transports.problems import describe_problems
 from .errors import TaskExpired, TasksUnsupported
 from .states import WireTask
 

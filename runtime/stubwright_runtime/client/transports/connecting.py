@@ -13,12 +13,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from ...mcp.problems import describe_problems
 from ...observability.logs import name_records, redact_library_logs
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
 from .guarded import explain
 from .own_task import OwnTask
-from .problems import describe_problems
 from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:

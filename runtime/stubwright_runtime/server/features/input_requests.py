@@ -23,6 +23,7 @@ from ...mcp.errors import (
     ProtocolError,
     refuse_state,
 )
+from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision
 from ...observability.logs import log
 from ...state.nonces import make_nonce
@@ -71,9 +72,6 @@ ELICIT: Final = "elicitation/create"
 
 REFUSED: Final = "io.stubwright/refused"
 """The key in the `_meta` of a request to a model or for folders for the fault of the last answer."""
-
-_PROBLEMS: Final = 3
-"""The maximum number of problems told of an answer that MCP's types do not accept."""
 
 
 class Suspended(BaseException):
@@ -354,11 +352,8 @@ def _ask_again(request: dict[str, Any], why: str) -> dict[str, Any]:
 
 
 def refuse_misfit(error: ValidationError) -> InvalidAnswer:
-    """Return the refusal of an answer, without its values and without the library's own names."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS]
-    return InvalidAnswer(
-        "; ".join(f"{'.'.join(map(str, problem['loc']))[:200] or 'it'}: {problem['msg'][:200]}" for problem in problems)
-    )
+    """Return the refusal of an answer that a model does not accept."""
+    return InvalidAnswer(describe_problems(error))
 
 
 def read_elicit_result(answer: object) -> ElicitResult:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ...values.terminal import shorten
+from ..values.terminal import shorten
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
