@@ -6,6 +6,7 @@ never becomes a process, and nothing is opened before the block is entered.
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -40,6 +41,9 @@ Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport |
 
 _T = TypeVar("_T")
 
+
+_HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d+(?:[/?]\S*)?\Z|[\w.-]+\.\w+/\S*\Z")
+"""What begins a URL without its scheme: a host with a port, or a host with a dot and a path."""
 
 _TOOLSET: Final = "X-MCP-Toolset"
 
@@ -283,9 +287,7 @@ def _is_command(target: Target) -> TypeGuard[Sequence[str]]:
 def _check_url(target: str) -> str:
     parts = urlsplit(target)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(
-            f"{target!r} is not an http or https URL; a command is a sequence of strings: {_split(target)!r}"
-        )
+        raise ValueError(f"{target!r} is not an http or https URL{_suggest(target)}")
     return target
 
 
@@ -300,6 +302,15 @@ def _split(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         return line.split()
+
+
+def _suggest(target: str) -> str:
+    """Return what to write in the place of a text that is no URL."""
+    if "://" in target or not target.strip():
+        return ", such as 'http://localhost:8000/mcp'"
+    if _HOST_AND_PORT.match(target):
+        return f"; did you mean {'http://' + target!r}?"
+    return f"; a command is a sequence of strings: {_split(target)!r}"
 
 
 def _parse_command(
