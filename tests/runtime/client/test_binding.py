@@ -307,6 +307,21 @@ async def test_connect_takes_a_server_object() -> None:
         assert client.raw.protocol_version == "2026-07-28"
 
 
+async def test_a_client_outside_of_its_block_says_what_to_do() -> None:
+    script = Script(_text("pong"))
+    connection: Any = ShapesClient.connect(script.server)
+    block = r"to an `async with` block: `async with ShapesClient\.connect\(…\) as client:`; it "
+    with pytest.raises(AttributeError, match=block + "has no 'ping' itself"):
+        await connection.ping()
+    with pytest.raises(TypeError, match=block + "is not awaited"):
+        await connection
+    async with connection as client:
+        await client.ping()
+    for use in (client.ping, lambda: client.raw):
+        with pytest.raises(RuntimeError, match="the client is closed, as its `async with` block has ended"):
+            await use()
+
+
 async def test_connect_takes_a_high_level_server() -> None:
     from mcp.server import MCPServer
 

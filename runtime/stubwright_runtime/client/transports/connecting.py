@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 from ...observability.logs import name_records, redact_library_logs
@@ -206,9 +206,22 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             if only is not error:  # a request of the block has raised it already
                 raise make_safe_to_show(only) from None
 
+    if not TYPE_CHECKING:  # a type checker knows that there are no such things
+
+        def __getattr__(self, name: str) -> Never:
+            raise AttributeError(f"{_not_open(self)}; it has no {name!r} itself", name=name, obj=self)
+
+        def __await__(self) -> Never:
+            raise TypeError(f"{_not_open(self)}; it is not awaited")
+
     def _failed_early(self, error: Exception) -> None:
         if self._failed is not None:
             self._failed(_unwrap_only(error) if _is_group(error) else error)
+
+
+def _not_open(connection: Connection[Any]) -> str:
+    made = type(vars(connection).get("_made")).__name__  # none in a copy that is still being made
+    return f"connect gives a client to an `async with` block: `async with {made}.connect(…) as client:`"
 
 
 def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
@@ -291,6 +304,15 @@ def _check_url(target: str) -> str:
     return target
 
 
+def _suggest(target: str) -> str:
+    """Return what to write in the place of a text that is no URL."""
+    if "://" in target or not target.strip():
+        return ", such as 'http://localhost:8000/mcp'"
+    if _HOST_AND_PORT.match(target):
+        return f"; did you mean {'http://' + target!r}?"
+    return f"; a command is a sequence of strings: {_split(target)!r}"
+
+
 def _parse_address(url: str) -> tuple[str, int]:
     """Return the host and the port of a URL."""
     parts = urlsplit(url)
@@ -302,15 +324,6 @@ def _split(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         return line.split()
-
-
-def _suggest(target: str) -> str:
-    """Return what to write in the place of a text that is no URL."""
-    if "://" in target or not target.strip():
-        return ", such as 'http://localhost:8000/mcp'"
-    if _HOST_AND_PORT.match(target):
-        return f"; did you mean {'http://' + target!r}?"
-    return f"; a command is a sequence of strings: {_split(target)!r}"
 
 
 def _parse_command(
