@@ -17,7 +17,7 @@ from stubwright import http
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.reading import DocumentError, SingleFileReader
 from stubwright.project.files import disk
-from stubwright_runtime.values.network_errors import describe, find_proxy
+from stubwright_runtime.values.network_errors import ProxyError, check_proxies, describe, find_proxy
 
 if TYPE_CHECKING:
     import httpx2
@@ -90,6 +90,7 @@ def _fetch(url: str) -> bytes:
 
     end = time.monotonic() + TIMEOUT
     try:
+        check_proxies()
         with httpx2.Client(follow_redirects=False, timeout=_READING) as client:
             for _ in range(_MOST_REDIRECTS + 1):
                 with client.stream("GET", url, headers={"Accept": _ACCEPT}) as response:
@@ -100,6 +101,8 @@ def _fetch(url: str) -> bytes:
                     if response.status_code != HTTPStatus.OK:
                         raise DocumentError(f"it answers with HTTP {_describe_status(response.status_code)}")
                     return _read_limited(response, end)
+    except ProxyError as error:
+        raise DocumentError(f"it cannot be fetched: {error}") from None
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
         name = type(error).__name__
         words = "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
