@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 _HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d+(?:[/?]\S*)?\Z|[\w.-]+\.\w+/\S*\Z")
-"""What begins a URL without its scheme: a host with a port, or a host with a dot and a path."""
+"""The start of a URL without its scheme: a host with a port, or a host with a dot and a path."""
 
 _TOOLSET: Final = "X-MCP-Toolset"
 
@@ -305,7 +305,7 @@ def _check_url(target: str) -> str:
 
 
 def _suggest(target: str) -> str:
-    """Return what to write in the place of a text that is no URL."""
+    """Return the advice for a text that is not a URL."""
     if "://" in target or not target.strip():
         return ", such as 'http://localhost:8000/mcp'"
     if _HOST_AND_PORT.match(target):
