@@ -24,6 +24,11 @@ _OURS: Final = frozenset(
 """Headers that say where a request ends and how it travels (RFC 9110, sections 7.6.1 and 8.6; RFC 9112, section 6)."""
 
 
+def is_url(word: str) -> bool:
+    """Tell whether a word of the command line is a URL of HTTP, valid or not; schemes have no case (RFC 3986, 3.1)."""
+    return word.lower().startswith(("http://", "https://"))
+
+
 def split(url: str) -> SplitResult | None:
     """Return the parts of a URL; None if its host or its port is invalid (RFC 3986, section 3.2)."""
     try:

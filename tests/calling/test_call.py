@@ -194,7 +194,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
         (["add", "--header", "A: b"], 2, "stubwright: --header is for a URL\n"),
         (["http://127.0.0.1:9/mcp", "add", "--mock"], 2, "stubwright: --mock is for a manifest's server\n"),
         (
-            ["http://127.0.0.1:9/mcp", "add"],
+            ["HTTP://127.0.0.1:9/mcp", "add"],
             3,
             "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused)\n",
         ),

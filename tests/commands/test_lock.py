@@ -443,7 +443,7 @@ def test_servers_that_are_away_do_not_stop_the_others(folder: Path) -> None:
     ("words", "said"),
     [
         ([], "name a server"),
-        (["ftp://x/y"], "`ftp://x/y` is not an http or https URL"),
+        (["ftp://x/y"], "`ftp://x/y` is not an http or https URL\n"),
         (["specs/weather.yaml", "--", "true"], "not both"),
         (["a.yaml", "b.yaml", "-o", "c.yaml"], "-o names one file"),
         (["a.yaml", "-o", "c.json"], "a contract is a .yaml file"),

@@ -21,6 +21,7 @@ from openapi_documents import HERE, imported, query
 from stubwright.importers.openapi import descriptions, sources
 from stubwright.importers.openapi.naming import Selection, SelectionError
 from stubwright.importers.openapi.options import Options
+from stubwright.importers.reading import DocumentError
 
 HOST = {"servers": [{"url": "https://api.example.com"}]}
 LONG = "One sentence stands here. Another one follows it, which is a good deal longer than the first one was. " * 5
@@ -271,6 +272,11 @@ def test_a_url_that_gives_no_document(
     assert said in told
     assert f"{fake.url}{path}?…" in told or path == "/page"
     assert "hidden" not in told
+
+
+def test_a_url_that_is_not_valid() -> None:
+    with pytest.raises(DocumentError, match=r"^it cannot be fetched: the URL is not valid$"):
+        sources.read_documents("http://[::1/x")
 
 
 def test_a_url_that_nobody_answers(tmp_path: Path) -> None:

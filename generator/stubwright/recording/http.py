@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
+from stubwright_runtime.server.handlers.loading import StartError
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.heads import Allowed
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 from stubwright_runtime.server.transports.signals import stop_signals
 from stubwright_runtime.values.event_streams import EventReader
-from stubwright_runtime.values.network_errors import describe
+from stubwright_runtime.values.network_errors import ProxyError, check_proxies, describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -63,8 +64,12 @@ def run(
         say: Is told where clients connect, and why the endpoint cannot be reached.
 
     Raises:
-        StartError: The address cannot be had.
+        StartError: The address cannot be had, or a proxy of the environment cannot be used.
     """
+    try:
+        check_proxies()
+    except ProxyError as error:
+        raise StartError(str(error)) from None
     listener = listen(*address)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

@@ -47,7 +47,7 @@ class Line:
 
 
 def count_whole(path: str, data: bytes) -> int:
-    """Return the size of the whole lines of a recording, after which a run may be appended.
+    """Return the size of the whole lines of a recording: `record` may be killed while it writes one.
 
     Raises:
         RecordingError: It is not a recording.
@@ -58,30 +58,21 @@ def count_whole(path: str, data: bytes) -> int:
 
 
 def parse(path: str, data: bytes) -> Iterator[Line]:
-    """Yield the lines of a recording that have messages.
+    """Yield the lines of a recording that have messages. Of one that was cut off, give the whole lines alone.
 
     Raises:
         RecordingError: It is not a recording, or a line is wrong.
     """
-    lines = data.split(b"\n")
     if not data.strip():
         raise RecordingError(path, 1, "the file is empty; a recording begins with a header")
-    if lines[-1]:
-        if len(lines) == 1:
-            _check_header(path, 1, _parse(path, 1, lines[0]))
-        raise _cut_off(path, len(lines))
     runs: set[str] = set()
-    for number, text in enumerate(lines[:-1], 1):
+    for number, text in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
         value = _parse(path, number, text)
         if number == 1 or HEADER in value:
             _check_header(path, number, value)
             runs.add(value["run"])
         else:
             yield _read_line(path, number, value, runs)
-
-
-def _cut_off(path: str, number: int) -> RecordingError:
-    return RecordingError(path, number, "the last line is cut off; remove it")
 
 
 def _parse(path: str, number: int, text: bytes) -> dict[str, Any]:

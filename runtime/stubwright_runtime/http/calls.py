@@ -30,7 +30,7 @@ from ..observability.logs import log
 from ..observability.redaction import mask
 from ..server.execution.around import find_around
 from ..server.handlers.lifespan import is_entered
-from ..values.network_errors import describe
+from ..values.network_errors import check_proxies, describe
 from ..values.sanitizing import clean
 from .requests import Api, Binding, Outgoing
 from .responses import Answer, Deviation, conceal, describe_redirect, format_status, make_failure, make_result
@@ -313,7 +313,12 @@ def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
 
 
 def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    """Return a client that keeps no cookies, since it serves more than one caller."""
+    """Return a client that keeps no cookies, since it serves more than one caller.
+
+    Raises:
+        ProxyError: A proxy of the environment cannot be used.
+    """
+    check_proxies()
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     # `_sent` bounds a call as a whole. A timeout here would begin
     # anew with each read, and an API that drips never ends.

@@ -21,6 +21,7 @@ from jwt.exceptions import PyJWTError
 from ..observability.logs import log
 from ..server.transports.http.authentication import VerificationUnavailableError
 from ..values.json import Json, is_list, is_object
+from ..values.network_errors import check_proxies
 
 _KEPT: Final = 3600.0
 """Seconds for which keys hold without being asked for again."""
@@ -124,6 +125,8 @@ class Keys:
         self._asked = time.monotonic()
         try:
             is_away = self._issuer.startswith("https:")  # a proxy of the environment knows nothing of this machine
+            if is_away:
+                check_proxies()
             async with httpx2.AsyncClient(timeout=_TIMEOUT, transport=self._transport, trust_env=is_away) as client:
                 with anyio.fail_after(4 * _TIMEOUT, shield=True):  # others wait for it, too
                     uri = self._uri or await self._discover(client)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -15,6 +16,32 @@ from .json import is_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_PROXY_SCHEMES: Final = ("http", "https", "socks5", "socks5h")
+
+
+class ProxyError(OSError):
+    """A proxy that the environment names cannot be used, so that no client for HTTP can be made."""
+
+
+def check_proxies() -> None:
+    """Check the proxies of the environment, which a client for HTTP sets up at its start, whatever it asks for later.
+
+    Raises:
+        ProxyError: One of them is of a kind that is not known, or whose package is missing.
+    """
+    proxies = getproxies()
+    for kind in ("http", "https", "all"):
+        proxy = proxies.get(kind)
+        shown = _show_proxy(proxy) if proxy else None
+        if shown is None:  # there is none, or httpx2 itself says how it is wrong
+            continue
+        scheme = shown.partition(":")[0]
+        if scheme not in _PROXY_SCHEMES:
+            raise ProxyError(f"the proxy {shown} of the environment is none of {', '.join(_PROXY_SCHEMES)}")
+        if scheme.startswith("socks") and find_spec("socksio") is None:
+            raise ProxyError(f"the proxy {shown} of the environment needs `pip install 'httpx2[socks]'`")
 
 
 def describe(error: BaseException, otherwise: str | None = None, *, url: str | None = None) -> str:
@@ -38,8 +65,16 @@ def find_proxy(url: str) -> str | None:
         proxy = proxies.get(target.scheme) or proxies.get("all")
         if not proxy or proxy_bypass(target.netloc.rpartition("@")[2]):
             return None
-        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     except ValueError:  # the URL is invalid, and nothing was asked
+        return None
+    return _show_proxy(proxy)
+
+
+def _show_proxy(proxy: str) -> str | None:
+    """Return a proxy without its password; None if it is invalid."""
+    try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    except ValueError:
         return None
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 

@@ -264,13 +264,20 @@ _NO_TARGET = (
             "ws://localhost/mcp",
             {},
             ValueError,
-            "'ws://localhost/mcp' is not an http or https URL; a command is a sequence of strings: ['ws://localhost/mcp']",
+            "'ws://localhost/mcp' is not an http or https URL, such as 'http://localhost:8000/mcp'",
         ),
         (
             "http:///mcp",
             {},
             ValueError,
-            "'http:///mcp' is not an http or https URL; a command is a sequence of strings: ['http:///mcp']",
+            "'http:///mcp' is not an http or https URL, such as 'http://localhost:8000/mcp'",
+        ),
+        ("", {}, ValueError, "'' is not an http or https URL, such as 'http://localhost:8000/mcp'"),
+        (
+            "localhost:8000/mcp",
+            {},
+            ValueError,
+            "'localhost:8000/mcp' is not an http or https URL; did you mean 'http://localhost:8000/mcp'?",
         ),
         ([], {}, ValueError, "the command is empty; its first item is the program to start"),
         (["python", 3], {}, TypeError, "a command is a sequence of strings; 3 is of the type int"),
@@ -298,6 +305,21 @@ async def test_connect_takes_a_server_object() -> None:
         assert [block.type for block in await client.ping()] == ["text"]
         assert isinstance(client.raw, mcp.Client)
         assert client.raw.protocol_version == "2026-07-28"
+
+
+async def test_a_client_outside_of_its_block_says_what_to_do() -> None:
+    script = Script(_text("pong"))
+    connection: Any = ShapesClient.connect(script.server)
+    block = r"to an `async with` block: `async with ShapesClient\.connect\(…\) as client:`; it "
+    with pytest.raises(AttributeError, match=block + "has no 'ping' itself"):
+        await connection.ping()
+    with pytest.raises(TypeError, match=block + "is not awaited"):
+        await connection
+    async with connection as client:
+        await client.ping()
+    for use in (client.ping, lambda: client.raw):
+        with pytest.raises(RuntimeError, match="the client is closed, as its `async with` block has ended"):
+            await use()
 
 
 async def test_connect_takes_a_high_level_server() -> None:

@@ -179,6 +179,16 @@ async def test_a_server_may_answer_at_once(shop: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ERAS)
+async def test_a_server_may_answer_at_once_that_the_call_failed(shop: Any, kind: str) -> None:
+    failure = {"content": [{"type": "text", "text": "no store"}], "isError": True}
+    async with _connected(shop, kind, Tasking(first=failure)) as client:
+        task = await client.tasks.ship_order(order_id="7")
+        assert (task.id, task.status, task.done()) == ("", "failed", True)
+        with pytest.raises(shop.ToolFailed, match="no store"):
+            await task
+
+
+@pytest.mark.parametrize("kind", ERAS)
 async def test_a_tool_without_an_output_schema_gives_its_content(shop: Any, kind: str) -> None:
     async with _connected(shop, kind, Tasking(interval=10)) as client:
         (block,) = await (await client.tasks.say())

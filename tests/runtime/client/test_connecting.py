@@ -461,6 +461,25 @@ def test_answers_that_come_while_a_client_closes_are_no_errors(caplog: pytest.Lo
     assert [record.exc_info and str(record.exc_info[1]) for record in caplog.records] == ["no JSON"]
 
 
+@pytest.mark.parametrize(
+    ("proxy", "why"),
+    [
+        (
+            "socks5://ann:s3cret@localhost:9",
+            "socks5://localhost:9 of the environment needs `pip install 'httpx2[socks]'`",
+        ),
+        ("foo://localhost", "foo://localhost of the environment is none of http, https, socks5, socks5h"),
+    ],
+)
+async def test_a_proxy_that_cannot_be_used_is_named(proxy: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", proxy)
+    monkeypatch.setattr("stubwright_runtime.values.network_errors.find_spec", lambda _: None)  # no socksio
+    with pytest.raises(Unreachable) as raised:
+        async with EchoClient.connect("http://localhost/mcp"):
+            pass
+    assert str(raised.value) == f"`http://localhost/mcp` cannot be reached: the proxy {why}"
+
+
 async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://ann:s3cret@127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "")

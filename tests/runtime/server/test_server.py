@@ -302,8 +302,13 @@ async def test_a_reply_holds_blocks(package: Any, api: Any, caplog: pytest.LogCa
         (lambda api: {"temperature": 1, "x": [float("inf")]}, "x[0]: expected a JSON value, got inf"),
         (lambda api: api.Weather(temperature=float("nan")), "temperature: expected a JSON value, got nan"),
         (lambda api: {"temperature": 1, (1, 2): 1}, "result: is not JSON: keys must be str"),
+        (
+            lambda api: api.Weather.model_construct(temperature="warm"),
+            'temperature: expected a number, got the string "warm"',
+        ),
     ],
 )
+@pytest.mark.filterwarnings("error:Pydantic serializer warnings")
 async def test_a_result_that_breaks_its_schema(
     package: Any, api: Any, result: Any, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:

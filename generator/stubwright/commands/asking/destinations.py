@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from stubwright import http
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, servers
 from stubwright.commands.shared.console import UsageError
@@ -94,14 +95,9 @@ def add_options(parser: servers.CommandParser) -> None:
     )
 
 
-def is_url(word: str) -> bool:
-    """Tell whether a word is a URL."""
-    return word.startswith(("http://", "https://"))
-
-
 def is_named(word: str) -> bool:
     """Tell whether a word names a server: a URL, or the path of a manifest."""
-    return is_url(word) or word.lower().endswith(_ENDINGS)
+    return http.is_url(word) or word.lower().endswith(_ENDINGS)
 
 
 def take_named(words: list[str], arguments: argparse.Namespace) -> str | None:
@@ -115,7 +111,7 @@ def take_named(words: list[str], arguments: argparse.Namespace) -> str | None:
     if is_named(words[0]):
         return words.pop(0)
     for word in words[1:]:
-        if is_url(word) or (is_named(word) and "=" not in word):
+        if http.is_url(word) or (is_named(word) and "=" not in word):
             raise UsageError(f"the server comes first: put `{word}` before `{words[0]}`")
     return None
 
@@ -134,7 +130,7 @@ def find_destination(
     Raises:
         UsageError: It names none or several, or an option does not fit.
     """
-    if arguments.command is not None or (word is not None and is_url(word)):
+    if arguments.command is not None or (word is not None and http.is_url(word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
         return _of_source(servers.parse_source(word, arguments.command, arguments))
     _refuse(arguments, ("header",), "is for a URL")

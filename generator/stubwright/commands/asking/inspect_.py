@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stubwright import http
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 from stubwright_runtime.mcp.revisions import REVISIONS
@@ -42,7 +43,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
     if len(words) > 1:
         raise UsageError(f"name one entry; these are {len(words)}: {', '.join(words)}")
     arguments.mock = arguments.mock or not (arguments.scope or arguments.handlers or arguments.command is not None)
-    arguments.mock = arguments.mock and (named is None or not destinations.is_url(named))
+    arguments.mock = arguments.mock and (named is None or not http.is_url(named))
     printer = Printer("text", strict=False)
     destination = destinations.find_destination(named, arguments, printer)
     if destination is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright import paths
+from stubwright import http, paths
 from stubwright.commands.asking import destinations
 from stubwright.commands.contracts.call_lines import CallLine, make_for_location, make_for_manifest
 from stubwright.commands.importing import import_
@@ -224,7 +224,7 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
         raise UsageError("name a server, or a command after `--`, not both")
     if word is not None and not destinations.is_named(word):
         raise UsageError(f"`{word}` is not a manifest, a contract or a URL; a command stands after `--`")
-    if word is not None and not destinations.is_url(word) and _is_contract(word):
+    if word is not None and not http.is_url(word) and _is_contract(word):
         target = _find_target(word, arguments)
         if target.source is not None:
             yield _Subject(target.label, target.source, make_for_location(target.location))

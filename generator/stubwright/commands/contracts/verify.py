@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright import paths
+from stubwright import http, paths
 from stubwright.commands import diff
-from stubwright.commands.asking import destinations
 from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers, targeting
@@ -87,7 +86,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
     targeting.choose_targets(arguments)
     words: Sequence[str] = tuple(dict.fromkeys(arguments.contracts))
-    urls = [word for word in words if destinations.is_url(word)]
+    urls = [word for word in words if http.is_url(word)]
     if len(urls) > 1:
         raise UsageError("name one URL: where the server of the one contract is")
     printer = Printer("text" if arguments.format in ("md", "sarif") else arguments.format, strict=False)

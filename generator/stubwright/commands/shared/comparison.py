@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright import paths
+from stubwright import http, paths
 from stubwright.commands.shared.console import UsageError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def read(given: str, other: str) -> Version:
     """
     if given.startswith(_GIT):
         return _read_revision(given, other)
-    if given.startswith(("http://", "https://")):
+    if http.is_url(given):
         from stubwright.importers.sources import Endpoint
 
         return list_live(Endpoint(given))

@@ -17,7 +17,7 @@ from stubwright import http
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.reading import DocumentError, SingleFileReader
 from stubwright.project.files import disk
-from stubwright_runtime.values.network_errors import describe, find_proxy
+from stubwright_runtime.values.network_errors import ProxyError, check_proxies, describe, find_proxy
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,14 +35,9 @@ _MOST_REDIRECTS: Final = 5
 _ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, application/yaml, text/yaml, */*;q=0.5"
 
 
-def is_url(source: str) -> bool:
-    """Tell whether a source is fetched."""
-    return source.lower().startswith(("http://", "https://"))
-
-
 def hide_credentials(source: str) -> str:
     """Return a source as people may see it, and as it stands in files: a URL without its user and its query."""
-    if not is_url(source):
+    if not http.is_url(source):
         return source
     parts = http.split(source)
     if parts is None:
@@ -58,7 +53,7 @@ def read_documents(source: str) -> Documents:
     """
     if source == STANDARD_INPUT:
         return Documents("standard-input", SingleFileReader("standard-input", _read_standard_input()), is_alone=True)
-    if is_url(source):
+    if http.is_url(source):
         name = urlsplit(hide_credentials(source)).path.rstrip("/").rpartition("/")[2] or "document"
         return Documents(
             name,
@@ -90,6 +85,7 @@ def _fetch(url: str) -> bytes:
 
     end = time.monotonic() + TIMEOUT
     try:
+        check_proxies()
         with httpx2.Client(follow_redirects=False, timeout=_READING) as client:
             for _ in range(_MOST_REDIRECTS + 1):
                 with client.stream("GET", url, headers={"Accept": _ACCEPT}) as response:
@@ -100,7 +96,11 @@ def _fetch(url: str) -> bytes:
                     if response.status_code != HTTPStatus.OK:
                         raise DocumentError(f"it answers with HTTP {_describe_status(response.status_code)}")
                     return _read_limited(response, end)
-    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+    except ProxyError as error:
+        raise DocumentError(f"it cannot be fetched: {error}") from None
+    except (httpx2.InvalidURL, UnicodeError) as error:
+        raise DocumentError("it cannot be fetched: the URL is not valid") from error
+    except httpx2.HTTPError as error:
         name = type(error).__name__
         words = "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
         what = "the proxy" if find_proxy(url) else "the URL"
@@ -121,7 +121,7 @@ def _follow_redirect(url: str, target: str) -> str:
         raise DocumentError("it redirects to an invalid URL") from None
     if scheme not in ("http", "https") or (scheme == "http" and urlsplit(url).scheme == "https"):
         raise DocumentError(
-            f"it redirects to {hide_credentials(location) if is_url(location) else 'another scheme'}, which is not"
+            f"it redirects to {hide_credentials(location) if http.is_url(location) else 'another scheme'}, which is not"
             " followed"
         )
     return location

@@ -186,6 +186,10 @@ class Binding:
         )
         binding = cls(Session(client, in_flight, failures), subscriptions, options)
 
+        def close() -> None:
+            subscriptions.close()
+            in_flight.close()
+
         async def open_session() -> None:
             in_flight.start()
             if drift != "ignore":
@@ -193,7 +197,7 @@ class Binding:
 
                 await report_drift(binding.__stubwright__[0], cls._package, seen, options, drift)
 
-        return Connection(client, binding, cls._package.name, subscriptions.close, open_session, in_flight.fail)
+        return Connection(client, binding, cls._package.name, close, open_session, in_flight.fail)
 
     def with_options(
         self,

@@ -69,6 +69,21 @@ class InFlight:
         """Take note that the connection is open, in the event loop that runs now."""
         self._loop = asyncio.get_running_loop()
 
+    def close(self) -> None:
+        """Take note that the block of the connection has ended."""
+        self._loop = None
+
+    def check_open(self) -> None:
+        """Refuse to use a connection after its block.
+
+        Raises:
+            RuntimeError: The connection is closed.
+        """
+        if self._loop is None:
+            raise RuntimeError(
+                "the client is closed, as its `async with` block has ended; use it inside the block, or connect again"
+            )
+
     def check_loop(self) -> None:
         """Refuse to send from another event loop, where no answer would come, and which would break the connection.
 

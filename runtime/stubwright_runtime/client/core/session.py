@@ -74,10 +74,16 @@ class Session:
 
         What is kept in `failures` is raised in the place of the answer that refers to it.
         """
-        self.client = client
+        self._client = client
         self._failures = failures
         self.in_flight = in_flight
         self._headers = ParameterHeaders(client)
+
+    @property
+    def client(self) -> Client:
+        """The SDK's client. Raises RuntimeError if the connection is closed."""
+        self.in_flight.check_open()
+        return self._client
 
     @property
     def modern(self) -> bool:
@@ -141,7 +147,7 @@ class Session:
 
     def measure(self, result: BaseModel, options: Options) -> None:
         """Raise `TooLargeError` where a result has more bytes than it may, and was not bounded before it was parsed."""
-        if not isinstance(self.client.server, SafeTransport):
+        if not isinstance(self._client.server, SafeTransport):
             Bound(options.max_result_bytes).check(_measure_json(result))
 
     def fetch_pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
@@ -298,7 +304,7 @@ class Session:
                         message = f"the server's answer is not what MCP says: {wrong}"
                         raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
-                better = explain(error, self.client)
+                better = explain(error, self._client)
                 if bound.broken is not None or better is not error:
                     raise better from bound.broken
                 raise

@@ -123,7 +123,7 @@ class TaskRun:
         requests = TaskRequests(session, tool, options)
         came = await requests.start(arguments, ttl)
         if not isinstance(came, WireTask):
-            return cls(requests, tool, ToolTaskState("", "completed"), came)
+            return cls(requests, tool, ToolTaskState("", "failed" if came.is_error else "completed"), came)
         state = came.make_state(is_clean=options.sanitize != "none")
         if session.modern and state.ended:  # its result comes with the first look, and not here
             return cls(requests, tool, replace(state, status="working"), is_known=False)

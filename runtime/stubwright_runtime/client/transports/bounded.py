@@ -8,6 +8,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from ...values.network_errors import ProxyError, check_proxies
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
@@ -34,12 +36,19 @@ def connect_http(
         refusals: Where it is noted why a request has no answer.
         auth: Authorizes each request.
     """
+    import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
+    from ..core.connect_errors import Unreachable
     from .http import NetworkClient
+    from .refusals import hide_secrets
 
     @asynccontextmanager
     async def connect() -> AsyncGenerator[Any, None]:
+        try:
+            check_proxies()
+        except ProxyError as error:
+            raise Unreachable(hide_secrets(httpx2.Request("GET", url)), f"cannot be reached: {error}") from None
         # By itself the SDK takes events of 1 MiB, but JSON of any size; here both are the network's to bound.
         async with (
             NetworkClient(headers, bounds, auth, refusals) as network,

@@ -6,11 +6,12 @@ never becomes a process, and nothing is opened before the block is entered.
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 from ...mcp.problems import describe_problems
@@ -40,6 +41,9 @@ Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport |
 
 _T = TypeVar("_T")
 
+
+_HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d+(?:[/?]\S*)?\Z|[\w.-]+\.\w+/\S*\Z")
+"""The start of a URL without its scheme: a host with a port, or a host with a dot and a path."""
 
 _TOOLSET: Final = "X-MCP-Toolset"
 
@@ -202,9 +206,22 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             if only is not error:  # a request of the block has raised it already
                 raise make_safe_to_show(only) from None
 
+    if not TYPE_CHECKING:  # a type checker knows that there are no such things
+
+        def __getattr__(self, name: str) -> Never:
+            raise AttributeError(f"{_not_open(self)}; it has no {name!r} itself", name=name, obj=self)
+
+        def __await__(self) -> Never:
+            raise TypeError(f"{_not_open(self)}; it is not awaited")
+
     def _failed_early(self, error: Exception) -> None:
         if self._failed is not None:
             self._failed(_unwrap_only(error) if _is_group(error) else error)
+
+
+def _not_open(connection: Connection[Any]) -> str:
+    made = type(vars(connection).get("_made")).__name__  # none in a copy that is still being made
+    return f"connect gives a client to an `async with` block: `async with {made}.connect(…) as client:`"
 
 
 def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
@@ -283,10 +300,17 @@ def _is_command(target: Target) -> TypeGuard[Sequence[str]]:
 def _check_url(target: str) -> str:
     parts = urlsplit(target)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(
-            f"{target!r} is not an http or https URL; a command is a sequence of strings: {_split(target)!r}"
-        )
+        raise ValueError(f"{target!r} is not an http or https URL{_suggest(target)}")
     return target
+
+
+def _suggest(target: str) -> str:
+    """Return the advice for a text that is not a URL."""
+    if "://" in target or not target.strip():
+        return ", such as 'http://localhost:8000/mcp'"
+    if _HOST_AND_PORT.match(target):
+        return f"; did you mean {'http://' + target!r}?"
+    return f"; a command is a sequence of strings: {_split(target)!r}"
 
 
 def _parse_address(url: str) -> tuple[str, int]:

@@ -272,7 +272,7 @@ async def _refuse_unconfirmed(tool: Tool, values: Mapping[str, Any], context: Co
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     """Return the JSON of an output model; a value that is JSON already is accepted, too, since the schema decides."""
     if isinstance(value, expected):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", warnings=False)  # the schema says what is wrong, without the value
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
         return value
     actual, expected_name = _kind(value), expected.__name__
