@@ -343,9 +343,10 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
     except SystemExit as end:
         if server.started:
             raise
-        if core.lifespan.failure is None:
-            raise StartError("the server could not start; the log says why", status=1) from end
-        refuse("the handlers could not start", core.lifespan.failure, status=1)
+        if not server.is_given_up:
+            if core.lifespan.failure is None:
+                raise StartError("the server could not start; the log says why", status=1) from end
+            refuse("the handlers could not start", core.lifespan.failure, status=1)
     end_without_threads()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 from contextlib import closing
 from typing import Any
@@ -57,3 +58,30 @@ async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refus
     for number, link in enumerate(links):
         with closing(link):
             assert (await asyncio.to_thread(_answer, link)).endswith(b"/%d" % number)
+
+
+@pytest.mark.anyio
+async def test_a_start_that_hangs_is_given_up_at_a_signal(caplog: pytest.LogCaptureFixture) -> None:
+    ended: list[str] = []
+
+    async def hang(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+            await send({"type": "lifespan.startup.failed", "message": "Traceback"})
+
+    server = GracefulServer(hang, 5, lambda: None)
+    server.config.load()
+    before = asyncio.all_tasks()
+    with closing(listen("127.0.0.1", 0)) as listener:
+        asyncio.get_running_loop().call_later(0.05, server.handle_exit, signal.SIGTERM, None)
+        with pytest.raises(SystemExit):
+            async with asyncio.timeout(5):
+                await server.startup([listener])
+    for task in (running := asyncio.all_tasks() - before):
+        task.cancel()  # as the end of the loop does
+    await asyncio.wait(running)
+    assert server.is_given_up
+    assert ended == ["cancelled"]
+    assert "Traceback" not in caplog.text

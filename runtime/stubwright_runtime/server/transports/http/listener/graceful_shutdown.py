@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, cast
 
 import uvicorn
+from uvicorn.lifespan.on import LifespanOn
 
 from .....observability.logs import log
 from ...signals import stop_signals
@@ -28,8 +29,10 @@ from .connections import (
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Generator
+    from types import FrameType
 
     from starlette.types import ASGIApp
+    from uvicorn.lifespan.on import LifespanSendMessage
 
     from .direct import Endpoint
 
@@ -41,6 +44,33 @@ _BACKLOG: Final = 2048
 
 _LAST_ERRORS: Final = 1
 """Seconds for answers to the requests that are cut off, before their connections are."""
+
+
+class _Lifespan(LifespanOn):
+    """The lifespan of an application, whose start is given up if the server is asked to stop meanwhile."""
+
+    def __init__(self, config: uvicorn.Config, asked: asyncio.Event) -> None:
+        super().__init__(config)
+        self.is_given_up = False
+        self._asked = asked
+
+    async def startup(self) -> None:
+        """Wait until the application has started, or the server is asked to stop."""
+        starting, asked = asyncio.create_task(super().startup()), asyncio.create_task(self._asked.wait())
+        await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if starting.done():
+            starting.result()
+        else:
+            log().info("stopping before the handlers have started")
+            starting.cancel()
+            self.is_given_up = self.should_exit = True
+
+    async def send(self, message: LifespanSendMessage) -> None:
+        """Take what the application says; the traceback of a start that is given up is not an error."""
+        if self.is_given_up and message["type"] == "lifespan.startup.failed":
+            message = {"type": "lifespan.startup.failed", "message": ""}
+        await super().send(message)
 
 
 class GracefulServer(uvicorn.Server):
@@ -66,6 +96,8 @@ class GracefulServer(uvicorn.Server):
         self._seconds = seconds
         self._stop = stop
         self._cut_off = cut_off
+        self._asked = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         endpoint: Endpoint | None = getattr(app, "direct_endpoint", None)
         connections = Connections(bounds or Bounds.choose(None, None), endpoint)
         super().__init__(
@@ -83,8 +115,15 @@ class GracefulServer(uvicorn.Server):
             )
         )
 
+    @property
+    def is_given_up(self) -> bool:
+        """Tell whether it was asked to stop before the application had started."""
+        return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_given_up
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve; more connections may wait in the kernel than are taken at once."""
+        self._loop = asyncio.get_running_loop()
+        self.lifespan = _Lifespan(self.config, self._asked)
         await super().startup(sockets)
         for listener in sockets or []:
             listener.listen(_BACKLOG)
@@ -101,6 +140,13 @@ class GracefulServer(uvicorn.Server):
     def stop_when_started(self, _number: int, _frame: object) -> None:
         """Handle a signal that arrives before the server listens to signals itself."""
         self.should_exit = True
+        self._asked.set()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Handle a signal, also while the application is starting, when uvicorn does not look for one."""
+        super().handle_exit(sig, frame)
+        if not self.started and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._asked.set)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
