@@ -418,6 +418,8 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
         for _ in range(10):
             await client.call_tool("ok", {})
         assert records == []
+        await anyio.to_thread.run_sync(server.core.recorder.flush, 0.01)
+        assert "audit records that were not written before the server stopped: 4" in caplog.text
         go_on.set()
         await anyio.to_thread.run_sync(server.core.recorder.flush)
         await client.call_tool("ok", {})

@@ -146,6 +146,7 @@ class Recorder:
         self._queue: Queue[CallState | threading.Event] = Queue(waiting)
         self._lock = threading.Lock()
         self._lost = 0
+        self._giving = 0
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -175,7 +176,13 @@ class Recorder:
             self._queue.put(done, timeout=seconds)
         with name_records(self._package.name):
             if not done.wait(seconds):
-                log().error("at least %d audit records were not written before the server stopped", self._queue.qsize())
+                log().error(
+                    "audit records that were not written before the server stopped: %d", self._count_unwritten()
+                )
+                atexit.unregister(self.flush)  # it would wait for the same records once more
+
+    def _count_unwritten(self) -> int:
+        return self._giving + sum(isinstance(each, CallState) for each in [*self._queue.queue])
 
     def _start(self) -> None:
         with self._lock:
@@ -195,7 +202,9 @@ class Recorder:
                 while len(taken) < _AT_ONCE:
                     taken.append(self._queue.get_nowait())
             records = [record for each in taken if isinstance(each, CallState) for record in self._build_records(each)]
+            self._giving = len(records)
             self._give(records)
+            self._giving = 0
             for each in taken:
                 if isinstance(each, threading.Event):
                     self._hurry.clear()
