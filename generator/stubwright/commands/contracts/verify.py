@@ -13,7 +13,6 @@ from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers, targeting
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
-from stubwright.compile.source import report_unreadable
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -93,6 +92,8 @@ def _verify(arguments: argparse.Namespace) -> int:
     try:
         files = _find_files([paths.use_slashes(word) for word in words if word not in urls])
     except OSError as error:
+        from stubwright.compile.source import report_unreadable  # needs PyYAML, which a light installation lacks
+
         printer.add([report_unreadable(_FOLDER, error)])
         return printer.close()
     if arguments.against is not None:
