@@ -83,24 +83,12 @@ def _make_views(
 ) -> Iterator[Code]:
     """Yield the class of responses if there are tools, and that of tasks if some tool can run as one."""
     if tools:
-        yield render_client_class(
-            ClientClass(
-                prefix + "Responses",
-                Name("_runtime.Responses"),
-                _RESPONSES,
-                _take(client, tools, Name("_runtime.responding")),
-            )
+        yield _make_view(
+            client, prefix + "Responses", Name("_runtime.Responses"), _RESPONSES, tools, Name("_runtime.responding")
         )
         yield from (response for tool in tools if (response := units[tool.name].response) is not None)
     if starting := _list_starting(tools):
-        yield render_client_class(
-            ClientClass(
-                prefix + "Tasks",
-                Name("_runtime.Tasks"),
-                _TASKS,
-                _take(client, starting, Name("_runtime.starting")),
-            )
-        )
+        yield _make_view(client, prefix + "Tasks", Name("_runtime.Tasks"), _TASKS, starting, Name("_runtime.starting"))
         yield from (task for tool in starting if (task := units[tool.name].task) is not None)
 
 
@@ -108,13 +96,14 @@ def _list_starting(tools: Sequence[ir.Tool]) -> list[ir.Tool]:
     return [tool for tool in tools if tool.task_support != "forbidden"]
 
 
-def _take(client: Name, tools: Sequence[ir.Tool], wrapper: Name) -> list[tuple[Name, Code]]:
-    """Return the methods that are taken from the client's class, each with the expression for it."""
-    return [
+def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[ir.Tool], wrapper: Name) -> Code:
+    """Return a class whose methods are those of the client's class, each wrapped."""
+    methods = [
         (tool.names.method, fill("{}({}.{})", wrapper, client, tool.names.method))
         for tool in tools
         if tool.deprecated is None
     ]
+    return render_client_class(ClientClass(name, base, doc, methods))
 
 
 def _share(client: Name, tool: ir.Tool) -> Code:

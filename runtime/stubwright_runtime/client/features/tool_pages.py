@@ -96,8 +96,8 @@ class Pages(Generic[Item, T]):
         raise EndlessPages(f"there are more than {_PAGES:,} pages")
 
 
-class PagedMethod(Generic[P, T_co]):
-    """The method of a tool with pages: called, it gives one page; `pages` gives them all."""
+class _Method(Generic[P, T_co]):
+    """The method of a tool with pages: called, it gives one page."""
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, T_co]], deprecation: str | None = None) -> None:
         """Take the method that gives one page, and the warning that it is deprecated."""
@@ -109,6 +109,10 @@ class PagedMethod(Generic[P, T_co]):
         """Fetch one page."""
         report_deprecated(self._deprecation)
         return self._method(*args, **kwargs)
+
+
+class PagedMethod(_Method[P, T_co]):
+    """The method of a tool with pages: called, it gives one page; `pages` gives them all."""
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -124,20 +128,13 @@ class PagedMethod(Generic[P, T_co]):
         )
 
 
-class OwnPagedMethod(Generic[P, T, Item]):
+class OwnPagedMethod(_Method[P, T], Generic[P, T, Item]):
     """The method of a tool that gives pages of items with a name of their own; `pages` gives the items of all."""
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str, deprecation: str | None = None) -> None:
-        """Take the method that gives one page, the attribute that has its items, and the warning as `PagedMethod`."""
-        self._method = method
+        """Take the method that gives one page, the attribute that has its items, and the warning."""
+        super().__init__(method, deprecation)
         self._items = items
-        self._deprecation = deprecation
-        update_wrapper(self, method)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-        """Fetch one page."""
-        report_deprecated(self._deprecation)
-        return self._method(*args, **kwargs)
 
     def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[Item, T]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -169,8 +166,8 @@ def _fetching(
     return fetch
 
 
-class Paged(Generic[P, T]):
-    """A descriptor for the method of a tool with pages in the class of a client."""
+class _Descriptor(Generic[P, T]):
+    """A descriptor for a method with pages; called, it is the function, as in a subclass."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         """Take the function."""
@@ -181,6 +178,10 @@ class Paged(Generic[P, T]):
         """Call the function."""
         report_deprecated(self._deprecation)
         return self._method(instance, *args, **kwargs)
+
+
+class Paged(_Descriptor[P, T]):
+    """A descriptor for the method of a tool with pages in the class of a client."""
 
     @overload
     def __get__(self, instance: None, owner: type[object]) -> Paged[P, T]: ...
@@ -200,19 +201,13 @@ def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Page
     return Paged(method)
 
 
-class OwnPaged(Generic[P, T, Item]):
+class OwnPaged(_Descriptor[P, T], Generic[P, T, Item]):
     """A descriptor for the method of a tool whose pages have another name for their items."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
         """Take the function, and the attribute of a page that holds its items."""
-        self._method, self._deprecation = split_deprecated(method)
+        super().__init__(method)
         self._items = items
-        self.__doc__ = method.__doc__
-
-    def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-        """Call the function."""
-        report_deprecated(self._deprecation)
-        return self._method(instance, *args, **kwargs)
 
     @overload
     def __get__(self, instance: None, owner: type[object]) -> OwnPaged[P, T, Item]: ...
