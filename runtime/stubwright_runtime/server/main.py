@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from ..extras import MissingExtraError
@@ -26,7 +26,7 @@ from .transports import printing
 from .transports.signals import end_without_threads, stop_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from ..package import Package
     from ..sdk.auth import TokenVerifier
@@ -265,12 +265,8 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
         raise StartError("a worker runs the tasks of other processes; add --state redis://HOST:PORT")
     from ..tasks.engines.worker import work
 
-    try:
+    with _handlers_explained(core):
         work(core, until_eof=options.until_end_of_input)
-    except Exception:
-        if core.lifespan.failure is None:
-            raise
-        refuse("the handlers could not start", core.lifespan.failure, status=1)
     end_without_threads()
 
 
@@ -292,13 +288,8 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("the local user does not see what needs scopes; to grant them, add %s", words)
-        try:
-            with _workers(handwritten.package, options):
-                serving.run(core, held)
-        except Exception:
-            if core.lifespan.failure is None:
-                raise
-            refuse("the handlers could not start", core.lifespan.failure, status=1)
+        with _handlers_explained(core), _workers(handwritten.package, options):
+            serving.run(core, held)
         end_without_threads()  # while nothing that a thread prints reaches the client
 
 
@@ -331,23 +322,35 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
     bounds = Bounds.choose(options.connections, options.connections_per_address)
-    server = GracefulServer(app, options.grace, core.stop, core.in_flight.end, bounds)
+    server = GracefulServer(
+        app, options.grace, core.stop, core.in_flight.end, bounds, lambda: core.lifespan.failure is not None
+    )
     for number in stop_signals():  # before the server is known to run; uvicorn sends them once more at its end
         signal.signal(number, server.stop_when_started)
     log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
         log().warning("only requests for localhost are answered; add other hosts with --allow-host")
-    try:
-        with _workers(handwritten.package, options):
+    with _handlers_explained(core), _workers(handwritten.package, options):
+        try:
             server.run([listener])
-    except SystemExit as end:
-        if server.started:
-            raise
-        if not server.is_given_up:
-            if core.lifespan.failure is None:
+        except SystemExit as end:
+            if server.started:
+                raise
+            if not server.is_given_up and core.lifespan.failure is None:
                 raise StartError("the server could not start; the log says why", status=1) from end
-            refuse("the handlers could not start", core.lifespan.failure, status=1)
     end_without_threads()
+
+
+@contextmanager
+def _handlers_explained(core: Core) -> Generator[None, None, None]:
+    """Report in one line that the handlers could not start, or end. Raises StartError."""
+    try:
+        yield
+    except Exception:
+        if core.lifespan.failure is None:
+            raise
+    if (failure := core.lifespan.failure) is not None:
+        refuse(failure.what, failure.error, status=1)
 
 
 def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:

@@ -71,6 +71,14 @@ class Broken(Weather):
     async def __aenter__(self):
         raise RuntimeError("database is down")
 
+class Leaving(Weather):
+    async def __aenter__(self):
+        sys.exit(3)
+
+class Lost(Weather):
+    async def __aexit__(self, *_):
+        raise RuntimeError("database is gone")
+
 class Greedy:
     def __init__(self, database): ...
 
@@ -494,10 +502,16 @@ def test_a_closed_input_is_told_in_a_line(project: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--http", "127.0.0.1:0"]])
-def test_handlers_that_do_not_start_are_told_in_a_line(arguments: list[str], project: Path) -> None:
+@pytest.mark.parametrize(
+    ("handlers", "why"),
+    [("Broken", "RuntimeError: database is down ("), ("Leaving", "RuntimeError: they called sys.exit(3) (")],
+)
+def test_handlers_that_do_not_start_are_told_in_a_line(
+    handlers: str, why: str, arguments: list[str], project: Path
+) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HELLO, "protocolVersion": "2025-11-25"}}
     done = subprocess.run(
-        [*forked.interpreter(), "-m", "process_mcp", "--handlers", "weather:Broken", *arguments],
+        [*forked.interpreter(), "-m", "process_mcp", "--handlers", f"weather:{handlers}", *arguments],
         cwd=project,
         input=json.dumps(hello) + "\n",
         capture_output=True,
@@ -507,6 +521,22 @@ def test_handlers_that_do_not_start_are_told_in_a_line(arguments: list[str], pro
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("process_mcp: the handlers could not start")
-    assert "RuntimeError: database is down (" in last
-    assert arguments or "Traceback" not in done.stderr
+    assert last.startswith(f"process_mcp: the handlers could not start: {why}{project}/weather.py:")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--http", "127.0.0.1:0"]])
+def test_handlers_that_do_not_end_are_told_in_a_line(arguments: list[str], project: Path) -> None:
+    server = Process(project, "--handlers", "weather:Lost", *arguments)
+    if arguments:
+        server.url()
+    else:
+        server.send("tools/list", {"_meta": ENVELOPE})
+        server.receive()
+    server.popen.send_signal(signal.SIGTERM)
+    status, log, _ = server.end()
+    assert status == 1
+    assert log.splitlines()[-1].startswith(
+        f"process_mcp: the handlers could not end: RuntimeError: database is gone ({project}/weather.py:"
+    )
+    assert "Traceback" not in log

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..execution.cancellation import shield
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
     """Tell whether handlers are an async context manager."""
     return isinstance(handlers, AbstractAsyncContextManager)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A start or an end of handlers that failed: what they could not do, in words, and the exception."""
+
+    what: str
+    error: Exception
 
 
 class Lifespan:
@@ -41,8 +50,8 @@ class Lifespan:
             last: Is called when all is over.
             within: Makes the context manager that is entered after them and left before them.
         """
-        self.failure: Exception | None = None
-        """The exception that kept the handlers from starting, if any."""
+        self.failure: Failure | None = None
+        """The reason if the handlers could not start, or end."""
         self._manager = handlers if is_entered(handlers) else None
         self._around = around
         self._life: _Life | None = None
@@ -70,14 +79,21 @@ class Lifespan:
             try:
                 await life.wait_until_started()
             except Exception as error:
-                self.failure = error
+                self.failure = Failure("the handlers could not start", error)
                 raise
             yield
         finally:
             life.users -= 1
             if not life.users:
                 with shield():
-                    await life.end()
+                    await self._end(life)
+
+    async def _end(self, life: _Life) -> None:
+        try:
+            await life.end()
+        except Exception as error:
+            self.failure = Failure("the handlers could not end", error)
+            raise
 
     @asynccontextmanager
     async def _both(self) -> AsyncGenerator[None, None]:
@@ -98,9 +114,12 @@ class _Life:
         # The handlers may still be leaving; they cannot be entered twice at once.
         if before is not None and not before._task.done():
             await asyncio.wait([before._task])
-        async with manager:
-            self._ready.set()
-            await self._over.wait()
+        try:
+            async with manager:
+                self._ready.set()
+                await self._over.wait()
+        except SystemExit as end:  # asyncio would leave its loop at once, whatever else runs
+            raise RuntimeError(f"they called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
 
     async def wait_until_started(self) -> None:
         """Wait until the manager is entered; raises what that raises."""

@@ -49,10 +49,11 @@ _LAST_ERRORS: Final = 1
 class _Lifespan(LifespanOn):
     """The lifespan of an application, whose start is given up if the server is asked to stop meanwhile."""
 
-    def __init__(self, config: uvicorn.Config, asked: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, asked: asyncio.Event, is_explained: Callable[[], bool]) -> None:
         super().__init__(config)
         self.is_given_up = False
         self._asked = asked
+        self._is_explained = is_explained
 
     async def startup(self) -> None:
         """Wait until the application has started, or the server is asked to stop."""
@@ -67,9 +68,12 @@ class _Lifespan(LifespanOn):
             self.is_given_up = self.should_exit = True
 
     async def send(self, message: LifespanSendMessage) -> None:
-        """Take what the application says; the traceback of a start that is given up is not an error."""
-        if self.is_given_up and message["type"] == "lifespan.startup.failed":
-            message = {"type": "lifespan.startup.failed", "message": ""}
+        """Take what the application says, without a traceback if the start is given up or the failure is explained."""
+        if self.is_given_up or self._is_explained():
+            if message["type"] == "lifespan.startup.failed":
+                message = {"type": "lifespan.startup.failed", "message": ""}
+            elif message["type"] == "lifespan.shutdown.failed":
+                message = {"type": "lifespan.shutdown.failed", "message": ""}
         await super().send(message)
 
 
@@ -83,6 +87,7 @@ class GracefulServer(uvicorn.Server):
         stop: Callable[[], None],
         cut_off: Callable[[], None] = lambda: None,
         bounds: Bounds | None = None,
+        is_explained: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take the application and the functions that end it.
 
@@ -92,10 +97,12 @@ class GracefulServer(uvicorn.Server):
             stop: Called when the server is asked to stop; it ends listening streams.
             cut_off: Called when the time of those requests is over; it answers them.
             bounds: The limits on connections.
+            is_explained: Tells whether a failure of the application is reported elsewhere.
         """
         self._seconds = seconds
         self._stop = stop
         self._cut_off = cut_off
+        self._is_explained = is_explained
         self._asked = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         endpoint: Endpoint | None = getattr(app, "direct_endpoint", None)
@@ -123,7 +130,7 @@ class GracefulServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve; more connections may wait in the kernel than are taken at once."""
         self._loop = asyncio.get_running_loop()
-        self.lifespan = _Lifespan(self.config, self._asked)
+        self.lifespan = _Lifespan(self.config, self._asked, self._is_explained)
         await super().startup(sockets)
         for listener in sockets or []:
             listener.listen(_BACKLOG)
