@@ -5,16 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 import processes
 import redis_server
 from stubwright.incremental import worker
 from stubwright_runtime.client.core.environment import find_withheld
+from stubwright_runtime.values.certificates import share_tls_context
 
 processes.heed_interrupts()
 
@@ -55,6 +58,22 @@ def pytest_collection_finish() -> None:
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what runs keep for the next one out of the user's own cache folder."""
     os.environ["STUBWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates() -> Iterator[None]:
+    """Read the certificates that this machine trusts once, and not for each client that a test makes."""
+
+    def share(make: Callable[..., None]) -> Callable[..., None]:
+        def make_sharing(transport: object, verify: ssl.SSLContext | bool = True, **options: object) -> None:
+            make(transport, verify=share_tls_context() if verify is True else verify, **options)
+
+        return make_sharing
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (httpx2.HTTPTransport, httpx2.AsyncHTTPTransport):
+            patch.setattr(kind, "__init__", share(kind.__init__))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

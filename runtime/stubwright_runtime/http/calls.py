@@ -30,6 +30,7 @@ from ..observability.logs import log
 from ..observability.redaction import mask
 from ..server.execution.around import find_around
 from ..server.handlers.lifespan import is_entered
+from ..values.certificates import share_tls_context
 from ..values.network_errors import check_proxies, describe
 from ..values.sanitizing import clean
 from .requests import Api, Binding, Outgoing
@@ -324,7 +325,7 @@ def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     # anew with each read, and an API that drips never ends.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
     return httpx2.AsyncClient(
-        cookies=jar, follow_redirects=False, timeout=timeout, verify=True if context is None else context
+        cookies=jar, follow_redirects=False, timeout=timeout, verify=context or share_tls_context()
     )
 
 

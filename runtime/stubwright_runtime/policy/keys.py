@@ -20,6 +20,7 @@ from jwt.exceptions import PyJWTError
 
 from ..observability.logs import log
 from ..server.transports.http.authentication import VerificationUnavailableError
+from ..values.certificates import share_tls_context
 from ..values.json import Json, is_list, is_object
 from ..values.network_errors import check_proxies
 
@@ -127,7 +128,9 @@ class Keys:
             is_away = self._issuer.startswith("https:")  # a proxy of the environment knows nothing of this machine
             if is_away:
                 check_proxies()
-            async with httpx2.AsyncClient(timeout=_TIMEOUT, transport=self._transport, trust_env=is_away) as client:
+            async with httpx2.AsyncClient(
+                verify=share_tls_context(), timeout=_TIMEOUT, transport=self._transport, trust_env=is_away
+            ) as client:
                 with anyio.fail_after(4 * _TIMEOUT, shield=True):  # others wait for it, too
                     uri = self._uri or await self._discover(client)
                     document = await _json(client, uri)

@@ -17,6 +17,7 @@ import httpx2
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from pydantic_core import from_json, to_json
 
+from ...values.certificates import share_tls_context
 from ...values.json import Json
 from ...values.network_errors import describe
 from .bounds import Bounds, TooLargeError
@@ -62,7 +63,8 @@ class NetworkClient(httpx2.AsyncClient):
 
         In `refusals` it notes why a request has no answer.
         """
-        super().__init__(headers=dict(headers), timeout=httpx2.Timeout(_SECONDS, read=None), auth=auth)
+        timeout = httpx2.Timeout(_SECONDS, read=None)
+        super().__init__(headers=dict(headers), timeout=timeout, auth=auth, verify=share_tls_context())
         self._bounds = bounds or Bounds()
         self._refusals: Refusals = {} if refusals is None else refusals
         self._cut: dict[str, str] = {}
