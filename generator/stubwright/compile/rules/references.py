@@ -27,6 +27,12 @@ def check_resolved(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def check_finite(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that no schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: infinite recursion)."""
+    for outline, loop in find_loops(resolved):
+        yield _loop(outline, loop)
+
+
+def find_loops(resolved: Resolved) -> Iterator[tuple[Outline, list[Reference]]]:
+    """Yield the references by which a schema applies itself to its own instance, with the schema of the first."""
     outlines = {outline.place: outline for outline in resolved.list_outlines()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
     for outline in outlines.values():
@@ -57,8 +63,7 @@ def check_finite(resolved: Resolved) -> Iterator[Diagnostic]:
                 place, reference = step
                 mark = (place, reference.pointer, reference.keyword)
                 if mark in path:
-                    loop = list(path.values())[list(path).index(mark) :]
-                    yield _loop(outlines[place], reference, loop)
+                    yield outlines[place], list(path.values())[list(path).index(mark) :]
                 elif mark not in done:
                     path[mark] = reference
                     waiting.append(iter(find_next(place, reference)))
@@ -155,7 +160,8 @@ def _is_shared(outline: Outline) -> bool:
     return outline.place.pointer[0] == "schemas"
 
 
-def _loop(outline: Outline, reference: Reference, loop: list[Reference]) -> Diagnostic:
+def _loop(outline: Outline, loop: list[Reference]) -> Diagnostic:
+    reference = loop[0]
     if len(loop) == 1 and reference.keyword == "$ref":
         message = f"`{reference.text}` refers directly to itself"
     else:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from stubwright.compile import binds, shape
-from stubwright.compile.rules.references import is_enclosed
+from stubwright.compile.rules.references import find_loops, is_enclosed
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema import formats
 from stubwright.jsonschema.bundling import edit
@@ -181,7 +181,8 @@ def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that there are arguments that a tool accepts."""
     from stubwright.jsonschema import instances
 
-    unsound = _unsound(resolved)
+    # Instances of a schema that applies itself to them are looked for in vain, and for seconds.
+    unsound = _unsound(resolved) | {outline.place for outline, _ in find_loops(resolved)}
     for tool in resolved.tools:
         outline = resolved.outlines[tool.place / "inputSchema"]
         if _DEMANDING.isdisjoint(outline.schema) or not _sound(resolved, outline, unsound):
