@@ -1,21 +1,35 @@
-"""The certificates that clients of HTTP trust are read once, and anew where the environment names others."""
+"""The certificates that clients of HTTP trust are read once an hour, and anew where the environment changes."""
 
 from __future__ import annotations
 
 import ssl
+import time
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from stubwright_runtime.client.transports.http import NetworkClient
+from stubwright_runtime.http import calls
 from stubwright_runtime.values import certificates
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Keep the time, so that no test crosses the hour; its last item is now."""
+    times = [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: times[-1])
+    return times
+
+
 def test_clients_share_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = certificates.share_tls_context()
-    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", pytest.fail)
-    assert certificates.share_tls_context() is first
+    given: list[object] = []
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "__init__", lambda _, verify, **options: given.append(verify))
     NetworkClient({})
+    own = len(given)
+    calls._client()
+    assert len(given) > own > 0
+    assert all(context is certificates.share_tls_context() for context in given)
 
 
 def test_a_file_of_the_environment_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -27,3 +41,11 @@ def test_a_file_of_the_environment_counts(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert certificates.share_tls_context() is usual
     assert usual.verify_mode is ssl.CERT_REQUIRED
     assert usual.check_hostname
+
+
+def test_they_are_read_anew_after_an_hour(clock: list[float]) -> None:
+    before = certificates.share_tls_context()
+    clock.append(clock[-1] + 3600)
+    after = certificates.share_tls_context()
+    assert after is not before
+    assert certificates.share_tls_context() is after

@@ -1,4 +1,4 @@
-"""The certificate authorities that this machine trusts, read once for all clients of HTTP.
+"""The certificate authorities that this machine trusts, read once an hour for all clients of HTTP.
 
 Reading them takes 20 milliseconds and more, also for clients that never speak TLS.
 """
@@ -6,20 +6,25 @@ Reading them takes 20 milliseconds and more, also for clients that never speak T
 from __future__ import annotations
 
 import os
+import time
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import ssl
 
+_SECONDS: Final = 3600
+"""After this time they are read anew: a machine renews them while its servers run."""
+
 
 def share_tls_context() -> ssl.SSLContext:
     """Return the TLS context of clients: that of httpx2, which heeds `SSL_CERT_FILE` and `SSL_CERT_DIR`."""
-    return _make_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    age = time.monotonic() // _SECONDS
+    return _make_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"), age)
 
 
 @lru_cache(maxsize=1)
-def _make_context(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+def _make_context(_file: str | None, _folder: str | None, _age: float) -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()
