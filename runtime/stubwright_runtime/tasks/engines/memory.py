@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextvars
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from .base import Work
+
+_RETRY_INTERVAL: Final = 0.02
+"""Seconds until a task is looked at again whose last run is still ending."""
 
 
 class MemoryEngine:
@@ -57,6 +60,10 @@ class MemoryEngine:
 
 async def _work_at(work: Work, task: str) -> None:
     try:
-        await work(task)
+        # A client may answer before the run that asked has ended: its question is kept, and seen, a moment earlier.
+        while True:
+            if await work(task):
+                return
+            await anyio.sleep(_RETRY_INTERVAL)
     except Exception:  # noqa: BLE001 - others go on
         log().exception("a task could not be worked at")

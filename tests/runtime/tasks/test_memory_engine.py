@@ -1,0 +1,28 @@
+"""The engine of one process looks again at a task that another run is still at."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from stubwright_runtime.tasks.engines.memory import MemoryEngine
+
+
+@pytest.mark.anyio
+async def test_a_task_whose_last_run_is_ending_is_looked_at_again() -> None:
+    asked: list[str] = []
+    done = anyio.Event()
+
+    async def work(task: str) -> bool:
+        asked.append(task)
+        if len(asked) < 3:
+            return False
+        done.set()
+        return True
+
+    engine = MemoryEngine()
+    async with engine.run(work):
+        await engine.submit("a")
+        with anyio.fail_after(5):
+            await done.wait()
+    assert asked == ["a", "a", "a"]
