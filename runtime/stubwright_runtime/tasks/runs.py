@@ -136,11 +136,16 @@ class Runs:
         return True
 
     async def _take(self, name: str, holder: str) -> Task | None:
-        """Take a task to run. If the answer of the store is lost, ask again: the task may have been taken."""
+        """Take a task to run, or fail it if there is no room for a record that names the run.
+
+        If the answer of the store is lost, ask again: the task may have been taken.
+        """
         end = time.monotonic() + LEASE
         while True:
             try:
                 return await self._task_store.change(name, partial(self._mark_taken, holder))
+            except BudgetExceeded as error:
+                return await self._task_store.change(name, partial(_refuse, error))
             except StateLost:
                 if time.monotonic() > end:
                     raise
@@ -379,6 +384,12 @@ def _is_repeatable(tool: Tool) -> bool:
 def _to_failed(task: Task, code: int, message: str, data: Any = None) -> Task:
     error = {"code": code, "message": message, **({} if data is None else {"data": data})}
     return task.move("failed", message[:_MAX_CHARACTERS], error=error)
+
+
+def _refuse(error: BudgetExceeded, task: Task) -> Task | None:
+    if task.status != "working":
+        return None
+    return _to_failed(task, INTERNAL_ERROR, f"{task.tool} cannot start, since its run would be stored. {error}")
 
 
 def _first_text(result: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
@@ -148,6 +148,27 @@ async def test_changes_at_once_are_all_kept() -> None:
     found = await task_stores[1].find("t")
     assert found is not None
     assert len(found.done) == 30
+
+
+class Filled(MemoryStore):
+    """A store whose budget is used up to the last byte as soon as there is a task."""
+
+    async def create(self, kind: str, key: str, data: bytes, **more: Any) -> bool:
+        is_new = await super().create(kind, key, data, **more)
+        if kind == "task":
+            for size in range(8000, 0, -1):
+                with suppress(BudgetExceeded):
+                    return await super().create("basket", "rest", bytes(size), **{**more, "head": b""}) and is_new
+        return is_new
+
+
+async def test_a_task_for_whose_run_there_is_no_room_fails(
+    package: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with in_memory(server(package, Filled(budget=Budget(each=8000))), STATELESS, TASKS) as wire:
+        said = await wire.until(await made(wire, "work"), "failed")
+    assert said["error"]["message"].startswith("work cannot start, since its run would be stored. You have 7.8 KiB of ")
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def made(wire: Wire, name: str, x: int = 1) -> str:
