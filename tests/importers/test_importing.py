@@ -461,6 +461,11 @@ def test_a_proxy_that_refuses_is_not_taken_for_the_host(kind: str, tmp_path: Pat
     why = "through the proxy http://127.0.0.1:1: nothing listens there (connection refused)"
     assert f": {why}; check the proxy\n" in done.stderr
     assert "hidden" not in done.stderr
+    unusable = stubwright(
+        "import", kind, "http://example.invalid/x.json", cwd=tmp_path, env={**env, "HTTP_PROXY": "[::1"}
+    )
+    assert ": the proxy in the environment variable http_proxy is not a URL" in unusable.stderr
+    assert "check the URL" not in unusable.stderr
     env["NO_PROXY"] = "example.invalid"
     direct = stubwright("import", kind, "http://example.invalid/x.json", cwd=tmp_path, env=env)
     assert ": the host is not known; check the URL" in direct.stderr

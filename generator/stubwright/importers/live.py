@@ -48,7 +48,6 @@ from stubwright_runtime.client.transports.guarded import SafeTransport
 from stubwright_runtime.client.transports.process import ProcessTransport
 from stubwright_runtime.client.transports.refusals import Refusals
 from stubwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
-from stubwright_runtime.values.network_errors import find_proxy
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -307,7 +306,7 @@ class _Server:
         if isinstance(better, Unauthorized | Forbidden):
             fix = "; add credentials with --header"
         elif better.why.startswith("cannot be reached"):
-            fix = "; check the proxy" if find_proxy(better.target) else "; check the URL, and that the server runs"
+            fix = "; check the proxy" if "the proxy" in better.why else "; check the URL, and that the server runs"
         return f"{better.why}{' before it had answered' if self._process is not None else ''}{fix}"
 
     def describe_strays(self) -> str:

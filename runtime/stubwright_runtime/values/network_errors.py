@@ -29,14 +29,15 @@ def check_proxies() -> None:
     """Check the proxies of the environment, which a client for HTTP sets up at its start, whatever it asks for later.
 
     Raises:
-        ProxyError: One of them is of a kind that is not known, or whose package is missing.
+        ProxyError: One of them is not a URL, is of a kind that is not known, or its package is missing.
     """
     proxies = getproxies()
     for kind in ("http", "https", "all"):
-        proxy = proxies.get(kind)
-        shown = _show_proxy(proxy) if proxy else None
-        if shown is None:  # there is none, or httpx2 itself says how it is wrong
+        if not (proxy := proxies.get(kind)):
             continue
+        shown = _show_proxy(proxy)
+        if shown is None:  # not shown: a password may be in it
+            raise ProxyError(f"the proxy in the environment variable {kind}_proxy is not a URL")
         scheme = shown.partition(":")[0]
         if scheme not in _PROXY_SCHEMES:
             raise ProxyError(f"the proxy {shown} of the environment is none of {', '.join(_PROXY_SCHEMES)}")
@@ -74,6 +75,7 @@ def _show_proxy(proxy: str) -> str | None:
     """Return a proxy without its password; None if it is invalid."""
     try:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        _ = parts.port  # raises ValueError if it is no number
     except ValueError:
         return None
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

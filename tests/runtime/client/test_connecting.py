@@ -469,6 +469,8 @@ def test_answers_that_come_while_a_client_closes_are_no_errors(caplog: pytest.Lo
             "socks5://localhost:9 of the environment needs `pip install 'httpx2[socks]'`",
         ),
         ("foo://localhost", "foo://localhost of the environment is none of http, https, socks5, socks5h"),
+        ("http://ann:s3cret@[::1", "in the environment variable all_proxy is not a URL"),
+        ("http://ann:s3cret@localhost:port", "in the environment variable all_proxy is not a URL"),
     ],
 )
 async def test_a_proxy_that_cannot_be_used_is_named(proxy: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
