@@ -91,6 +91,17 @@ def test_two_servers_beside_a_route(packages: list[ModuleType]) -> None:
     assert [one.alive for one in handlers] == [False, False]
 
 
+def test_requests_without_the_lifespan_say_what_to_do(
+    packages: list[ModuleType], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise handlers would miss what their `__aenter__` prepares, far from the cause."""
+    part = packages[0].asgi_app(Handlers(), path="/")
+    with served(Starlette(routes=[Mount("/one", part)])) as url:
+        assert httpx2.post(f"{url}/one/", json={}).status_code == 500
+    assert "the server of one_mcp has not been started" in caplog.text
+    assert "enter `mcp.router.lifespan_context(mcp)` there" in caplog.text
+
+
 def test_metadata_are_at_the_root(tmp_path: Path) -> None:
     auth = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com/notes/"}
     [line] = re.findall(r"^routes = \[Mount.*$", (ROOT / "docs" / "mounting.md").read_text("utf-8"), re.MULTILINE)

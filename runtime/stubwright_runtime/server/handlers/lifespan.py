@@ -58,6 +58,11 @@ class Lifespan:
         self._last = last
         self._within = within
 
+    @property
+    def is_entered(self) -> bool:
+        """True if it has begun and is not over."""
+        return self._life is not None and self._life.users > 0
+
     @asynccontextmanager
     async def __call__(self, _server: object = None) -> AsyncGenerator[dict[str, Any], None]:
         """Keep the handlers alive while the body runs."""

@@ -109,7 +109,17 @@ class HttpEndpoint:
                 self._sessions.end_all()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request.
+
+        Raises:
+            RuntimeError: The application that this one is mounted in has not started it.
+        """
+        if not self._core.lifespan.is_entered:
+            raise RuntimeError(
+                f"the server of {self._core.package.name} has not been started: Starlette runs the lifespan of the "
+                "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "
+                "`asgi_app` returned"
+            )
         if (run := scope.get(RUN)) is not None:
             await _serve(run, receive, send)
             return
