@@ -140,6 +140,16 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         b"<html>",
         "answers with HTTP 502 Bad Gateway (text/html)",
     ),
+    "a host that is not allowed": (
+        ConnectError,
+        421,
+        {"Content_Type": "text/plain; charset=utf-8"},
+        b"Invalid Host header",
+        (
+            "answers with HTTP 421 Misdirected Request: it does not serve the host `mcp.example.com`; "
+            "list it among the hosts that the server allows, as a generated one does with `--allow-host`"
+        ),
+    ),
     "too many": (Unreachable, 429, {}, b"", "answers with HTTP 429 Too Many Requests"),
 }
 
@@ -151,7 +161,7 @@ async def test_what_refuses_a_connection_says_why(name: str) -> None:
         answering(lambda handler, _: say(handler, status, body, **headers)) as url,
         pytest.raises(mcp.MCPError) as raised,
     ):
-        async with EchoClient.connect(url + "?key=s3cret"):
+        async with EchoClient.connect(url + "?key=s3cret", headers={"Host": "mcp.example.com"}):
             pass
     error = raised.value
     assert type(error) is kind

@@ -31,6 +31,7 @@ _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUE
 
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PATH: Final = "check the path, which is `/mcp` at most servers"
+_HOST: Final = "list it among the hosts that the server allows, as a generated one does with `--allow-host`"
 
 Kind: TypeAlias = Literal["unauthorized", "forbidden", "not_found", "not_mcp", "session_lost", "unreachable", "refused"]
 
@@ -106,6 +107,10 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if status == HTTPStatus.FORBIDDEN:
         why = f"answers with {_phrase(status)}{_joined(*_reasons(response), text)}"
         return Refusal("forbidden", url, why, status, challenge)
+    if status == HTTPStatus.MISDIRECTED_REQUEST:
+        host = to_one_line(request.headers["host"])[:_LONGEST]
+        why = f"answers with {_phrase(status)}: it does not serve the host `{host}`; {_HOST}"
+        return Refusal("refused", url, why, status)
     session = request.headers.get(SESSION)
     # A server may answer 404 for an unknown method as well, and its session is not lost then.
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
