@@ -606,19 +606,27 @@ async def test_handlers_of_an_http_application(package: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
+    ("headers", "status", "logged"),
     [
-        ({"host": "localhost:8000"}, 200),
-        ({"host": "127.0.0.1"}, 200),
-        ({"host": "api.example.com"}, 200),
-        ({"host": "api.example.com:8443", "origin": "https://api.example.com:8443"}, 200),
-        ({"host": "evil.example"}, 421),
-        ({"host": "localhost", "origin": "https://evil.example"}, 403),
+        ({"host": "localhost:8000"}, 200, ""),
+        ({"host": "127.0.0.1"}, 200, ""),
+        ({"host": "api.example.com"}, 200, ""),
+        ({"host": "api.example.com:8443", "origin": "https://api.example.com:8443"}, 200, ""),
+        ({"host": "evil.example"}, 421, "its Host is 'evil.example'; to allow it, use `--allow-host`"),
+        (
+            {"host": "localhost", "origin": "https://evil.example"},
+            403,
+            "its Origin is 'https://evil.example'; to allow it, use `--allow-origin`",
+        ),
     ],
 )
-async def test_hosts_and_origins(package: Any, headers: dict[str, str], status: int) -> None:
+async def test_hosts_and_origins(
+    package: Any, headers: dict[str, str], status: int, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
     app = package.asgi_app(Managed(), path="/tools", allowed_hosts=["api.example.com"])
     assert (await post(app, "/tools", headers)).status_code == status
+    assert logged in caplog.text
+    assert ("requests refused: 1" in caplog.text) == bool(logged)
 
 
 async def test_a_token_verifier_is_asked(package: Any) -> None:

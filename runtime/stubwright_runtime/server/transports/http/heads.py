@@ -128,13 +128,18 @@ def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: A
     )
 
 
-def find_foreign(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Foreign | None:
+def find_foreign(
+    headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed
+) -> tuple[Foreign, bytes] | None:
     """Return the header of a request that names a host or an origin that is not answered; `None` if there is none."""
     named = [value for name, value in headers if name == b"host"] or [b""]
-    if not all(hosts.judge(value) for value in named):
-        return "Host"
-    sent = [value for name, value in headers if name == b"origin" and value]
-    return None if all(origins.judge(value) for value in sent) else "Origin"
+    for value in named:
+        if not hosts.judge(value):
+            return "Host", value
+    for name, value in headers:
+        if name == b"origin" and value and not origins.judge(value):
+            return "Origin", value
+    return None
 
 
 def _is_short(length: bytes | None) -> bool:

@@ -44,6 +44,7 @@ class Refused(NamedTuple):
         code: The code of an error of JSON-RPC; `None` if the body is the text alone.
         allow: The methods to use instead, as the header `Allow` has them.
         session: The session that the request names: if it is not there, that is the answer (404, `NO_SESSION`).
+        logged: The reason for the log, if the operator of the server may have to change something.
     """
 
     status: int
@@ -51,6 +52,7 @@ class Refused(NamedTuple):
     code: int | None = None
     allow: str | None = None
     session: str | None = None
+    logged: str | None = None
 
     def answer(self) -> Response:
         """Return the answer."""
@@ -69,6 +71,13 @@ NO_SESSION: Final = Refused(404, "Session not found", INVALID_REQUEST)
 """The answer to a request whose session is not there, or belongs to another caller."""
 
 _FOREIGN: Final = {"Host": Refused(421, "Invalid Host header"), "Origin": Refused(403, "Invalid Origin header")}
+_ALLOWING: Final = {
+    "Host": "use `--allow-host`, or `allowed_hosts` of `asgi_app`",
+    "Origin": "use `--allow-origin`, or `allowed_origins` of `asgi_app`",
+}
+_SHOWN: Final = 100
+"""The maximum number of bytes of a header that are logged."""
+
 TOO_LARGE: Final = Refused(413, "Request body too large")
 """The answer to a request whose body is too large."""
 
@@ -101,7 +110,9 @@ def judge_head(
     # First, since a page that must not call is answered 403 even if other things are wrong, too (MCP 2025-11-25,
     # basic/transports, "Security Warning").
     if (foreign := find_foreign(headers, hosts, origins)) is not None:
-        return _FOREIGN[foreign]
+        header, sent = foreign
+        shown = sent[:_SHOWN].decode("latin-1")
+        return _FOREIGN[header]._replace(logged=f"its {header} is {shown!r}; to allow it, {_ALLOWING[header]}")
     fields: dict[bytes, str] = {}
     doubled: bytes | None = None
     for name, value in headers:
