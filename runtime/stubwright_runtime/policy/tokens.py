@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import jwt
 from jwt import PyJWK
-from jwt.exceptions import PyJWTError
+from jwt.exceptions import InvalidAudienceError, InvalidIssuerError, PyJWTError
 
 from ..observability.logs import log
 from ..sdk.auth import AccessToken
@@ -126,15 +126,20 @@ class Tokens:
         key = await self._keys.find(header.get("kid"), algorithm)
         if key is None:
             raise ValueError(f"its key {_short(header.get('kid'))} is none of its issuer's for {algorithm}")
-        claims: dict[str, Any] = jwt.decode(
-            token,
-            key,
-            algorithms=[algorithm],
-            audience=self._audience,
-            issuer=self._issuer,
-            leeway=SKEW,
-            options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
-        )
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=[algorithm],
+                audience=self._audience,
+                issuer=self._issuer,
+                leeway=SKEW,
+                options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
+            )
+        except (InvalidAudienceError, InvalidIssuerError) as error:  # its signature is valid
+            name, expected = ("iss", self._issuer) if isinstance(error, InvalidIssuerError) else ("aud", self._audience)
+            value = jwt.decode(token, options={"verify_signature": False})[name]
+            raise ValueError(f"its `{name}` is {_short(value)}, which is not {expected!r}") from error
         return header, key, claims
 
 

@@ -205,6 +205,25 @@ async def test_a_bad_token_is_refused(token: str, caplog: pytest.LogCaptureFixtu
     assert not token or token.strip(".") not in caplog.text or token == ".."
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("aud", "account", HERE),
+        ("aud", ["account", "x" * 500], HERE),
+        ("aud", {"\x1b[2J": 1}, HERE),
+        ("iss", f"{ISSUER}/", ISSUER),
+    ],
+)
+async def test_the_log_says_for_whom_and_by_whom_a_token_is(
+    issuer: Issuer, name: str, value: Any, expected: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        assert await issuer.tokens().verify_token(ONE.sign(_good(**{name: value}))) is None
+    [line] = [record.getMessage() for record in caplog.records if "a token was refused" in record.getMessage()]
+    shown = repr(str(value)[:80])
+    assert line == f"a token was refused: its `{name}` is {shown}, which is not {expected!r}"
+
+
 async def test_a_token_that_differs_in_nothing_else_is_taken() -> None:
     """What the cases above are made from."""
     found = Issuer()
