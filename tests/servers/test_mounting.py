@@ -47,9 +47,9 @@ def packages(tmp_path: Path) -> Iterator[list[ModuleType]]:
 
 
 @contextlib.contextmanager
-def served(app: Starlette) -> Iterator[str]:
+def served(app: Starlette, prefix: str = "") -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", root_path=prefix))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
@@ -62,7 +62,9 @@ def served(app: Starlette) -> Iterator[str]:
             thread.join(10)
 
 
-def test_two_servers_beside_a_route(packages: list[ModuleType]) -> None:
+@pytest.mark.parametrize("prefix", ["", "/api"])
+def test_two_servers_beside_a_route(packages: list[ModuleType], prefix: str) -> None:
+    """The prefix is one that a proxy removes before the path comes here."""
     handlers = [Handlers(), Handlers()]
     parts = [package.asgi_app(one, path="/") for package, one in zip(packages, handlers, strict=True)]
 
@@ -85,7 +87,7 @@ def test_two_servers_beside_a_route(packages: list[ModuleType]) -> None:
         ):
             return [(await client.say())[0].text for client in (one, two)]
 
-    with served(Starlette(routes=routes, lifespan=lifespan)) as url:
+    with served(Starlette(routes=routes, lifespan=lifespan), prefix) as url:
         assert httpx2.get(f"{url}/health").text == "fine"
         assert anyio.run(call, url) == ["alive: True", "alive: True"]
     assert [one.alive for one in handlers] == [False, False]
