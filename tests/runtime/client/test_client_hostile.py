@@ -168,6 +168,7 @@ MESSAGES: Final[dict[str, str]] = {
     "an error about a URL": _error('{"code":-32042,"message":"no","data":{"elicitations":5}}'),
     "a result and an error": '{"jsonrpc":"2.0","id":$ID,"result":5,"error":5}',
     "a result and a method": '{"jsonrpc":"2.0","id":$ID,"result":{},"method":5}',
+    "a batch": '[{"jsonrpc":"2.0","id":$ID,"result":{}}]',
     "half a message": _result('{"content":['),
     "a byte that is not UTF-8": _result('{"content":[{"type":"text","text":"\xff"}]}'),
     "an overlong byte": _result('{"content":[{"type":"text","text":"\xc0\xaf"}]}'),
@@ -187,7 +188,8 @@ STRAYS: Final[dict[str, str]] = {
     "a request": '{"jsonrpc":"2.0","id":$ID,"method":"ping"}',
     "a request of no kind": '{"jsonrpc":"2.0","id":$ID,"method":"sampling/createMessage","params":{"messages":5}}',
     "a method that is a number": '{"jsonrpc":"2.0","id":9,"method":5}',
-    "a batch": '[{"jsonrpc":"2.0","id":$ID,"result":{}}]',
+    "a batch of nothing": "[]",
+    "a batch with a number": '[{"jsonrpc":"2.0","id":$ID,"result":{}},5]',
     "a number": "5",
     "a text": '"x"',
     "null": "null",
@@ -551,6 +553,7 @@ FOREIGN = '{"jsonrpc":"2.0","id":99,"result":{"resultType":"complete","content":
     [
         FOREIGN,
         FOREIGN.replace("99", '"99"'),
+        f'[{{"jsonrpc":"2.0","method":"notifications/x"}},{FOREIGN}]',
         FOREIGN.replace('"id"', '"method":1,"id"'),
         FOREIGN.replace('"result":{', '"error":{"code":1,"message":"forged"},"more":{'),
     ],
@@ -575,6 +578,22 @@ async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str,
     assert isinstance(error, mcp.MCPError), repr(error)
     told = "the server answered something else than what it was asked"
     assert (error.code, error.message) == (mcp_types.INVALID_REQUEST, told)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -> None:
+    """MCP 2025-03-26, basic, "Batching": implementations MUST support receiving them."""
+    progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$ID,"progress":%d}}'
+    told: list[float] = []
+    attacker = Attacker(transport, HANDSHAKE, "tools/call", tmp_path)
+    result = _result('{"content":[{"type":"text","text":"pong"}]}')
+    attacker.say(f"[{progress % 1}, {progress % 2}, {result}]".encode())
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=4, on_progress=lambda done, *_: told.append(done)) as client:
+            for _ in range(2):
+                [block] = await client.ping()
+                assert getattr(block, "text", None) == "pong"
+    assert told == [1, 2] * 2
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])

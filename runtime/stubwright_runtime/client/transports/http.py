@@ -20,11 +20,12 @@ from pydantic_core import from_json, to_json
 from ...values.certificates import share_tls_context
 from ...values.json import Json
 from ...values.network_errors import describe
+from .batches import split_batch
 from .bounds import Bounds, TooLargeError
 from .refusals import OPENING, SESSION, Refusal, Refusals, hide_secrets, judge
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 _SECONDS: Final = 30.0
 """For connecting and for writing a request. How long an answer may take, the call's own timeout says."""
@@ -115,16 +116,7 @@ class NetworkClient(httpx2.AsyncClient):
         response = await super().send(request, **sent)
         media = response.headers.get("content-type", "").lower()
         if response.is_success and media.startswith("text/event-stream"):
-            last = request.headers.get("last-event-id")  # the rest of an answer that came in part
-            own = asked if last is None else self._cut.pop(last, None)
-
-            def note_break(why: str) -> None:
-                if own is not None:
-                    self._refusals[own] = Refusal("unreachable", hide_secrets(request), f"breaks off its answer{why}")
-
-            if own is not None:
-                self._refusals.pop(own, None)  # the rest of an answer that was broken off
-            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut, note_break))
+            return self._read_events(request, response, asked, self._bounds)
         try:
             body = b""
             if asked is not None and media.startswith("application/json"):
@@ -138,12 +130,29 @@ class NetworkClient(httpx2.AsyncClient):
                 if response.is_success:
                     return _make_response(request, PARSE_ERROR, f"{refusal.url} {refusal.why}")
         if body and response.is_success:
+            if (messages := split_batch(body)) != [body]:  # its bytes are counted
+                return self._read_events(request, _make_events(request, messages), asked, Bounds(None))
             answers = _is_answer_to(body, asked)
             if answers is None:
                 return _replace_body(response, HTTPStatus.BAD_REQUEST, content=body)
             if not answers:
                 return _make_response(request, INVALID_REQUEST, _FOREIGN)
         return _replace_body(response, content=body)
+
+    def _read_events(
+        self, request: httpx2.Request, response: httpx2.Response, asked: str | None, bounds: Bounds
+    ) -> httpx2.Response:
+        """Return a response that is an event stream with its events checked."""
+        last = request.headers.get("last-event-id")  # the rest of an answer that came in part
+        own = asked if last is None else self._cut.pop(last, None)
+
+        def note_break(why: str) -> None:
+            if own is not None:
+                self._refusals[own] = Refusal("unreachable", hide_secrets(request), f"breaks off its answer{why}")
+
+        if own is not None:
+            self._refusals.pop(own, None)  # the rest of an answer that was broken off
+        return _replace_body(response, stream=_Events(response, bounds, own, self._cut, note_break))
 
     async def _read(self, response: httpx2.Response) -> bytes:
         """Return the body after decoding; the rest is not asked for where it is too long."""
@@ -213,23 +222,27 @@ class _Events(httpx2.AsyncByteStream):
             # The longest blank has four bytes, of which three may have come before this chunk.
             for blank in _BLANK.finditer(begun, max(0, len(begun) - len(chunk) - 3)):
                 event, end = bytes(begun[end : blank.end()]), blank.end()
-                yield self._replace_foreign(event)
+                yield self._read_event(event)
             del begun[:end]
         if begun:
-            yield self._replace_foreign(bytes(begun))
+            yield self._read_event(bytes(begun))
 
-    def _replace_foreign(self, event: bytes) -> bytes:
-        """Return an event, or an error in its place if it answers another request."""
-        if self._asked is None:
-            return event
+    def _read_event(self, event: bytes) -> bytes:
+        """Return an event: several in place of a batch, and an error in place of an answer to another request."""
         fields = [line.partition(b":") for line in _END.split(event)]
         values = [(name, value.removeprefix(b" ")) for name, _, value in fields]
         for name, value in values:
-            if name == b"id":
+            if name == b"id" and self._asked is not None:
                 self._note(value.decode(errors="replace"))
-        if _is_foreign(b"\n".join(value for name, value in values if name == b"data"), self._asked):
-            return b"data: %b\n\n" % _make_error(INVALID_REQUEST, _FOREIGN)
-        return event
+        data = b"\n".join(value for name, value in values if name == b"data")
+        messages = split_batch(data)
+        if self._asked is not None:
+            error = _make_error(INVALID_REQUEST, _FOREIGN)
+            messages = [error if _is_foreign(message, self._asked) else message for message in messages]
+        if messages == [data]:
+            return event
+        others = b"".join(b"%b: %b\n" % pair for pair in values if pair[0] not in (b"data", b""))
+        return b"".join(b"%bdata: %b\n\n" % (others, message) for message in messages)
 
     def _note(self, last: str) -> None:
         """Note the id of the last event, with which a client resumes the stream elsewhere."""
@@ -317,6 +330,12 @@ def _replace_body(response: httpx2.Response, status: int | None = None, **body: 
 def _is_charset(name: str, value: str) -> bool:
     """Tell whether a header gives an event stream a charset, which is always UTF-8 (WHATWG HTML, 9.2.5)."""
     return name.lower() == "content-type" and value.lower().startswith("text/event-stream")
+
+
+def _make_events(request: httpx2.Request, messages: Iterable[bytes]) -> httpx2.Response:
+    """Return a response with each message as an event."""
+    events = b"".join(b"data: %b\n\n" % message for message in messages)
+    return httpx2.Response(200, content=events, headers={"Content-Type": "text/event-stream"}, request=request)
 
 
 def _make_response(request: httpx2.Request, code: int, message: str) -> httpx2.Response:

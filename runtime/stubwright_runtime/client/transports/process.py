@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ...observability.logs import log
 from ...values.terminal import to_one_line
 from ..core.environment import find_withheld, select_inherited
+from .batches import split_batch
 from .bounds import Bound, Bounds, TooLargeError
 from .standard_error import StandardError
 
@@ -239,7 +240,8 @@ class _Reading:
             return
         self._begun = bytearray(rest)
         # `receive` pops lines from the end, which moves no others.
-        self._lines = [line for line in reversed(lines) if line.strip()]
+        messages = [message for line in lines for message in split_batch(line)]
+        self._lines = [message for message in reversed(messages) if message.strip()]
 
     async def aclose(self) -> None:
         self.end()
