@@ -170,6 +170,17 @@ def test_a_secret_that_is_a_word_of_the_protocol_leaves_the_messages_whole(tmp_p
     assert answer == {"type": "text", "text": '[1, {"user": "[redacted]"}, null, null]'}
 
 
+def test_a_server_that_prints_what_is_not_a_message_can_be_replayed(tmp_path: Path) -> None:
+    """Each of these lines is JSON, or is not."""
+    logs = ['"token of ann"', "12", "null", "[]", "[7, {}]", '{"level": "info"}', "[INFO] begun"]
+    (tmp_path / "loud.py").write_text(f"print({chr(10).join(logs)!r}, flush=True)\n{ECHO}")
+    said = handshake(call("greet"))
+    assert run(tmp_path, "record", "-o", "r.jsonl", "--", sys.executable, "loud.py", said=said).returncode == 0
+    assert "ann" not in (tmp_path / "r.jsonl").read_text()
+    (result,) = replay(tmp_path, call("greet"))[1]["content"]
+    assert json.loads(result["text"])[0] == 1
+
+
 def test_answers_come_in_turn_and_equal_calls_are_the_same(tmp_path: Path) -> None:
     record(tmp_path, call("greet", a=1, b=[2.0]), call("greet", b=[2], a=1.0))
     again = ("tools/call", {"_meta": {"x": 1}, "arguments": {"b": [2], "a": 1}, "name": "greet"})

@@ -1,7 +1,7 @@
 """Messages as lines of a recording.
 
 Takes the bytes that pass in each direction; appends a line of JSON for each message. Nothing is written that is not
-JSON, since nobody could say what is secret in it: only how long it was.
+one, since nobody could say what is secret in it: only how long it was.
 """
 
 from __future__ import annotations
@@ -78,18 +78,19 @@ class Recorder:
     def _describe(self, sender: Sender, data: bytes, exchange: int | None) -> dict[str, Any]:
         try:
             message = json.loads(data, parse_constant=_refuse)
-            if isinstance(message, list):
-                redacted: Any = [self._redact(sender, each, exchange) for each in message]
-            else:
-                redacted = self._redact(sender, message, exchange)
+            messages = message if isinstance(message, list) else [message]
+            if not all(isinstance(each, dict) for each in messages):
+                return {"unreadable": len(data)}
+            redacted: Any = [self._redact(sender, each, exchange) for each in messages]
+            redacted = redacted if isinstance(message, list) else redacted[0]
             json.dumps(redacted, allow_nan=False)  # refuses `1e999`, which is read as an infinity
         except (ValueError, RecursionError):
             return {"unreadable": len(data)}
         return {"message": redacted}
 
-    def _redact(self, sender: Sender, message: Any, exchange: int | None) -> Any:
+    def _redact(self, sender: Sender, message: Mapping[str, Any], exchange: int | None) -> Any:
         lists = False
-        if isinstance(message, dict) and "id" in message:
+        if "id" in message:
             key = json.dumps([exchange, message["id"]])
             if sender == "client" and message.get("method") in _LISTS:
                 self._listing.add(key)
