@@ -596,6 +596,20 @@ async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -
     assert told == [1, 2] * 2
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_result_whose_optional_fields_are_null_is_read(era: str) -> None:
+    content = [{"type": "text", "text": "pong", "annotations": None, "_meta": None}]
+    result = {"content": content, "structuredContent": None, "isError": None, "_meta": None}
+
+    def answer(method: str, number: Any) -> Said | None:
+        return _whole(hostile.response(number, result)) if method == "tools/call" else None
+
+    with listening(era, answer) as (url, _):
+        async with ShapeClient.connect(url, timeout=_BOUND) as client:
+            [block] = await client.ping()
+    assert getattr(block, "text", None) == "pong"
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("start", ["data: ", ": hello\n\ndata: ", "event: message\r\ndata: ", None])
 @pytest.mark.parametrize("era", ERAS)
