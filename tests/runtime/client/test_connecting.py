@@ -123,6 +123,16 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
             "check the path, which is `/mcp` at most servers"
         ),
     ),
+    "a server of HTTP+SSE": (
+        NotMCP,
+        405,
+        {"Allow": "GET"},
+        b"",
+        (
+            "is no MCP endpoint: it answers with HTTP 405 Method Not Allowed; check the path, which is `/mcp` at most "
+            "servers; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
+        ),
+    ),
     "a page that is not there": (
         NotFound,
         404,

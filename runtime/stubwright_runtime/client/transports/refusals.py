@@ -32,6 +32,7 @@ _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUE
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PATH: Final = "check the path, which is `/mcp` at most servers"
 _HOST: Final = "list it among the hosts that the server allows, as a generated one does with `--allow-host`"
+_SSE: Final = f"{_PATH}; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
 
 Kind: TypeAlias = Literal["unauthorized", "forbidden", "not_found", "not_mcp", "session_lost", "unreachable", "refused"]
 
@@ -125,13 +126,15 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         shown += f", which leads to {to_one_line(response.headers.get('location', ''))[:_LONGEST]!r}"
     if status in _LATER:
         return Refusal("unreachable", url, f"answers with {shown}", status)
+    is_of_sse = status == HTTPStatus.METHOD_NOT_ALLOWED or request.url.path.rstrip("/").endswith("/sse")
+    advice = _SSE if is_of_sse else _PATH
     if status in _ABSENT:
-        return Refusal("not_found", url, f"does not exist: it answers with {shown}; {_PATH}", status)
+        return Refusal("not_found", url, f"does not exist: it answers with {shown}; {advice}", status)
     said: Json = _error(body)
     if status == HTTPStatus.BAD_REQUEST and isinstance(said, str):  # such as a toolset that a generated server lacks
         return Refusal("refused", url, f"answers with {_phrase(status)}{_joined(said)}", status)
     if method in OPENING:
-        return Refusal("not_mcp", url, f"is no MCP endpoint: it answers with {shown}; {_PATH}", status)
+        return Refusal("not_mcp", url, f"is no MCP endpoint: it answers with {shown}; {advice}", status)
     return None if response.is_success else Refusal("refused", url, f"answers with {shown}", status)
 
 
