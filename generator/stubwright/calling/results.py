@@ -75,9 +75,17 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
 
 
 def _is_mirror(text: str, structured: Any) -> bool:
-    """Tell whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content")."""
+    """Tell whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
+
+    FastMCP and the Python SDK put what is not an object into `result`; their text has the value alone, and each item of
+    a list is a text of its own.
+    """
+    parts = [structured]
+    if isinstance(structured, dict) and structured.keys() == {"result"}:
+        value = structured["result"]
+        parts += [value, *(value if isinstance(value, list) else ())]
     try:
-        return bool(json.loads(text) == structured)
+        return text in parts or json.loads(text) in parts
     except (ValueError, RecursionError):
         return False
 
