@@ -93,15 +93,17 @@ def test_two_servers_beside_a_route(packages: list[ModuleType], prefix: str) -> 
     assert [one.alive for one in handlers] == [False, False]
 
 
-def test_requests_without_the_lifespan_say_what_to_do(
-    packages: list[ModuleType], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]) -> None:
     """Otherwise handlers would miss what their `__aenter__` prepares, far from the cause."""
-    part = packages[0].asgi_app(Handlers(), path="/")
-    with served(Starlette(routes=[Mount("/one", part)])) as url:
-        assert httpx2.post(f"{url}/one/", json={}).status_code == 500
-    assert "the server of one_mcp has not been started" in caplog.text
-    assert "enter `mcp.router.lifespan_context(mcp)` there" in caplog.text
+    outer = Starlette(routes=[Mount("/one", packages[0].asgi_app(Handlers(), path="/"))])
+
+    async def ask() -> None:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(outer), base_url="http://127.0.0.1") as client:
+            await client.post("/one/", json={})
+
+    what_to_do = r"the server of one_mcp has not been started: .* enter `mcp\.router\.lifespan_context\(mcp\)` there"
+    with pytest.raises(RuntimeError, match=what_to_do):
+        anyio.run(ask)
 
 
 def test_metadata_are_at_the_root(tmp_path: Path) -> None:
