@@ -26,7 +26,7 @@ from stubwright_runtime.client.features.drift import DriftError
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
 from stubwright_runtime.client.transports.bounds import Bounds, TooLargeError
-from stubwright_runtime.client.transports.http import _Events
+from stubwright_runtime.client.transports.http import NetworkClient, _Events
 from stubwright_runtime.models.base import Model
 from stubwright_runtime.package import Package, Tool
 
@@ -594,6 +594,22 @@ async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -
                 [block] = await client.ping()
                 assert getattr(block, "text", None) == "pong"
     assert told == [1, 2] * 2
+
+
+async def test_a_batch_keeps_the_headers_of_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session is in them, and a server may answer `initialize` in a batch."""
+
+    async def answer(_transport: object, request: httpx2.Request) -> httpx2.Response:
+        headers = {"Content-Type": "application/json", "Mcp-Session-Id": "s"}
+        return httpx2.Response(200, headers=headers, content=b'[{"jsonrpc":"2.0","id":1,"result":{}}]', request=request)
+
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
+    async with NetworkClient({}, Bounds(None), None, {}) as client:
+        sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+        response = await client.post("http://localhost/mcp", json=sent)
+    assert response.headers["mcp-session-id"] == "s"
+    assert response.headers["content-type"] == "text/event-stream"
+    assert await response.aread() == b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'
 
 
 @pytest.mark.parametrize("era", ERAS)

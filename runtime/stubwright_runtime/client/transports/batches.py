@@ -15,10 +15,10 @@ _MOST_MESSAGES: Final = 1000
 
 def split_batch(text: bytes) -> list[bytes]:
     """Return the messages of a batch, each as text. Any other text is returned as it is, as the only one."""
-    from pydantic_core import from_json, to_json
-
     if text.lstrip()[:1] != b"[":
         return [text]
+    from pydantic_core import from_json, to_json
+
     try:
         batch: Json = from_json(text)
     except ValueError:

@@ -123,6 +123,8 @@ class NetworkClient(httpx2.AsyncClient):
                 body = await self._read(response)
         finally:
             await response.aclose()
+        if response.is_success and (messages := split_batch(body)) != [body]:  # its bytes are counted
+            return self._read_events(request, _make_events(response, messages), asked, Bounds(None))
         if asked is not None and (not response.is_success or method in OPENING):
             refusal = judge(request, response, method, body)
             if refusal is not None:
@@ -130,8 +132,6 @@ class NetworkClient(httpx2.AsyncClient):
                 if response.is_success:
                     return _make_response(request, PARSE_ERROR, f"{refusal.url} {refusal.why}")
         if body and response.is_success:
-            if (messages := split_batch(body)) != [body]:  # its bytes are counted
-                return self._read_events(request, _make_events(request, messages), asked, Bounds(None))
             answers = _is_answer_to(body, asked)
             if answers is None:
                 return _replace_body(response, HTTPStatus.BAD_REQUEST, content=body)
@@ -332,10 +332,12 @@ def _is_charset(name: str, value: str) -> bool:
     return name.lower() == "content-type" and value.lower().startswith("text/event-stream")
 
 
-def _make_events(request: httpx2.Request, messages: Iterable[bytes]) -> httpx2.Response:
-    """Return a response with each message as an event."""
+def _make_events(response: httpx2.Response, messages: Iterable[bytes]) -> httpx2.Response:
+    """Return the response with each message as an event of a stream."""
     events = b"".join(b"data: %b\n\n" % message for message in messages)
-    return httpx2.Response(200, content=events, headers={"Content-Type": "text/event-stream"}, request=request)
+    replaced = _replace_body(response, content=events)
+    replaced.headers["content-type"] = "text/event-stream"
+    return replaced
 
 
 def _make_response(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
