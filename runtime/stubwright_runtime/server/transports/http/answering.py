@@ -106,7 +106,7 @@ class Answering:
         self._stateless = stateless
         self._mirroring: dict[str, bool] = {}
         self._moments = Moments(_MOMENT)
-        self._refused = Tally(log(), "requests refused: %d; of the last: %s")
+        self.refused = Tally(log(), "requests refused: %d; of the last: %s")
 
     def take(
         self,
@@ -173,7 +173,7 @@ class Answering:
 
     def _refuse(self, refusal: Refusal) -> Awaitable[Response]:
         """Answer a message that is refused."""
-        self._refused.count(refusal.error.message)
+        self.refused.count(refusal.error.message)
         return _give(Response.from_answer(400, encode_error(refusal.id, refusal.error)))
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:

@@ -12,7 +12,6 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
 from ....mcp.errors import INVALID_REQUEST
-from ....observability.logs import Tally, log
 from ....state.budget import Budget
 from ...core.exchange import Peer
 from ...core.principal import ANONYMOUS, find_current
@@ -92,7 +91,6 @@ class HttpEndpoint:
         self._answering = Answering(core, self._sessions, open_log, stateless=stateless)
         self._elsewhere = elsewhere
         self._uploads = Uploads()
-        self._refused = Tally(log(), "requests refused: %d; of the last: %s")
         self._resumed = Streams(_RESUMED, _RESUMED_EACH)
         self.take = self._answering.take
 
@@ -130,7 +128,7 @@ class HttpEndpoint:
         owner = _owner(scope)
         if isinstance(head, Refused):
             if head.logged is not None:
-                self._refused.count(head.logged)
+                self._answering.refused.count(head.logged)
             is_lost = head.session is not None and self._sessions.find(head.session, owner) is None
             await (NO_SESSION if is_lost else head).answer().send(send)
         elif method == "POST":
