@@ -106,6 +106,19 @@ def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]
         anyio.run(ask)
 
 
+def test_a_server_without_its_lifespan_is_not_ready(packages: list[ModuleType]) -> None:
+    mcp = packages[0].asgi_app(Handlers(), health=True)
+
+    async def ask() -> list[int]:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(mcp), base_url="http://127.0.0.1") as client:
+            before = await client.get("/readyz")
+            async with mcp.router.lifespan_context(mcp):
+                during = await client.get("/readyz")
+            return [before.status_code, during.status_code, (await client.get("/readyz")).status_code]
+
+    assert anyio.run(ask) == [503, 200, 503]
+
+
 def test_metadata_are_at_the_root(tmp_path: Path) -> None:
     auth = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com/notes/"}
     [line] = re.findall(r"^routes = \[Mount.*$", (ROOT / "docs" / "mounting.md").read_text("utf-8"), re.MULTILINE)

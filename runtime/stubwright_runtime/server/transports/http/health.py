@@ -27,7 +27,7 @@ def make_routes(core: Core) -> list[Route]:
 
     async def answer_readyz(_request: Request) -> JSONResponse:
         has_state = await core.store.check()
-        is_ready = has_state or not is_closed
+        is_ready = core.lifespan.is_entered and (has_state or not is_closed)
         body: dict[str, Any] = {
             "status": "ready" if is_ready else "not ready",
             "state": "there" if has_state else "lost",
