@@ -107,10 +107,12 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 def _columns(words: str) -> int:
     """Return the width of a text in columns of a terminal."""
-    return sum(_column(char) for char in words)
+    return len(words) if words.isascii() else sum(map(_column, words))
 
 
 def _column(char: str) -> int:
+    if char < "\u0300":  # the first character that combines; wide ones come later
+        return 1
     if unicodedata.combining(char) or char == "\u200d" or "\ufe00" <= char <= "\ufe0f":
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("F", "W") else 1
