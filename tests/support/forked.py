@@ -3,7 +3,8 @@
     python forked.py SOCKET
 
 Listens on a socket for commands, with their environment and their streams, and answers with exit statuses. A command
-finds nothing that another one did; only the imports, which cost most of a small command, are done once.
+finds nothing that another one did; what costs most of a small command and is the same for all is done once: imports,
+the digest of stubwright, and the templates.
 `STUBWRIGHT_WHOLE_PROCESSES` in the environment makes each command a new interpreter.
 """
 
@@ -35,6 +36,9 @@ from typing import NoReturn
 
 import standin
 import stubwright
+import stubwright_runtime
+from stubwright.codegen.source import render
+from stubwright.incremental import digests
 
 WHOLE = "STUBWRIGHT_WHOLE_PROCESSES" in os.environ or not hasattr(os, "fork")
 
@@ -42,9 +46,16 @@ ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """For a pytest that needs nothing of its plugins, which take longer to load than all the rest."""
 
 _OTHERS = (
+    "anyio._backends._asyncio",
     "black",
+    "datamodel_code_generator.config",
     "datamodel_code_generator.model.pydantic_v2",
+    "datamodel_code_generator.model.scalar",
+    "datamodel_code_generator.model.union",
     "datamodel_code_generator.parser.jsonschema",
+    "encodings.unicode_escape",
+    "encodings.utf_8_sig",
+    "httpcore2._backends.anyio",
     "httpx2",
     "jsonschema_specifications",
     "mcp.client.stdio",
@@ -117,11 +128,15 @@ def _parent() -> str:
 
 def main() -> None:
     """Answer until standard input is closed."""
-    for module in walk_packages(stubwright.__path__, "stubwright."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
+    for package in (stubwright, stubwright_runtime):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
     for name in _OTHERS:
         import_module(name)
+    digests.compute_generator_digest()
+    for name in (templates := render._environment()).list_templates():
+        templates.get_template(name)
     gc.collect()
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:
