@@ -53,6 +53,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(house),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_COMPILE": "0",  # no byte code, half of the time of an installation; pip reads "1" as that it is wanted
         "STUBWRIGHT_CACHE_DIR": str(folder / "cache"),
     }
     say(shell, folder, f"pip install -q {' '.join(map(str, built))}")
@@ -119,14 +120,8 @@ def test_what_new_prints_works_as_printed(machine: dict[str, str], made: tuple[P
     (project / "call.py").write_text(TYPED_CALL)
     assert say(machine, project, f".venv/bin/python call.py {on_stdio}") == "True\n"
     (project / "call.py").unlink()
-
-
-@pytest.mark.long
-def test_the_readme_of_a_new_project_works(machine: dict[str, str], made: tuple[Path, str], tmp_path: Path) -> None:
-    project = tmp_path / "lending"
-    shutil.copytree(made[0], project, ignore=shutil.ignore_patterns(".venv"))
     install, container = blocks((project / "README.md").read_text("utf-8"))
-    assert "3 passed" in say(machine, project, install)
+    assert install.splitlines() == steps, "the README of a project has the commands that `new` prints"
     assert container.startswith("docker build")  # tests/servers/test_deploying.py runs the steps of its Dockerfile
 
 
