@@ -5,13 +5,11 @@ UV := .venv/uv/bin/uv
 LOCK := .ci/requirements.txt
 CODE := generator runtime examples tests bench
 QUICK_TESTS := tests/compile tests/targets tests/runtime/schema tests/runtime/state
-SAMPLED := corpus or payloads
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
-# The files with tests of these marks: each process of a run imports all files that the run is given, before it deselects.
+# The files with tests of this mark: each process of a run imports all files that the run is given, before it deselects.
 # tests/conftest.py refuses a mark that is not found like this.
 LONG_TESTS = $(sort $(shell grep -rlE 'mark\.long\b' tests --include='test_*.py'))
-SAMPLED_TESTS = $(sort $(shell grep -rlE 'mark\.(corpus|payloads)\b' tests --include='test_*.py'))
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
@@ -27,26 +25,24 @@ demo: .venv/uv/ready
 	@echo
 	PYTHONPATH=generated:examples .venv/demo/bin/python examples/weather_demo.py
 
-# With BEFORE_VERIFY=1, as in `.ci/run`, it leaves out the tests that `make verify` is to run whole, of which it takes a sample otherwise.
+# With MANY=1, as in `.ci/run`, it runs the long tests too, takes many cases where it takes a sample otherwise, and fixes the seeds.
 test: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS)
-	$(BIN)/pytest -n 4 --dist worksteal $(if $(BEFORE_VERIFY),-m "not long and not ($(SAMPLED))")
+	$(if $(MANY),STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_PAYLOADS=many) \
+		$(BIN)/pytest -n 4 --dist worksteal $(if $(MANY),-m "" --hypothesis-seed=0)
 
 # What to run while you work: ruff, mypy with its cache, and the rooms whose tests start hardly any processes; under a minute.
 check: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 lint-ruff lint-mypy
-	$(BIN)/pytest -n 2 --dist worksteal -m "not long and not ($(SAMPLED))" $(QUICK_TESTS)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not (long or corpus or payloads)" $(QUICK_TESTS)
 
 # The attacks on real servers and the longest random walks, of which `make test` runs none; two minutes.
 long: .venv/ready
 	$(BIN)/pytest -n 4 --dist worksteal -m long $(LONG_TESTS)
 
-# What CI runs after `make test` where the corpus is: what `make long` runs, all of the corpus and all payloads, with fixed seeds;
-# of random cases and of combinations `many`, and all in `make corpus` and `make payloads`.
-# Two runs: attacks measure how long servers take, and the others compute. Some fifteen minutes.
-verify: long
-	STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_PAYLOADS=many $(BIN)/pytest -n 3 --dist worksteal --hypothesis-seed=0 \
-		-m "not long and ($(SAMPLED))" $(SAMPLED_TESTS)
+# What CI runs: the long tests as well, and many cases where `make test` takes a sample; `make corpus` and `make payloads` take all.
+verify:
+	@$(MAKE) --no-print-directory test MANY=1
 
 # The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
 bench: .venv/ready

@@ -38,9 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     texts = {path: path.read_text("utf-8") for path in {item.path for item in items}}
     for item in items:
-        for name in ("long", "corpus", "payloads"):
-            if item.get_closest_marker(name) and f"mark.{name}" not in texts[item.path]:
-                raise pytest.UsageError(f"{item.nodeid}: write `pytest.mark.{name}` in its file; the Makefile needs it")
+        if item.get_closest_marker("long") and "mark.long" not in texts[item.path]:
+            raise pytest.UsageError(f"{item.nodeid}: write `pytest.mark.long` in its file; the Makefile needs it")
 
 
 @pytest.hookimpl(trylast=True)

@@ -23,7 +23,7 @@ import modules
 import packages
 import suite
 from amounts import choose
-from corpus import VARIABLE, WHOLE
+from corpus import VARIABLE
 from modules import load, made
 from stubwright import ir, naming
 from stubwright.codegen.models import datamodel
@@ -688,7 +688,7 @@ def test_real_tools(corpus: Path, rich: bool) -> None:
     wrong: list[str] = []
     loose: list[str] = []
     drawn = 0
-    wires = [wire for number, wire in enumerate(tools_of(corpus)) if WHOLE or not number % 40]
+    wires = [*tools_of(corpus)][:: choose(VARIABLE, 40, 3, 1)]
     for wire in wires if rich else ():
         chance = random.Random(wire["name"])
         wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}
@@ -730,7 +730,7 @@ def test_official_suite(corpus: Path, draft: str, rich: bool) -> None:
         (path.stem, case)
         for path in suite.files(corpus, draft, "**/*.json")
         for case in json.loads(path.read_text("utf-8"))
-    ][:: 1 if WHOLE else 24 if rich else 8]
+    ][:: choose(VARIABLE, 24 if rich else 8, 1, 1)]
     tools = []
     for number, (stem, case) in enumerate(cases):
         plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}
@@ -792,7 +792,7 @@ def random_schema(chance: random.Random, depth: int) -> Any:
 
 
 @pytest.mark.parametrize("formats", ["text", "rich", "strict"])
-@pytest.mark.parametrize("seed", range(choose(VARIABLE, 40, 200, 400)))
+@pytest.mark.parametrize("seed", range(choose(VARIABLE, 40, 100, 400)))
 def test_random_schemas(seed: int, formats: str) -> None:
     chance = random.Random(seed)
     defs = {
@@ -837,7 +837,7 @@ def test_ruff_finds_nothing_in_random_packages(rich: bool, tmp_path: Path) -> No
     frag = {"type": "object", "properties": {"a": {"type": "string"}}}
     value = packages.manifest([], schemas={"Frag": frag, "Word": {"enum": ["a", "b"]}})
     value["python"] = {"formats": "rich" if rich else "text"}
-    for seed in range(choose(VARIABLE, 30, 100, 300)):
+    for seed in range(choose(VARIABLE, 30, 50, 300)):
         chance = random.Random(seed)
         x = {"type": "string"}
         sides = [

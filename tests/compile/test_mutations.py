@@ -13,12 +13,13 @@ import pytest
 
 import corpus
 import mutations
+from amounts import choose
 from stubwright import cli
 from stubwright.project.files import lock
 
 pytestmark = pytest.mark.corpus
 
-MANY = 60 if corpus.WHOLE else 20
+MANY = choose(corpus.VARIABLE, 20, 30, 60)
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""
 
 

@@ -146,10 +146,10 @@ def free(settle: Settle) -> list[Place]:
 def taking(once: Once, free: list[Place]) -> Callable[[str], list[Place]]:
     """Those of the other places that take the payload of a name; the rest refuse it with a diagnostic.
 
-    In `make verify` each payload is tried at one in three of them, and each of them with one in three payloads.
+    Of many, each payload is tried at one in six of them, and each of them with one in six payloads.
     """
     restricted = [place for place in PLACES if place not in free]
-    step = choose(VARIABLE, 1, 3, 1)
+    step = choose(VARIABLE, 1, 6, 1)
 
     def taking(name: str) -> list[Place]:
         tried = restricted[[*PAYLOADS].index(name) % step :: step]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 
 import corpus
+from amounts import choose
 from stubwright import naming
 from stubwright.compile.uritemplates import TemplateError, Variable, parse_variables
 
@@ -19,7 +20,7 @@ PARTS = [
 ]
 
 
-@settings(max_examples=5000 if corpus.WHOLE else 400, deadline=None)
+@settings(max_examples=choose(corpus.VARIABLE, 400, 2000, 5000), deadline=None)
 @given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5, unique=True).map("".join))
 def test_the_library_reads_the_same(template: str) -> None:
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from mcp_types import TextContent
 from pydantic import RootModel
 
 import instances
+from amounts import choose
 from stubwright import cli, naming
 from stubwright.importers import tools
 from stubwright_runtime.schema.validation import compile_schema
@@ -24,16 +24,15 @@ from stubwright_runtime.schema.validation import compile_schema
 Json = Any
 
 VARIABLE = "STUBWRIGHT_WHOLE_CORPUS"
-WHOLE = bool(os.environ.get(VARIABLE))
-"""Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
+"""Says how much of the corpus tests take: a sample if it is not set, `many`, or all of it, which needs some minutes."""
 
-EVERY = 20
-"""Of how many servers a sample takes one."""
+EVERY = choose(VARIABLE, 20, 3, 1)
+"""Of how many servers tests take one."""
 
-EVERY_RICH = 10
-"""Of how many servers whose tools have formats a sample takes one with `python: {formats: rich}`."""
+EVERY_RICH = choose(VARIABLE, 10, 3, 1)
+"""Of how many servers whose tools have formats tests take one with `python: {formats: rich}`."""
 
-SHARDS = 16 if WHOLE else 2
+SHARDS = choose(VARIABLE, 2, 8, 16)
 """Into how many tests each pass over the corpus is split, so that they spread over processes."""
 
 TRIES = 20
@@ -44,14 +43,14 @@ _COMBINING = ("allOf", "anyOf", "oneOf")
 
 def files(corpus: Path, shard: int | None = None) -> list[Path]:
     """The saved lists of tools that this run takes: all of them or those of one shard."""
-    found = sorted((corpus / "tools").glob("*.json"))[:: 1 if WHOLE else EVERY]
+    found = sorted((corpus / "tools").glob("*.json"))[::EVERY]
     return found if shard is None else found[shard::SHARDS]
 
 
 def rich_files(corpus: Path, shard: int | None = None) -> list[Path]:
     """The saved lists with texts that `python: {formats: rich}` makes more of, as many as this run takes."""
     found = [path for path in sorted((corpus / "tools").glob("*.json")) if _FORMATS.search(path.read_text("utf-8"))]
-    taken = found[:: 1 if WHOLE else EVERY_RICH]
+    taken = found[::EVERY_RICH]
     return taken if shard is None else taken[shard::SHARDS]
 
 
