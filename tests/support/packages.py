@@ -65,12 +65,12 @@ def without_formatter_off(folder: Path, copy: Path) -> None:
 
 @contextmanager
 def imported(folder: Path, package: str) -> Iterator[ModuleType]:
-    """Import a package from `folder`, and forget it afterwards."""
+    """Import a package, or a module of one, from `folder`, and forget the package afterwards."""
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
         yield importlib.import_module(package)
     finally:
         sys.path.remove(str(folder))
-        for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        for name in [name for name in sys.modules if name.partition(".")[0] == package.partition(".")[0]]:
             del sys.modules[name]
