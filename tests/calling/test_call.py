@@ -87,6 +87,9 @@ class Desk(DeskHandlers):
         return "%s: %r" % (type(answer).__name__, answer)
 
     async def picture(self, args, ctx):
+        await ctx.log("debug", "which nobody asked for")
+        await ctx.log("notice", {"pen": "réd\\x1b[2J"}, "easel")
+        await ctx.log("error", "dry\\nnotice: made up")
         return [text("here it is"), image(b"\\x89PNG....", "image/png")]
 
     async def fail(self, args, ctx):
@@ -293,6 +296,14 @@ def test_an_old_package_is_told(desk: Path, tmp_path: Path) -> None:
 
 
 COMMAND: Final = [sys.executable, "-m", "stubwright"]
+
+
+def test_the_log_of_a_server_is_shown_beside_its_answer(desk: Path, url: str) -> None:
+    lines = 'notice easel: {"pen": "réd\\u001b[2J"}\nerror: dry notice: made up\n'
+    for server in (["desk.yaml"], [url]):
+        done = stubwright("call", *server, "picture", cwd=desk)
+        assert (done.returncode, done.stderr) == (0, lines)
+        assert done.stdout.startswith("here it is\n")
 
 
 def test_at_a_terminal_progress_is_shown_and_questions_are_asked(desk: Path) -> None:

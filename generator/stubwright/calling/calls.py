@@ -28,7 +28,7 @@ from stubwright_runtime.values.json import is_object
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from stubwright_runtime.client.core.options import OnProgress
+    from stubwright_runtime.client.core.options import OnLog, OnProgress
     from stubwright_runtime.client.features.questions import OnQuestion
     from stubwright_runtime.mcp.aliases import Alias
 
@@ -91,6 +91,7 @@ async def call(
     *,
     seconds: float | None = None,
     on_progress: OnProgress | None = None,
+    on_log: OnLog | None = None,
     on_question: OnQuestion | None = None,
     on_listed: Callable[[Mapping[str, Any]], None] | None = None,
     aliases: Mapping[str, Alias] = MappingProxyType({}),
@@ -103,6 +104,7 @@ async def call(
         make_arguments: Makes the arguments from the tool's definition as it is listed.
         seconds: For the answer, without those in which a person is asked; `None` for no bound.
         on_progress: Told of progress.
+        on_log: Told of the lines that the server writes to its log.
         on_question: Asked what the server wants to know from a person; `None` tells the server that nobody can be.
         on_listed: Told of the tool's definition.
         aliases: The old names that are known, by which the types of arguments are found.
@@ -118,6 +120,7 @@ async def call(
         server.target,
         timeout=seconds or starting,
         on_progress=on_progress,
+        on_log=on_log,
         on_question=on_question,
         headers=server.headers,
         env=server.environment,

@@ -1,7 +1,7 @@
-"""A person at a terminal, while a call runs: progress is shown, and what the server asks is asked.
+"""A person at a terminal, while a call runs: progress and the log are shown, and what the server asks is asked.
 
-Takes progress and questions as the client has them; gives answers as the client wants them. All of it goes to standard
-error, so that standard output has the answer alone.
+Takes progress, the server's log and questions as the client has them; gives answers as the client wants them. All of it
+goes to standard error, so that standard output has the answer alone.
 """
 
 from __future__ import annotations
@@ -55,6 +55,22 @@ class Progress:
             self._stream.write(_CLEARED)
             self._stream.flush()
             self._is_shown = False
+
+
+class Log:
+    """The log of a server, a line for each message."""
+
+    def __init__(self, stream: TextIO, progress: Progress) -> None:
+        """Take the terminal, and what shows progress, which makes way."""
+        self._stream = stream
+        self._progress = progress
+
+    def __call__(self, level: str, logger: str | None, data: Any) -> None:
+        """Write a message: a text as it is, and anything else as JSON."""
+        self._progress.clear()
+        said = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+        self._stream.write(to_one_line(f"{level}{f' {logger}' if logger else ''}: {said}") + "\n")
+        self._stream.flush()
 
 
 class Asking:

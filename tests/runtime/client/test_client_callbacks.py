@@ -22,6 +22,7 @@ from stubwright_runtime.client.features.live import list_prompts, list_resource_
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
 from stubwright_runtime.client.features.questions import Question
 from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
+from stubwright_runtime.mcp.vocabulary import LOG_LEVELS
 from stubwright_runtime.models.base import Model
 from stubwright_runtime.package import Package, Tool
 
@@ -394,6 +395,53 @@ async def test_a_model_is_not_asked_to_call_tools() -> None:
     async with TownClient.connect(Handling(tools_call=handler).server, on_sample=lambda _: "?") as client:
         with pytest.raises(mcp.MCPError, match=r"^This client samples without tools$"):
             await client.ask()
+
+
+# --- the log -----------------------------------------------------------------------------------------------------
+
+
+async def _log_each_level(ctx: Any) -> Mapping[str, Any]:
+    for level in LOG_LEVELS:
+        await ctx.session.send_log_message(level, {"of": level}, "town", ctx.request_id)
+    return _text("done")
+
+
+@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_log_is_heard_from_the_level_that_is_wanted(kind: str) -> None:
+    heard: list[Any] = []
+
+    async def hear(level: str, logger: str | None, data: Any) -> None:
+        await anyio.lowlevel.checkpoint()
+        heard.append((level, logger, data))
+        if level == "critical":
+            raise RuntimeError("what it raises ends no call")
+
+    handling = Handling(tools_call=_log_each_level)
+    async with _town(kind, handling, on_log=hear, log_level="warning") as client:
+        await client.ask()
+    assert heard == [(level, "town", {"of": level}) for level in LOG_LEVELS[3:]]
+    assert handling.capabilities == {}  # a callback that only hears announces nothing
+
+
+@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_callback_may_hear_the_log_at_once(kind: str) -> None:
+    heard: list[str] = []
+
+    def hear(level: str, logger: str | None, data: Any) -> None:
+        heard.append(level)
+
+    async with _town(kind, Handling(tools_call=_log_each_level), on_log=hear) as client:
+        await client.ask()
+    assert heard == [*LOG_LEVELS[1:]]
+
+
+def test_a_level_that_is_none_and_a_client_with_its_own_callback_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^log_level is one of debug, info, .*, emergency, not 'verbose'$"):
+        TownClient.connect("http://localhost/mcp", on_log=print, log_level="verbose")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"it takes no on_log$"):
+        TownClient.connect(mcp.Client(Handling().server), on_log=print)
 
 
 # --- roots -------------------------------------------------------------------------------------------------------

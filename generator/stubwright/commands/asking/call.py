@@ -112,6 +112,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
             make,
             seconds=arguments.timeout,
             on_progress=progress if sys.stderr.isatty() else None,
+            on_log=terminal.Log(sys.stderr, progress),
             on_question=asking,
             on_listed=lambda definition: _compare(destination, definition),
             aliases=aliases,

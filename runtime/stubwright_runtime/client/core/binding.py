@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
+from ...mcp.vocabulary import LOG_LEVELS
 from ..features.questions import Callbacks, OnQuestion, OnSample, Roots
 from ..features.subscriptions import Subscriptions
 from ..transports.bounds import MAX_RESULT_BYTES
@@ -25,6 +26,7 @@ from .options import (
     Confirm,
     Omit,
     OnCall,
+    OnLog,
     OnProgress,
     Options,
     Sanitize,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from httpx2 import Auth
     from mcp import Client
 
+    from ...mcp.vocabulary import LogLevel
     from ...observability.failures import Failures
     from ...package import Package
     from ..features.callbacks import SdkCallbacks
@@ -87,6 +90,8 @@ class Binding:
         confirm_all: bool = False,
         on_call: OnCall | None = None,
         on_progress: OnProgress | None = None,
+        on_log: OnLog | None = None,
+        log_level: LogLevel = "info",
         on_question: OnQuestion | None = None,
         on_sample: OnSample | None = None,
         roots: Roots | None = None,
@@ -103,7 +108,7 @@ class Binding:
         Args:
             target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
                 object in this process; or a transport or a client of the SDK that is not open yet, for what is not
-                offered here, such as `mcp.Client(url, logging_callback=…)`.
+                offered here, such as `mcp.Client(url, sampling_capabilities=…)`.
             timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
                 which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. By default 60; an
                 `mcp.Client` that has one brings its own `read_timeout_seconds`.
@@ -122,6 +127,10 @@ class Binding:
             confirm_all: Have `confirm` asked before every call.
             on_call: Told at the start and at the end of each call, for indicators and audit logs. May be `async`.
             on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
+            on_log: Told of the lines that the server writes to the log of its clients: the level, the name of the
+                logger, if there is one, and what it says, as it came. May be `async`; what it raises is logged.
+            log_level: The lowest level of these lines (MCP 2026-07-28, server/utilities/logging). Before 2026-07-28
+                the server chooses what it sends, and what is lower is dropped here.
             on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
                 form as a mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. What is absent gets its
                 default from the question's schema. May be `async`. `None` tells servers that no person can be asked.
@@ -151,6 +160,8 @@ class Binding:
         """
         if drift not in ("ignore", "warn", "error"):
             raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
+        if log_level not in LOG_LEVELS:
+            raise ValueError(f"log_level is one of {', '.join(LOG_LEVELS)}, not {log_level!r}")
         failures = _keep_failures(target) if raise_errors else None
         own = getattr(target, "read_timeout_seconds", None) if isinstance(timeout, Omit) else None
         seconds = (own or TIMEOUT) if isinstance(timeout, Omit) else timeout
@@ -158,6 +169,8 @@ class Binding:
         callbacks = Callbacks(on_question, on_sample, roots)
         given = callbacks.list_given()
         in_flight = InFlight(expects_questions=bool(given))
+        if on_log is not None:
+            given.append("on_log")
         subscriptions = Subscriptions()
         on_message = subscriptions.on_message
 
@@ -166,7 +179,7 @@ class Binding:
                 return {}
             from ..features.callbacks import adapt_for_sdk
 
-            return adapt_for_sdk(callbacks, in_flight, on_message)
+            return adapt_for_sdk(callbacks, in_flight, on_message, on_log, log_level)
 
         seen = [name for name in (cls._toolset, toolset) if name is not None]
         if seen:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
+from ...mcp.vocabulary import LogLevel
 from ..transports.bounds import MAX_RESULT_BYTES
 
 TIMEOUT: Final = 60.0
@@ -90,6 +91,9 @@ OnCall: TypeAlias = Callable[[CallEvent], Awaitable[None] | None]
 
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
 """Takes how much is done, of how much (where that is known), and what is being done."""
+
+OnLog: TypeAlias = Callable[[LogLevel, str | None, Any], Awaitable[None] | None]
+"""Takes the level of a line of the server's log, the name of its logger (where it says one), and what it says: JSON."""
 
 
 def _is_positive(number: object) -> bool:

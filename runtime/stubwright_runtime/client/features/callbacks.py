@@ -1,4 +1,4 @@
-"""Callbacks that answer the server: questions to a person, samples of a model, and roots.
+"""Callbacks that answer the server: questions to a person, samples of a model, and roots; and one that hears its log.
 
 Takes the caller's own functions; returns callbacks for the SDK's client, only for those that were given, since the SDK
 announces a capability for each. It never imports the SDK before a connection is opened.
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from ...mcp.revisions import Revision
+from ...mcp.vocabulary import LOG_LEVELS
 from ...values.json import is_list
 from .elicitation import build_result
 from .questions import Question
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         ElicitationFnT,
         IncomingMessage,
         ListRootsFnT,
+        LoggingFnT,
         MessageHandlerFnT,
         SamplingFnT,
     )
@@ -33,10 +35,13 @@ if TYPE_CHECKING:
         ElicitResult,
         ErrorData,
         ListRootsResult,
+        LoggingMessageNotificationParams,
         Root,
     )
 
+    from ...mcp.vocabulary import LogLevel
     from ..core.in_flight import InFlight
+    from ..core.options import OnLog
     from .questions import Callbacks, OnQuestion, OnSample, Roots, Sample
 
 _T = TypeVar("_T")
@@ -49,10 +54,16 @@ class SdkCallbacks(TypedDict, total=False):
     sampling_callback: SamplingFnT
     list_roots_callback: ListRootsFnT
     message_handler: MessageHandlerFnT
+    logging_callback: LoggingFnT
+    log_level: LogLevel
 
 
 def adapt_for_sdk(
-    callbacks: Callbacks, in_flight: InFlight, on_message: MessageHandlerFnT | None = None
+    callbacks: Callbacks,
+    in_flight: InFlight,
+    on_message: MessageHandlerFnT | None = None,
+    on_log: OnLog | None = None,
+    log_level: LogLevel = "info",
 ) -> SdkCallbacks:
     """Return the callbacks for the SDK's client; those not given are left out.
 
@@ -60,6 +71,8 @@ def adapt_for_sdk(
         callbacks: What the caller answers with.
         in_flight: The requests of the connection, whose clocks stop while a callback works.
         on_message: Is told of the server's notifications, too.
+        on_log: Is told of the server's log.
+        log_level: The lowest level that it is told of.
 
     Raises:
         TypeError: The roots are none.
@@ -77,7 +90,20 @@ def adapt_for_sdk(
         sdk_callbacks["sampling_callback"] = _make_sample(callbacks.on_sample, in_flight)
     if callbacks.roots is not None:
         sdk_callbacks["list_roots_callback"] = _make_list_roots(callbacks.roots, in_flight)
+    if on_log is not None:
+        sdk_callbacks["logging_callback"] = _make_log(on_log, log_level)
+        sdk_callbacks["log_level"] = log_level
     return sdk_callbacks
+
+
+def _make_log(on_log: OnLog, lowest: LogLevel) -> LoggingFnT:
+    heard = LOG_LEVELS[LOG_LEVELS.index(lowest) :]
+
+    async def log(params: LoggingMessageNotificationParams) -> None:
+        if params.level in heard and inspect.isawaitable(telling := on_log(params.level, params.logger, params.data)):
+            await telling
+
+    return log
 
 
 def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHandlerFnT:
