@@ -11,8 +11,9 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import NoReturn
 
 from stubwright import __version__
@@ -45,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and give its exit status."""
-    command_line = _parser()
+    # To load all verbs takes longer than most of what they do; a shell's script is about all of them.
+    named = argv[:1] if argv and argv[0] in VERBS.keys() - {"completion"} else VERBS
+    command_line = _parser(named)
     arguments = command_line.parse_args(argv)
     arguments.command_line = command_line
     verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
@@ -67,8 +70,8 @@ def run(argv: Sequence[str]) -> int:
         return 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
+    """Return the parser of the command line with the verbs that are named."""
     parser = argparse.ArgumentParser(
         prog="stubwright",
         description="Compile declarative tool manifests into typed MCP servers and clients.",
@@ -76,6 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"stubwright {__version__}")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=CommandParser)
-    for verb in VERBS:
-        verb.add(verbs)
+    for verb in named:
+        import_module(f"stubwright.commands.{VERBS[verb]}").add(verbs)
     return parser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -16,6 +17,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from command_line import stubwright
+from stubwright import cli
+from stubwright.commands import VERBS
 from stubwright.commands.shared import console
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +48,19 @@ def test_a_wrong_command_line_exits_2(argv: list[str], tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "usage: stubwright" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_is_declared_by_the_module_that_is_listed_for_it(verb: str) -> None:
+    shown = [action for action in cli._parser([verb])._actions if isinstance(action, argparse._SubParsersAction)]
+    assert [choice.dest for action in shown for choice in action._choices_actions] == [verb]
+
+
+def test_a_command_loads_no_other_one(project: Path) -> None:
+    code = "import sys; from stubwright import cli; cli.run(['schema']); print(*sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
+    others = {f"stubwright.commands.{module}" for module in VERBS.values()} & {*done.stderr.split()}
+    assert others == {"stubwright.commands.schema"}
 
 
 def test_a_wrong_option_shows_the_usage_of_its_command(tmp_path: Path) -> None:

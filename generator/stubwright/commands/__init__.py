@@ -6,51 +6,36 @@ parsed command line and gives the exit status.
 
 from __future__ import annotations
 
-from stubwright.commands import (
-    check,
-    completion,
-    diff,
-    docs,
-    export,
-    generate,
-    install,
-    mock,
-    new,
-    publish,
-    schema,
-    targets,
-    wheels,
-)
-from stubwright.commands.asking import call, inspect_, list_
-from stubwright.commands.contracts import lock, testing, verify
-from stubwright.commands.developing import dev
-from stubwright.commands.importing import import_, refresh
-from stubwright.commands.recording import record, replay
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
-VERBS = (
-    new,
-    check,
-    generate,
-    dev,
-    call,
-    list_,
-    inspect_,
-    install,
-    diff,
-    lock,
-    verify,
-    testing,
-    targets,
-    export,
-    import_,
-    refresh,
-    mock,
-    record,
-    replay,
-    docs,
-    publish,
-    schema,
-    wheels,
-    completion,
+VERBS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "new": "new",
+        "check": "check",
+        "generate": "generate",
+        "dev": "developing.dev",
+        "call": "asking.call",
+        "list": "asking.list_",
+        "inspect": "asking.inspect_",
+        "install": "install",
+        "diff": "diff",
+        "lock": "contracts.lock",
+        "verify": "contracts.verify",
+        "test": "contracts.testing",
+        "targets": "targets",
+        "export": "export",
+        "import": "importing.import_",
+        "refresh": "importing.refresh",
+        "mock": "mock",
+        "record": "recording.record",
+        "replay": "recording.replay",
+        "docs": "docs",
+        "publish": "publish",
+        "schema": "schema",
+        "wheels": "wheels",
+        "completion": "completion",
+    }
 )
-"""The modules, in the order in which `--help` lists them."""
+"""The modules below this one by their verbs, in the order in which `--help` lists them."""
