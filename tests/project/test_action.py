@@ -119,7 +119,8 @@ def test_a_comment_of_an_earlier_run_is_replaced(project: Project) -> None:
 
 
 def test_a_comment_is_no_longer_than_it_may_be(project: Project) -> None:
-    many = "".join(MANIFEST[MANIFEST.index("  - name") :].replace("find", f"find_{number}") for number in range(900))
+    tool = MANIFEST[MANIFEST.index("  - name") :]
+    many = "".join(tool.replace("find", f"find_{number}_{'tickets_' * 12}") for number in range(400))
     project.write(MANIFEST + many)
     assert project.step("Compare").returncode == 0
     assert 50_000 < len(project.body.read_bytes()) < 65_536

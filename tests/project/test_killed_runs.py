@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stubwright import cli
+from stubwright.compile import pipeline
 from stubwright.incremental import digests, proofs
 from stubwright.project.files import disk, journal, lock
 
@@ -128,6 +129,15 @@ def states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[st
     """What comes of each manifest from nothing; the first one is on disk."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(proofs, "prove", lambda *_: [])  # in a process of its own, which changes nothing on the disk
+    artifacts: dict[str, Any] = {}
+    make = pipeline.generate
+
+    def generate_once(*arguments: Any) -> Any:  # what is in the files is the same in each of some thousand runs
+        text = Path("m.yaml").read_text()
+        artifacts[text] = artifacts.get(text) or make(*arguments)
+        return artifacts[text]
+
+    monkeypatch.setattr(pipeline, "generate", generate_once)
     made = {}
     for text in (AFTER, MEANT, BEFORE):
         Path("m.yaml").write_text(text)
