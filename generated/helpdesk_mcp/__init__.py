@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from .models import GetStatisticsOutput as GetStatisticsOutput
     from .models import GetTicketInput as GetTicketInput
     from .models import GetTicketOutput as GetTicketOutput
+    from .models import Id as Id
     from .models import ListTicketsInput as ListTicketsInput
     from .models import ListTicketsOutput as ListTicketsOutput
     from .models import Load as Load
@@ -128,6 +129,7 @@ else:
                 "GetStatisticsOutput",
                 "GetTicketInput",
                 "GetTicketOutput",
+                "Id",
                 "ListTicketsInput",
                 "ListTicketsOutput",
                 "Load",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         TextResourceContents,
     )
 
-    from .models import Person, Priority, Status
+    from .models import Id, Person, Priority, Status
 
 
 class HelpdeskClient(PrimitivesBinding):
@@ -65,13 +65,13 @@ class HelpdeskClient(PrimitivesBinding):
             _models.CreateTicketOutput,
         )
 
-    async def get_ticket(self, *, id: int) -> _models.GetTicketOutput:
+    async def get_ticket(self, *, id: Id) -> _models.GetTicketOutput:
         """Get a ticket with its comments and attachments.
 
         Tool ``get_ticket``: read-only, closed world.
 
         Args:
-            id: The ticket's number. Minimum: 1.
+            id: The ticket's number
         """
         return await self._call("get_ticket", {"id": id}, _models.GetTicketOutput)
 
@@ -98,36 +98,36 @@ class HelpdeskClient(PrimitivesBinding):
             _models.ListTicketsOutput,
         )
 
-    async def add_comment(self, *, id: int, author: Person, text: str) -> _models.AddCommentOutput:
+    async def add_comment(self, *, id: Id, author: Person, text: str) -> _models.AddCommentOutput:
         """Add a comment to a ticket.
 
         Tool ``add_comment``: not destructive, closed world.
 
         Args:
-            id: The ticket's number. Minimum: 1.
+            id: The ticket's number
             text: At least 1 character.
         """
         return await self._call("add_comment", {"id": id, "author": author, "text": text}, _models.AddCommentOutput)
 
-    async def assign_ticket(self, *, id: int, assignee: Person | Omit = OMIT) -> _models.AssignTicketOutput:
+    async def assign_ticket(self, *, id: Id, assignee: Person | Omit = OMIT) -> _models.AssignTicketOutput:
         """Assign a ticket to a person; without `assignee`, to no one.
 
         Tool ``assign_ticket``: not destructive, idempotent, closed world.
 
         Args:
-            id: The ticket's number. Minimum: 1.
+            id: The ticket's number
         """
         return await self._call("assign_ticket", {"id": id, "assignee": assignee}, _models.AssignTicketOutput)
 
     async def attach_file(
-        self, *, id: int, name: str, content: bytes | str, media_type: str | Omit = OMIT
+        self, *, id: Id, name: str, content: bytes | str, media_type: str | Omit = OMIT
     ) -> _models.AttachFileOutput:
         """Attach a file to a ticket; it replaces a file of the same name.
 
         Tool ``attach_file``: idempotent, closed world.
 
         Args:
-            id: The ticket's number. Minimum: 1.
+            id: The ticket's number
             name: At most 100 characters. Pattern: `^\\w[\\w.-]*$`.
             content: At most 1400000 characters. Encoded as base64.
             media_type: Default: "application/octet-stream".
@@ -138,13 +138,13 @@ class HelpdeskClient(PrimitivesBinding):
             _models.AttachFileOutput,
         )
 
-    async def close_ticket(self, *, id: int, resolution: str | Omit = OMIT) -> _models.CloseTicketOutput:
+    async def close_ticket(self, *, id: Id, resolution: str | Omit = OMIT) -> _models.CloseTicketOutput:
         """Close a ticket. The user is asked for permission, and for the resolution if you do not know it.
 
         Tool ``close_ticket``: destructive, closed world. The server asks the user for permission first.
 
         Args:
-            id: The ticket's number. Minimum: 1.
+            id: The ticket's number
             resolution: At least 1 character.
         """
         return await self._call("close_ticket", {"id": id, "resolution": resolution}, _models.CloseTicketOutput)

@@ -88,10 +88,12 @@ if TYPE_CHECKING:
     from .models import CheckoutInput as CheckoutInput
     from .models import CheckoutOutput as CheckoutOutput
     from .models import CheckoutPaymentAnswer as CheckoutPaymentAnswer
+    from .models import Count as Count
     from .models import CreateBasketInput as CreateBasketInput
     from .models import CreateBasketOutput as CreateBasketOutput
     from .models import Line as Line
     from .models import Lines as Lines
+    from .models import OrderId as OrderId
     from .models import Payment as Payment
     from .models import Product as Product
     from .models import ReadProductParams as ReadProductParams
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
     from .models import ShipOrderOutput as ShipOrderOutput
     from .models import ShowBasketInput as ShowBasketInput
     from .models import ShowBasketOutput as ShowBasketOutput
+    from .models import Sku as Sku
     from .registry import TOOLS as TOOLS
     from .server import asgi_app as asgi_app
     from .server import build_server as build_server
@@ -132,10 +135,12 @@ else:
                 "CheckoutInput",
                 "CheckoutOutput",
                 "CheckoutPaymentAnswer",
+                "Count",
                 "CreateBasketInput",
                 "CreateBasketOutput",
                 "Line",
                 "Lines",
+                "OrderId",
                 "Payment",
                 "Product",
                 "ReadProductParams",
@@ -150,6 +155,7 @@ else:
                 "ShipOrderOutput",
                 "ShowBasketInput",
                 "ShowBasketOutput",
+                "Sku",
             ),
             ".registry": ("TOOLS",),
             ".server": ("asgi_app", "build_server"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp_types import BlobResourceContents, Completion, TextResourceContents
 
-    from .models import BasketId
+    from .models import BasketId, Count, OrderId, Sku
 
 
 class ShopClient(PrimitivesBinding):
@@ -69,24 +69,24 @@ class ShopClient(PrimitivesBinding):
         """
         return await self._call("create_basket", {}, _models.CreateBasketOutput)
 
-    async def add_item(self, *, basket_id: BasketId, sku: str, count: int | Omit = OMIT) -> _models.AddItemOutput:
+    async def add_item(self, *, basket_id: BasketId, sku: Sku, count: Count | Omit = OMIT) -> _models.AddItemOutput:
         """Put a product into a basket. Only checkout reserves it.
 
         Tool ``add_item``: not destructive, closed world. At most ``120/minute``.
 
         Args:
-            sku: A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`.
-            count: Range: 1–99. Default: 1.
+            sku: A product's number, such as TEA-01
+            count: Default: 1.
         """
         return await self._call("add_item", {"basket_id": basket_id, "sku": sku, "count": count}, _models.AddItemOutput)
 
-    async def remove_item(self, *, basket_id: BasketId, sku: str) -> _models.RemoveItemOutput:
+    async def remove_item(self, *, basket_id: BasketId, sku: Sku) -> _models.RemoveItemOutput:
         """Take a product out of a basket, whatever its count.
 
         Tool ``remove_item``: destructive, idempotent, closed world. At most ``120/minute``.
 
         Args:
-            sku: A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`.
+            sku: A product's number, such as TEA-01
         """
         return await self._call("remove_item", {"basket_id": basket_id, "sku": sku}, _models.RemoveItemOutput)
 
@@ -104,23 +104,20 @@ class ShopClient(PrimitivesBinding):
         """
         return await self._call("checkout", {"basket_id": basket_id}, _models.CheckoutOutput)
 
-    async def ship_order(self, *, order_id: str) -> _models.ShipOrderOutput:
+    async def ship_order(self, *, order_id: OrderId) -> _models.ShipOrderOutput:
         """Pack a paid order and hand it over to the carrier. It may be stopped until then, and shipped again later.
 
         Tool ``ship_order``: not destructive, idempotent, open world. At most ``20/minute``.
-
-        Args:
-            order_id: Pattern: `^[0-9a-f]{16}$`.
         """
         return await self._call("ship_order", {"order_id": order_id}, _models.ShipOrderOutput)
 
-    async def restock(self, *, sku: str, count: int) -> _models.RestockOutput:
+    async def restock(self, *, sku: Sku, count: int) -> _models.RestockOutput:
         """Add delivered goods to the stock.
 
         Tool ``restock``: not destructive, closed world. Needs the scope ``shop:staff``. At most ``30/minute``.
 
         Args:
-            sku: A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`.
+            sku: A product's number, such as TEA-01
             count: Range: 1–10000.
         """
         return await self._call("restock", {"sku": sku, "count": count}, _models.RestockOutput)

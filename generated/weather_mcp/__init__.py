@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from .models import GetWeatherInput as GetWeatherInput
     from .models import GetWeatherOutput as GetWeatherOutput
     from .models import ListStationsInput as ListStationsInput
+    from .models import Place as Place
     from .models import ReadCurrentParams as ReadCurrentParams
     from .registry import TOOLS as TOOLS
     from .server import asgi_app as asgi_app
@@ -90,6 +91,7 @@ else:
                 "GetWeatherInput",
                 "GetWeatherOutput",
                 "ListStationsInput",
+                "Place",
                 "ReadCurrentParams",
             ),
             ".registry": ("TOOLS",),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         TextResourceContents,
     )
 
+    from .models import Place
+
 
 class WeatherClient(PrimitivesBinding):
     """Calls the MCP server `weather`: one method for each tool, resource and prompt.
@@ -46,25 +48,25 @@ class WeatherClient(PrimitivesBinding):
         return _Responses(self)
 
     async def get_weather(
-        self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
+        self, *, location: Place, units: Literal["metric", "imperial"] | Omit = OMIT
     ) -> _models.GetWeatherOutput:
         """Get current weather information for a location.
 
         Tool ``get_weather``: read-only, open world.
 
         Args:
-            location: City name or zip code. At least 1 character.
+            location: City name or zip code
             units: Celsius, or Fahrenheit. Default: "metric".
         """
         return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput)
 
-    async def get_forecast(self, *, location: str, days: int | Omit = OMIT) -> _models.GetForecastOutput:
+    async def get_forecast(self, *, location: Place, days: int | Omit = OMIT) -> _models.GetForecastOutput:
         """Get a daily forecast for a location, for up to a week.
 
         Tool ``get_forecast``: read-only, open world.
 
         Args:
-            location: City name or zip code. At least 1 character.
+            location: City name or zip code
             days: Range: 1–7. Default: 3.
         """
         return await self._call("get_forecast", {"location": location, "days": days}, _models.GetForecastOutput)

@@ -1,4 +1,5 @@
-"""Shared schemas as people would have written them: one class each, names for enumerations, mappings that are mappings.
+"""Shared schemas as people would have written them: one class each, names for enumerations and scalars, mappings that
+are mappings.
 
 A package is made, imported, called through its server by its client, and looked at by type checkers.
 """
@@ -9,6 +10,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +39,32 @@ SCHEMAS: dict[str, Any] = {
     },
     "Case": {"$ref": "#/schemas/Ticket"},
     "Counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "Key": {"type": "string", "pattern": "^[a-z]+$", "description": "A key."},
+    "Amount": {"type": ["integer", "number"], "minimum": 0},
+    "AnyKey": {"$ref": "#/schemas/Key"},
+    "Nothing": {"type": ["string", "null"]},
 }
+KEY = {"$ref": "#/schemas/Key"}
+KEYED: dict[str, Any] = {
+    "key": KEY,
+    "told": {**KEY, "description": "Another."},
+    "Key2": {**KEY, "maxLength": 2},
+    "was": {"anyOf": [KEY, {"type": "null"}]},
+    "either": {"anyOf": [KEY, {"type": "string", "minLength": 9}]},
+    "key_or_amount": {"oneOf": [KEY, {"$ref": "#/schemas/Amount"}], "default": "a"},
+    "keys": {"type": "array", "items": KEY, "default": ["a", "b"]},
+    "pairs": {"type": "object", "additionalProperties": KEY, "default": {"a": "b"}},
+    "pair": {"type": "array", "prefixItems": [KEY, {"$ref": "#/schemas/Status"}], "items": False, "minItems": 2},
+    "lists": {
+        "anyOf": [{"type": "array", "items": KEY}, {"type": "array", "items": {"type": "integer"}}],
+        "default": [],
+    },
+    "amount": {"$ref": "#/schemas/Amount", "default": 1},
+    "any_key": {"$ref": "#/schemas/AnyKey"},
+    "nothing": {"$ref": "#/schemas/Nothing"},
+    "anything": {"anyOf": [KEY, {}]},
+}
+LABEL = {"type": "object", "properties": KEYED, "required": ["key"]}
 NEW = {"type": "object", **TICKET, "properties": {"url": {"type": "string"}}, "required": ["url", "note"]}
 COUNTS = {"type": "object", "additionalProperties": {"type": "integer"}}
 TOOLS = [
@@ -57,6 +84,7 @@ TOOLS = [
     tool("counts", outputSchema={"type": "object", "$ref": "#/schemas/Counts"}),
     tool("by_day", outputSchema={"$ref": "#/schemas/Counts"}),
     tool("stats", outputSchema={**COUNTS, "properties": {"total": {"type": "integer"}}, "required": ["total"]}),
+    {"name": "label", "description": "x", "inputSchema": LABEL, "outputSchema": LABEL},
     tool(
         "keyed",
         outputSchema={"type": "object", "patternProperties": {"^x-": TICKET}, "additionalProperties": False},
@@ -103,6 +131,67 @@ def test_enumerations_have_names_and_values(desk: ModuleType) -> None:
     assert desk.FindInput.__annotations__["levels"] == "list[Level] | None"
     for name, value in (("status", "open"), ("was", None), ("levels", [1, True, None])):
         assert desk.FindInput.model_validate({name: value}).model_dump(mode="json") == {name: value}
+
+
+def test_scalars_have_names(desk: ModuleType) -> None:
+    assert (desk.Key, desk.Amount, desk.AnyKey) == (str, float, str)
+    assert not hasattr(desk, "Nothing")
+    assert desk.LabelInput.__annotations__ == {
+        "key": "Key",
+        "told": "Key | None",
+        "Key2": "str | None",
+        "was": "Nullable[Key]",
+        "either": "str | None",
+        "key_or_amount": "Key | Amount",
+        "keys": "list[Key]",
+        "pairs": "dict[str, Key]",
+        "pair": "tuple[Key, Status] | None",
+        "lists": "list[Key] | list[int]",
+        "amount": "Amount",
+        "any_key": "Key | None",
+        "nothing": "Nullable[str]",
+        "anything": "Nullable[str | Any]",
+    }
+    assert inspect.signature(desk.DeskClient.label).parameters["key"].annotation == "Key"
+    given = {"key": "a", "key_or_amount": 2, "keys": ["c"], "pair": ["a", "open"], "amount": 1.5, "any_key": "b"}
+    assert desk.LabelInput.model_validate(given).model_dump(mode="json", exclude_unset=True) == given
+
+
+def test_what_a_scalar_allows_is_said_with_its_type(folder: Path) -> None:
+    models = folder / "desk_mcp" / "models"
+    assert 'Key: TypeAlias = str\n"""A key. Pattern: `^[a-z]+$`."""' in (models / "shared" / "key.py").read_text()
+    written = (models / "label.py").read_text()
+    assert '    key: Key\n    """A key."""' in written
+    assert '    told: Key | None = None\n    """Another."""' in written
+    assert '"""A key. At most 2 characters. Pattern: `^[a-z]+$`."""' in written
+    assert written.count("Pattern") == 2, "once in the arguments and once in the result, where the schema adds to it"
+    assert "Each item" not in written
+
+
+def test_texts_with_formats_have_names(tmp_path: Path) -> None:
+    schemas = {
+        "When": {"type": "string", "format": "date-time"},
+        "File": {"type": "string", "contentEncoding": "base64"},
+    }
+    when = {"type": "object", "properties": {"When": {"$ref": "#/schemas/When"}, "at": {"$ref": "#/schemas/When"}}}
+    tools = [
+        tool("go", {"at": {"$ref": "#/schemas/When"}, "file": {"$ref": "#/schemas/File"}}, outputSchema=when),
+        tool("see", {"in": when}),
+    ]
+    for formats, text in (("rich", "dt_datetime | str"), ("strict", "dt_datetime"), ("text", "str")):
+        made = tmp_path / formats
+        made.mkdir()
+        source = packages.manifest(tools, name=f"when_{formats}", schemas=schemas, python={"formats": formats})
+        packages.generate(made, source)
+        with packages.imported(made, f"when_{formats}_mcp") as package:
+            folder = made / package.__name__
+            assert f"When: TypeAlias = {text}\n" in (folder / "models" / "shared" / "when.py").read_text()
+            read = package.GoInput.model_validate({"at": "2026-01-31T10:00:00Z", "file": "aGk="})
+            assert read.at == ("2026-01-31T10:00:00Z" if formats == "text" else datetime(2026, 1, 31, 10, tzinfo=UTC))
+            assert read.file == ("aGk=" if formats == "text" else b"hi")
+            assert read.model_dump(mode="json") == {"at": "2026-01-31T10:00:00Z", "file": "aGk="}
+            inner = {"When": "2026-01-31T10:00:00Z", "at": "2026-01-31T10:00:00Z"}
+            assert package.SeeInput.model_validate({"in": inner}).model_dump(mode="json") == {"in": inner}
 
 
 def test_an_attribute_does_not_hide_a_class(desk: ModuleType) -> None:
@@ -169,6 +258,9 @@ async def test_handlers_and_clients_use_the_one_class(
         def stats(self, args: Any, ctx: Any) -> Any:
             return desk.StatsOutput(total=1, a=1)
 
+        def label(self, args: Any, ctx: Any) -> Any:
+            return args
+
         def keyed(self, args: Any, ctx: Any) -> Any:
             return {"x-a": {"id": 1, "status": "open"}}
 
@@ -195,7 +287,7 @@ async def test_handlers_and_clients_use_the_one_class(
 
 USE = """
 from collections.abc import Mapping
-from desk_mcp import ByDayInput, Counts, CountsInput
+from desk_mcp import Amount, ByDayInput, Counts, CountsInput, Key, LabelInput, LabelOutput
 from desk_mcp import CountOutput, Context, DeskClient, DeskHandlers, ExtendInput, ExtendOutput, FindInput
 from desk_mcp import FindOutput, GetInput, KeyedInput, KeyedOutput, CountInput, StatsInput, StatsOutput, Status
 from desk_mcp import STATUS_VALUES, Ticket, TicketPlace
@@ -224,6 +316,10 @@ class Desk(DeskHandlers):
         made = StatsOutput(total=1)
         made["a"] = 1
         return made
+    def label(self, args: LabelInput, ctx: Context) -> LabelOutput:
+        key: Key = args.key
+        either: Key | Amount = args.key_or_amount
+        return LabelOutput(key=key, was=args.was, key_or_amount=either, keys=[*args.keys, key], pairs={key: key})
     def keyed(self, args: KeyedInput, ctx: Context) -> KeyedOutput:
         return KeyedOutput({"x-a": Ticket(id=1, status=STATUS_VALUES[0])})
 
@@ -233,6 +329,9 @@ def total(counts: Mapping[str, int]) -> int:
 async def use(client: DeskClient, status: Status) -> None:
     ticket: Ticket = await client.create(id=1, status=status, place=TicketPlace(room="a"))
     assert total(await client.count()) == total(await client.stats())
+    key: Key = "a"
+    labelled = await client.label(key=key, key_or_amount=2.5, lists=[1], pair=(key, status))
+    assert labelled.key == "a"
     for key, other in (await client.keyed()).items():
         assert key and other.id == ticket.id
 """

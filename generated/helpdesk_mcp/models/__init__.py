@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .shared.attachment import Attachment as Attachment
     from .shared.comment import Comment as Comment
     from .shared.counts import Counts as Counts
+    from .shared.id import Id as Id
     from .shared.load import Load as Load
     from .shared.person import Person as Person
     from .shared.priority import PRIORITY_VALUES as PRIORITY_VALUES
@@ -58,6 +59,7 @@ else:
             ".shared.attachment": ("Attachment",),
             ".shared.comment": ("Comment",),
             ".shared.counts": ("Counts",),
+            ".shared.id": ("Id",),
             ".shared.load": ("Load",),
             ".shared.person": ("Person",),
             ".shared.priority": ("PRIORITY_VALUES", "Priority"),

@@ -10,14 +10,15 @@ from typing import TypeAlias
 from stubwright_runtime.generated import Model
 
 from .shared.comment import Comment
+from .shared.id import Id
 from .shared.person import Person
 
 
 class AddCommentInput(Model, extra="forbid"):
     """Arguments of the tool ``add_comment``."""
 
-    id: int
-    """The ticket's number. Minimum: 1."""
+    id: Id
+    """The ticket's number"""
 
     author: Person
     text: str

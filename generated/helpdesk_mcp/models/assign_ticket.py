@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from stubwright_runtime.generated import Model
 
+from .shared.id import Id
 from .shared.person import Person
 from .shared.ticket import Ticket
 
@@ -16,8 +17,8 @@ from .shared.ticket import Ticket
 class AssignTicketInput(Model, extra="forbid"):
     """Arguments of the tool ``assign_ticket``."""
 
-    id: int
-    """The ticket's number. Minimum: 1."""
+    id: Id
+    """The ticket's number"""
 
     assignee: Person | None = None
 

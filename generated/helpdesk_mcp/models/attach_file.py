@@ -10,13 +10,14 @@ from typing import TypeAlias
 from stubwright_runtime.generated import Model
 
 from .shared.attachment import Attachment
+from .shared.id import Id
 
 
 class AttachFileInput(Model, extra="forbid"):
     """Arguments of the tool ``attach_file``."""
 
-    id: int
-    """The ticket's number. Minimum: 1."""
+    id: Id
+    """The ticket's number"""
 
     name: str
     """At most 100 characters. Pattern: `^\\w[\\w.-]*$`."""

@@ -9,14 +9,15 @@ from typing import TypeAlias
 
 from stubwright_runtime.generated import Model
 
+from .shared.id import Id
 from .shared.ticket import Ticket
 
 
 class CloseTicketInput(Model, extra="forbid"):
     """Arguments of the tool ``close_ticket``."""
 
-    id: int
-    """The ticket's number. Minimum: 1."""
+    id: Id
+    """The ticket's number"""
 
     resolution: str | None = None
     """At least 1 character."""

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from .search_products import SearchProductsInput as SearchProductsInput
     from .search_products import SearchProductsOutput as SearchProductsOutput
     from .shared.basket import Basket as Basket
+    from .shared.count import Count as Count
     from .shared.line import Line as Line
     from .shared.lines import Lines as Lines
+    from .shared.order_id import OrderId as OrderId
     from .shared.payment import PAYMENT_VALUES as PAYMENT_VALUES
     from .shared.payment import Payment as Payment
     from .shared.product import Product as Product
+    from .shared.sku import Sku as Sku
     from .ship_order import ShipOrderInput as ShipOrderInput
     from .ship_order import ShipOrderNeighbourAnswer as ShipOrderNeighbourAnswer
     from .ship_order import ShipOrderOutput as ShipOrderOutput
@@ -49,10 +52,13 @@ else:
             ".restock": ("RestockInput", "RestockOutput"),
             ".search_products": ("SearchProductsInput", "SearchProductsOutput"),
             ".shared.basket": ("Basket",),
+            ".shared.count": ("Count",),
             ".shared.line": ("Line",),
             ".shared.lines": ("Lines",),
+            ".shared.order_id": ("OrderId",),
             ".shared.payment": ("PAYMENT_VALUES", "Payment"),
             ".shared.product": ("Product",),
+            ".shared.sku": ("Sku",),
             ".ship_order": ("ShipOrderInput", "ShipOrderNeighbourAnswer", "ShipOrderOutput"),
             ".show_basket": ("ShowBasketInput", "ShowBasketOutput"),
         },

@@ -10,18 +10,19 @@ from typing import TypeAlias
 from stubwright_runtime.generated import Model
 
 from .handles import BasketId
+from .shared.count import Count
 from .shared.lines import Lines
+from .shared.sku import Sku
 
 
 class AddItemInput(Model, extra="forbid"):
     """Arguments of the tool ``add_item``."""
 
     basket_id: BasketId
-    sku: str
-    """A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`."""
+    sku: Sku
+    """A product's number, such as TEA-01"""
 
-    count: int = 1
-    """Range: 1–99."""
+    count: Count = 1
 
 
 AddItemOutput: TypeAlias = Lines

@@ -10,6 +10,7 @@ from typing import Literal
 from stubwright_runtime.generated import Model
 
 from .handles import BasketId
+from .shared.order_id import OrderId
 from .shared.payment import Payment
 
 
@@ -22,9 +23,7 @@ class CheckoutInput(Model, extra="forbid"):
 class CheckoutOutput(Model):
     """Result of the tool ``checkout``."""
 
-    order_id: str
-    """Pattern: `^[0-9a-f]{16}$`."""
-
+    order_id: OrderId
     payment: Payment
     total: int
     """In cents"""

@@ -11,14 +11,15 @@ from stubwright_runtime.generated import Model
 
 from .handles import BasketId
 from .shared.lines import Lines
+from .shared.sku import Sku
 
 
 class RemoveItemInput(Model, extra="forbid"):
     """Arguments of the tool ``remove_item``."""
 
     basket_id: BasketId
-    sku: str
-    """A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`."""
+    sku: Sku
+    """A product's number, such as TEA-01"""
 
 
 RemoveItemOutput: TypeAlias = Lines

@@ -10,13 +10,14 @@ from typing import TypeAlias
 from stubwright_runtime.generated import Model
 
 from .shared.product import Product
+from .shared.sku import Sku
 
 
 class RestockInput(Model, extra="forbid"):
     """Arguments of the tool ``restock``."""
 
-    sku: str
-    """A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`."""
+    sku: Sku
+    """A product's number, such as TEA-01"""
 
     count: int
     """Range: 1–10000."""

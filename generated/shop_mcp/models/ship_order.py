@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from stubwright_runtime.generated import Model
 
+from .shared.order_id import OrderId
+
 
 class ShipOrderInput(Model, extra="forbid"):
     """Arguments of the tool ``ship_order``."""
 
-    order_id: str
-    """Pattern: `^[0-9a-f]{16}$`."""
+    order_id: OrderId
 
 
 class ShipOrderOutput(Model):
     """Result of the tool ``ship_order``."""
 
-    order_id: str
-    """Pattern: `^[0-9a-f]{16}$`."""
-
+    order_id: OrderId
     parcel: str
     """The carrier's number"""
 

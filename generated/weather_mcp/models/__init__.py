@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .get_weather import GetWeatherOutput as GetWeatherOutput
     from .list_stations import ListStationsInput as ListStationsInput
     from .resources.read_current import ReadCurrentParams as ReadCurrentParams
+    from .shared.place import Place as Place
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -25,5 +26,6 @@ else:
             ".get_weather": ("GetWeatherInput", "GetWeatherOutput"),
             ".list_stations": ("ListStationsInput",),
             ".resources.read_current": ("ReadCurrentParams",),
+            ".shared.place": ("Place",),
         },
     )

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from stubwright_runtime.generated import Model
 
+from .shared.place import Place
+
 
 class GetForecastInput(Model, extra="forbid"):
     """Arguments of the tool ``get_forecast``."""
 
-    location: str
-    """City name or zip code. At least 1 character."""
+    location: Place
+    """City name or zip code"""
 
     days: int = 3
     """Range: 1–7."""

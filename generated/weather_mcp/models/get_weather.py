@@ -9,12 +9,14 @@ from typing import Literal
 
 from stubwright_runtime.generated import Model
 
+from .shared.place import Place
+
 
 class GetWeatherInput(Model, extra="forbid"):
     """Arguments of the tool ``get_weather``."""
 
-    location: str
-    """City name or zip code. At least 1 character."""
+    location: Place
+    """City name or zip code"""
 
     units: Literal["metric", "imperial"] = "metric"
     """Celsius, or Fahrenheit"""

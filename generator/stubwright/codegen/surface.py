@@ -103,13 +103,20 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class Enumeration:
-    """A type that is one of some values: its name, that of the tuple of its `values`, and what it stands for."""
+class NamedType:
+    """The type of a shared enumeration or scalar: its name, what it stands for, and the name of the tuple of `values`
+    of an enumeration.
+    """
 
     name: Name
-    values: Name
+    values: Name | None
     type: Type
     place: Place
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The names that its module defines."""
+        return (self.name,) if self.values is None else (self.name, self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +259,7 @@ class Surface:
     handlers: tuple[HandlerMethod, ...]
     client: tuple[ClientMethod, ...]
     classes: tuple[Class, ...]
-    enumerations: tuple[Enumeration, ...] = ()
+    named_types: tuple[NamedType, ...] = ()
 
 
 def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
@@ -270,7 +277,7 @@ def describe(
     manifest: ir.Manifest,
     parameters: Mapping[str, tuple[Sequence[Argument], Type | None]],
     classes: Iterable[Class],
-    enumerations: Iterable[Enumeration] = (),
+    named_types: Iterable[NamedType] = (),
 ) -> Surface:
     """Return the surface of a manifest's package.
 
@@ -279,7 +286,7 @@ def describe(
         parameters: The parameters of each tool's method of the client, by the tool's name on the wire, and the type of
             its further arguments.
         classes: The classes of its models.
-        enumerations: The types of its shared enumerations.
+        named_types: The types of its shared enumerations and scalars.
     """
     classes = tuple(classes)
     calls = [describe_tool_method(tool, *parameters[tool.name], classes) for tool in manifest.tools]
@@ -288,7 +295,7 @@ def describe(
         handlers=list_handler_methods(manifest) if "server" in manifest.emit else (),
         client=tuple(calls) if "client" in manifest.emit else (),
         classes=classes,
-        enumerations=tuple(enumerations),
+        named_types=tuple(named_types),
     )
 
 

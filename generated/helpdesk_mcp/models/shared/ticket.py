@@ -11,6 +11,7 @@ from stubwright_runtime.generated import Model
 
 from .attachment import Attachment
 from .comment import Comment
+from .id import Id
 from .person import Person
 from .priority import Priority
 from .status import Status
@@ -19,8 +20,8 @@ from .status import Status
 class Ticket(Model):
     """The shared schema ``Ticket``."""
 
-    id: int
-    """The ticket's number. Minimum: 1."""
+    id: Id
+    """The ticket's number"""
 
     subject: str
     description: str

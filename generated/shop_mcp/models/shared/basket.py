@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from stubwright_runtime.generated import Model
 
+from .count import Count
+
 
 class Basket(Model):
     """The shared schema ``Basket``.
@@ -14,4 +16,4 @@ class Basket(Model):
     The contents of a basket, by the numbers of products
     """
 
-    items: dict[str, int]
+    items: dict[str, Count]

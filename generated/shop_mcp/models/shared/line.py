@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from stubwright_runtime.generated import Model
 
+from .count import Count
+from .sku import Sku
+
 
 class Line(Model):
     """The shared schema ``Line``."""
 
-    sku: str
-    """A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`."""
+    sku: Sku
+    """A product's number, such as TEA-01"""
 
     name: str
-    count: int
-    """Range: 1–99."""
-
+    count: Count
     price: int
     """Of one, in cents"""

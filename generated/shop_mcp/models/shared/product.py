@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from stubwright_runtime.generated import Model
 
+from .sku import Sku
+
 
 class Product(Model):
     """The shared schema ``Product``."""
 
-    sku: str
-    """A product's number, such as TEA-01. Pattern: `^[A-Z]{3}-[0-9]{2}$`."""
+    sku: Sku
+    """A product's number, such as TEA-01"""
 
     name: str
     price: int

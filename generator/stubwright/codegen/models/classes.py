@@ -120,16 +120,24 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The class of a shared schema in another module, or, for an enumeration, its type.
+    """The class of a shared schema in another module, or, for an enumeration or a scalar, its type.
 
-    `members` are the values of an enumeration, `null` among them. `parameters` are the fields of a class as arguments
-    if a tool takes it as its input.
+    `members` are the values of an enumeration, `null` among them, and `scalars` the alternatives of a scalar; a text
+    with a format is only of the format's type if it `is_exact`. `parameters` are the fields of a class as arguments if
+    a tool takes it as its input.
     """
 
     name: Name
     module: Name
     members: tuple[Json, ...] = ()
+    scalars: tuple[Free, ...] = ()
+    is_exact: bool = False
     parameters: tuple[Argument, ...] = ()
+
+    @property
+    def is_type(self) -> bool:
+        """Tell whether it is a type and no class."""
+        return bool(self.members or self.scalars)
 
 
 Key: TypeAlias = Object | Expression
@@ -402,7 +410,7 @@ class _Planner:
     def _field(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> FieldPlan:
         shape = document.shape(expression)
         nullable = ANY in shape or _NULL in shape
-        doc = descriptions.describe(document, expression)
+        doc = descriptions.describe(document, expression, lambda each: self._is_scalar(document, each))
         default_value: _Value | None = None
         default: Code | None = None
         form: Form = "plain"
@@ -420,17 +428,18 @@ class _Planner:
                 )
             if default_value is None or default_value.source == "None":
                 default, form = fill("None"), "nullable" if nullable or not shape else "absent"
-        if document.settle(expression) in self.names or self._enumeration(document, expression) is not None:
+        if document.settle(expression) in self.names or self._named_type(document, expression) is not None:
             schema = self._type(document, expression)
         else:
-            schema = self._schema(document, shape, self._enumerations(document, expression), null=form == "plain")
+            schema = self._schema(document, shape, self._named_types(document, expression), null=form == "plain")
         source = default_value.source if default_value is not None else None
         is_made = default_value is not None and default_value.builds and default is None
         is_copied = default_value is not None and default is None and not is_made and default_value.source[0] in "[{"
         is_cast = False
         if source is not None and default is None:
             decide = _needs_cast if is_made else _is_ambiguous
-            is_cast = decide(source, schema, given[0]) or (document.is_exact and _is_read(schema, given[0]))
+            whole = self._spell_out(schema)
+            is_cast = decide(source, whole, given[0]) or (document.is_exact and _is_read(whole, given[0]))
         return FieldPlan(
             wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_copied, is_cast
         )
@@ -439,48 +448,89 @@ class _Planner:
         settled = document.settle(expression)
         if settled in self.names:
             return {"$ref": f"#/$defs/{self.names[settled]}"}
-        if (home := self._enumeration(document, settled)) is not None:
+        if (home := self._named_type(document, settled)) is not None:
             self.used.add(home)
             return {"$ref": f"#/$defs/{home.name}"}
         if settled not in self.seen:
             return {}
         if settled not in self.types:
-            named = self._enumerations(document, settled)
+            named = self._named_types(document, settled)
             self.types[settled] = self._schema(document, document.shape(settled), named)
         return self.types[settled]
 
-    def _enumeration(self, document: Document, expression: Expression) -> Imported | None:
-        """Return the type of a shared enumeration, where an expression is but a reference to it."""
+    def _named_type(self, document: Document, expression: Expression) -> Imported | None:
+        """Return the type of a shared enumeration or scalar, where an expression is but a reference to it."""
         name = document.find_shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
-        return home if home is not None and home.members and home.name not in self.attributes else None
+        return home if home is not None and home.is_type and home.name not in self.attributes else None
 
-    def _enumerations(self, document: Document, expression: Expression) -> list[Imported]:
-        """Return the types of shared enumerations that are alternatives of an expression."""
-        enumerations: dict[Imported, None] = {}
+    def _is_scalar(self, document: Document, expression: Expression) -> bool:
+        """Tell whether an expression is but a reference to a shared scalar that has a type."""
+        home = self._named_type(document, expression)
+        return home is not None and bool(home.scalars)
+
+    def _named_types(self, document: Document, expression: Expression) -> list[Imported]:
+        """Return the types of shared enumerations and scalars that are alternatives of an expression.
+
+        A scalar that another alternative allows, too, goes by its own type: it is not only what the name says.
+        """
+        types: dict[Imported, None] = {}
+        others: set[Alternative] = set()
         seen: set[Expression] = set()
         pending = [expression] if document.bundled else []
         while pending:
             here = document.settle(pending.pop(0))
-            if (home := self._enumeration(document, here)) is not None:
-                enumerations[home] = None
-            elif here not in seen and isinstance(here, Leaf):
-                pending += [leaf for keyword in ("anyOf", "oneOf") for leaf in document.find_children(here, keyword)]
-            elif here not in seen and isinstance(here, AnyOf):
-                pending += here.parts
+            if (home := self._named_type(document, here)) is not None:
+                types[home] = None
+            elif here not in seen and (parts := self._choices(document, here)):
+                pending += parts
+            elif here not in seen:
+                others.update(document.shape(here))
             seen.add(here)
-        return [*enumerations]
+        return [home for home in types if others.isdisjoint(home.scalars)]
+
+    def _choices(self, document: Document, expression: Expression) -> Sequence[Expression]:
+        """Return the alternatives that an expression is written as."""
+        if isinstance(expression, Leaf):
+            return [leaf for keyword in ("anyOf", "oneOf") for leaf in document.find_children(expression, keyword)]
+        return expression.parts if isinstance(expression, AnyOf) else ()
+
+    def _spell_out(self, schema: Json) -> Json:
+        """Return a schema with nothing but types in which shared scalars are what they stand for."""
+        match schema:
+            case {"$ref": str(reference)}:
+                name = reference.rpartition("/")[2]
+                home = next((each for each in self.used if each.name == name and each.scalars), None)
+                if home is None:
+                    return schema
+                return join_choices(list_scalar_types(home.scalars, is_exact=home.is_exact))
+            case {"anyOf": choices}:
+                return {"anyOf": [self._spell_out(each) for each in choices]}
+            case {"prefixItems": items}:
+                return {**schema, "prefixItems": [self._spell_out(each) for each in items]}
+            case {"items": inner}:
+                return {**schema, "items": self._spell_out(inner)}
+            case {"additionalProperties": inner} if inner is not True:
+                return {**schema, "additionalProperties": self._spell_out(inner)}
+            case _:
+                return schema
 
     def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
         """Return a shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
 
-        The constants of enumerations that are `named` go by their names.
+        The constants of enumerations that are `named`, and what scalars allow that are, go by their names.
         """
         members = [each.value for each in shape if isinstance(each, Const)]
         anything = ANY in shape or _is_everything(shape)
         choices: list[Json] = []
+        by_name: set[Alternative] = set()
         for home in named:
-            if all(_NULL in shape if each is None else _is_among(each, members) for each in home.members):
+            if home.scalars:
+                if not anything and {*home.scalars} <= {*shape}:
+                    self.used.add(home)
+                    choices.append({"$ref": f"#/$defs/{home.name}"})
+                    by_name.update(home.scalars)
+            elif all(_NULL in shape if each is None else _is_among(each, members) for each in home.members):
                 self.used.add(home)
                 choices.append({"$ref": f"#/$defs/{home.name}"})
                 members = [each for each in members if not _is_among(each, home.members)]
@@ -491,19 +541,20 @@ class _Planner:
                     members = []
                 case Const() | Free("null" | "any"):
                     pass
+                case Free() if alternative in by_name:
+                    pass
                 case Free(handle=str(kind)) if not anything:
                     choices.append({"type": "string", "handle": kind})
-                case Free(name, form) if not (anything and ANY not in shape):
-                    choices += [{"type": name, "format": form}] if form else []
-                    is_text = form is None or not document.is_exact
-                    choices += [{"type": name}] if is_text and {"type": name} not in choices else []
+                case Free() if not (anything and ANY not in shape):
+                    types = list_scalar_types([alternative], is_exact=document.is_exact)
+                    choices += [each for each in types if each not in choices]
                 case Object() | Items() | Fixed() if not (anything and _is_plain(alternative)):
                     choices.append(self._container(document, alternative))
         if anything:
             choices.append({})
         elif _NULL in shape and (null or not choices):
             choices.append({"type": "null"})
-        return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
+        return join_choices(choices)
 
     def _container(self, document: Document, alternative: Object | Items | Fixed) -> Json:
         match alternative:
@@ -691,6 +742,29 @@ def list_enumerated(document: Document) -> tuple[Json, ...]:
     members = tuple(each.value if isinstance(each, Const) else None for each in shape)
     is_enumeration = all(isinstance(each, Const) or each == _NULL for each in shape)
     return members if is_enumeration and members != (None,) * len(members) else ()
+
+
+def list_scalars(document: Document) -> tuple[Free, ...]:
+    """Return the alternatives of a schema that is one of some scalars, without `null` and ids; otherwise none."""
+    shape = document.shape(document.root)
+    scalars = tuple(
+        each for each in shape if isinstance(each, Free) and each.type not in ("null", "any") and each.handle is None
+    )
+    return scalars if len(scalars) == len(shape) else ()
+
+
+def list_scalar_types(scalars: Iterable[Free], *, is_exact: bool) -> list[Json]:
+    """Return the types of scalars, as schemas: a text with a format is one of two types unless that `is_exact`."""
+    types: list[Json] = []
+    for each in scalars:
+        types += [{"type": each.type, "format": each.format}] if each.format else []
+        types += [{"type": each.type}] if each.format is None or not is_exact else []
+    return [each for index, each in enumerate(types) if each not in types[:index]]
+
+
+def join_choices(choices: list[Json]) -> Json:
+    """Return a schema with nothing but types that is one of some; an empty one if there is none."""
+    return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
 
 
 def _is_everything(shape: Shape) -> bool:

@@ -26,6 +26,8 @@ from stubwright.codegen.models.classes import (
     find_referred,
     is_mapping,
     list_enumerated,
+    list_scalar_types,
+    list_scalars,
     plan_classes,
 )
 from stubwright.codegen.models.inspection import parse_declaration
@@ -35,7 +37,7 @@ from stubwright.codegen.models.types import Document
 from stubwright.codegen.source.docstrings import capitalize
 from stubwright.codegen.source.imports import RUNTIME, Home, as_homes
 from stubwright.codegen.source.literals import format_docstring, format_literal, requote
-from stubwright.codegen.surface import Argument, Class, ClassRole, Enumeration, Field, Surface, Type
+from stubwright.codegen.surface import Argument, Class, ClassRole, Field, NamedType, Surface, Type
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
 from stubwright.pycode import Code, Name, fill, join, parse, trust
@@ -64,13 +66,12 @@ class ModelModule:
     classes: tuple[Class, ...]
     parameters: tuple[Argument, ...]
     extra: Type | None = None
-    enumerations: tuple[Enumeration, ...] = ()
+    named_types: tuple[NamedType, ...] = ()
 
     @property
     def names(self) -> tuple[Name, ...]:
         """The names that it defines."""
-        types = (name for each in self.enumerations for name in (each.name, each.values))
-        return (*(each.name for each in self.classes), *types)
+        return (*(each.name for each in self.classes), *(name for each in self.named_types for name in each.names))
 
 
 def load() -> None:
@@ -85,22 +86,32 @@ def find_homes(
 ) -> dict[str, Imported]:
     """Return the class of each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
-    An object with properties has a class, and so does a mapping, for whole results; an enumeration has the name of its
-    type, and any other schema has no entry.
+    An object with properties has a class, and so does a mapping, for whole results; an enumeration or a scalar has the
+    name of its type, and any other schema has no entry.
 
     Args:
         shared: The manifest's shared schemas.
         tools: The tools whose models use them.
         taken: Names that the package has for something else.
     """
-    imported: dict[str, Imported] = {}
-    for schema in shared:
-        document = Document("shared", schema.schema)
-        members = list_enumerated(document)
-        if members or document.find_only_object(document.root) is not None or is_mapping(document.shape(document.root)):
-            imported[schema.name] = Imported(naming.name_shared_class(schema.names), Name(schema.names.module), members)
+    homes = {schema.name: _find_home(schema) for schema in shared}
+    imported = {name: home for name, home in homes.items() if home is not None}
     referenced_whole = _taken_whole(tools, {schema.name: schema for schema in shared}, imported)
     return imported | _with_parameters(shared, referenced_whole, imported, taken)
+
+
+def _find_home(schema: ir.SharedSchema) -> Imported | None:
+    """Return the class or the type of a shared schema; None if it has neither."""
+    document = Document("shared", schema.schema)
+    home = Imported(
+        naming.name_shared_class(schema.names),
+        Name(schema.names.module),
+        list_enumerated(document),
+        list_scalars(document),
+        document.is_exact,
+    )
+    has_class = document.find_only_object(document.root) is not None or is_mapping(document.shape(document.root))
+    return home if has_class or home.is_type else None
 
 
 def _taken_whole(
@@ -114,7 +125,7 @@ def _taken_whole(
         if name not in seen:
             seen.add(name)
             waiting += shared[name].schema.extended
-    return frozenset(name for name in seen if name in homes and not homes[name].members)
+    return frozenset(name for name in seen if name in homes and not homes[name].is_type)
 
 
 def _with_parameters(
@@ -249,9 +260,9 @@ def make_shared_modules(
     groups = _groups(shared, imported)
     drafts = [_shared_draft(members, imported, taken) for members in groups]
     of = {
-        schema.name: _enumeration(schema, imported[schema.name])
+        schema.name: _type_module(schema, imported[schema.name])
         for schema in shared
-        if schema.name in imported and imported[schema.name].members
+        if schema.name in imported and imported[schema.name].is_type
     }
     circles: dict[Name, ModelModule] = {}
     for members, draft, module in zip(groups, drafts, _modules(drafts), strict=True):
@@ -271,7 +282,7 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) ->
     """Return the shared schemas that have classes, those that lead to each other together."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
-        if schema.name in homes and not homes[schema.name].members:
+        if schema.name in homes and not homes[schema.name].is_type:
             groups[schema.circle or schema.name, schema.circle is None].append(schema)
     return list(groups.values())
 
@@ -302,6 +313,33 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
     return _Draft(doc, parts, plans, others, Name("..handles"), first.schema.place, circle=not alone)
 
 
+def _type_module(schema: ir.SharedSchema, home: Imported) -> ModelModule:
+    """Return the module of a shared schema that has a type and no class."""
+    return _enumeration(schema, home) if home.members else _scalar(schema, home)
+
+
+def _scalar(schema: ir.SharedSchema, home: Imported) -> ModelModule:
+    """Return the module of a shared schema that is a scalar."""
+    document = Document("shared", schema.schema)
+    title = f"The shared schema ``{schema.name}``."
+    doc = descriptions.describe(document, document.root)
+    choices = _list_scalar_choices(home)
+    kind = join(" | ", choices)
+    formats = {_FORMATS[each.format] for each in home.scalars if each.format} - naming.ANNOTATION_NAMES
+    imports = _imports(_homes_of({*formats, Name("TypeAlias")}), {})
+    alias = fill("\n{}: TypeAlias = {}\n{}", home.name, kind, format_docstring(doc or title))
+    source = join("\n", [fill(_HEAD, format_docstring(title)), *imports, alias])
+    return ModelModule(
+        source, (), (), named_types=(NamedType(home.name, None, Type(kind, choices), schema.schema.place),)
+    )
+
+
+def _list_scalar_choices(home: Imported) -> tuple[Code, ...]:
+    """Return the types that a shared scalar is a union of."""
+    types = list_scalar_types(home.scalars, is_exact=home.is_exact)
+    return tuple(_FORMATS[each["format"]] if "format" in each else _SCALARS[each["type"]] for each in types)
+
+
 def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
     """Return the module of a shared schema that is one of some values."""
     values = naming.name_values(schema.names)
@@ -323,8 +361,8 @@ def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
         format_docstring(f"The values of `{home.name}`, in the schema's order."),
     )
     value = Type(kind, _choices_of(home.members))
-    enumeration = Enumeration(home.name, values, value, schema.schema.place)
-    return ModelModule(source, (), (), enumerations=(enumeration,))
+    named = NamedType(home.name, values, value, schema.schema.place)
+    return ModelModule(source, (), (), named_types=(named,))
 
 
 def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
@@ -428,8 +466,9 @@ def plan_names(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
             of = draft.groups if draft.circle else {naming.name_shared_class(members[0].names): draft.names}
             names |= {f"shared.{each.names.module}": of[naming.name_shared_class(each.names)] for each in members}
         for each in manifest.shared:
-            if each.name in known and known[each.name].members:
-                names[f"shared.{each.names.module}"] = (known[each.name].name, naming.name_values(each.names))
+            if each.name in known and known[each.name].is_type:
+                values = [naming.name_values(each.names)] if known[each.name].members else []
+                names[f"shared.{each.names.module}"] = (known[each.name].name, *values)
         return names
 
     names, _ = reserved.settle(reserved.reserve(manifest), plan, lambda names: chain.from_iterable(names.values()))
@@ -456,7 +495,7 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
         manifest,
         {tool.name: (module.parameters, module.extra) for tool, module in zip(manifest.tools, tools, strict=True)},
         surface.with_inherited([module_class for module in every for module_class in module.classes]),
-        (module_class for module in every for module_class in module.enumerations),
+        (module_class for module in every for module_class in module.named_types),
     )
 
 
@@ -717,7 +756,11 @@ def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Nam
         raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
     models = {model.class_name: model for model in parser.results}
     classes = [parse_declaration(part.strip()) for part in text.split(_CUT)[1:]]
-    members: dict[Code, Sequence[Code]] = {each.name: _choices_of(each.members) for each in used if each.members}
+    members: dict[Code, Sequence[Code]] = {
+        each.name: _choices_of(each.members) if each.members else _list_scalar_choices(each)
+        for each in used
+        if each.is_type
+    }
     written_classes = {name: _taken(source, by_name[name], models[name], members) for name, source in classes}
     parser.dispose()  # its objects reference each other, and there are many
     return written_classes
@@ -784,7 +827,7 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Cod
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
     """Return a type as the generator prints it, whose source was looked through with its class.
 
-    `members` are what the types of shared enumerations stand for.
+    `members` are what the types of shared enumerations and scalars stand for.
     """
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
@@ -854,6 +897,9 @@ _FORMATS = {
     "uuid": Name("UUID"),
 }
 """The types of texts with a format."""
+
+_SCALARS = {"boolean": Name("bool"), "integer": Name("int"), "number": Name("float"), "string": Name("str")}
+"""The types of other scalars."""
 
 
 def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:

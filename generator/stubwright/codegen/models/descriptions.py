@@ -7,7 +7,8 @@ It decides nothing; the schema does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from stubwright.codegen.models.types import AnyOf, Const, Fixed, Free, Items, Leaf, make_constant
@@ -21,13 +22,22 @@ _LONGEST = 200
 _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems", "contains")
 
 
-def describe(document: Document, expression: Expression) -> str:
-    """Return the description of a schema, and all that its keywords add to its type; empty if there is neither."""
+def describe(
+    document: Document, expression: Expression, is_described: Callable[[Expression], bool] = lambda _: False
+) -> str:
+    """Return the description of a schema, and all that its keywords add to its type; empty if there is neither.
+
+    What keywords add is left out for a schema that `is_described` with its type.
+    """
     leaves = [*document.find_leaves(expression)]
     text = next((text for leaf in leaves if (text := _text(document.get_value(leaf), "description"))), "")
     if not leaves and isinstance(expression, AnyOf):
         text = next((text for part in expression.parts if (text := describe(document, part))), "")
-    added = [*dict.fromkeys(sentence for leaf in leaves for sentence in _sentences(document, leaf))]
+    own = leaves
+    if is_described(expression):
+        settled = document.settle(expression)
+        own = [*takewhile(lambda leaf: leaf != settled, leaves)]
+    added = [*dict.fromkeys(sentence for leaf in own for sentence in _sentences(document, leaf, is_described))]
     return append_sentences(text, added)
 
 
@@ -57,7 +67,7 @@ def _text(value: Json, keyword: str) -> str:
     return text.strip() if isinstance(text, str) else ""
 
 
-def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
+def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expression], bool]) -> Iterator[str]:
     keywords = _keywords(document, leaf)
     if document.get_value(leaf) is False:
         yield "Never allowed."
@@ -73,7 +83,7 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
     if keywords.get("deprecated") is True:
         yield "Deprecated."
     for alternative in shape:
-        if isinstance(alternative, Items):
+        if isinstance(alternative, Items) and not is_described(alternative.item):
             yield from _items(document, alternative.item)
 
 

@@ -77,7 +77,7 @@ def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
     for handle in manifest.handles:
         schema = shared.get(handle.state)
         state_class = find_homes([schema]).get(handle.state) if schema is not None else None
-        model = state_class.name if state_class is not None and not state_class.members else None
+        model = state_class.name if state_class is not None and not state_class.is_type else None
         kinds_of_handles.append(
             Kind(handle.name, naming.handle_attribute(handle.name), handle.id, model, handle.retention)
         )

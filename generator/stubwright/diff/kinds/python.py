@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from stubwright.codegen.pages.renames import find_current_names, match_renamed_methods
-from stubwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter, Surface, Type
+from stubwright.codegen.surface import Class, ClientMethod, Field, HandlerMethod, NamedType, Parameter, Surface, Type
 from stubwright.diagnostics import Place
 from stubwright.diagnostics.suggestions import quote
 from stubwright.diff.changes import Change, Impact
@@ -47,7 +47,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
     yield from _compare_handlers(surfaces)
     yield from _compare_clients(surfaces)
     yield from _compare_classes(surfaces)
-    yield from _compare_enumerations(surfaces)
+    yield from _compare_named_types(surfaces)
 
 
 def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
@@ -148,9 +148,9 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
             yield subject.change("SW586", "breaking", "the class is gone", why)
 
 
-def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield changes of the types of shared enumerations."""
-    old, new = _by_name(surfaces.old.enumerations), _by_name(surfaces.new.enumerations)
+def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
+    """Yield changes of the types of shared enumerations and scalars."""
+    old, new = _by_name(surfaces.old.named_types), _by_name(surfaces.new.named_types)
     for name, was in old.items():
         now = new.get(name)
         subject = surfaces.get_subject(f"type `{name}`", was, now)
@@ -249,7 +249,7 @@ def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]
     return old, new
 
 
-_Named = TypeVar("_Named", Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter)
+_Named = TypeVar("_Named", Class, ClientMethod, Field, HandlerMethod, NamedType, Parameter)
 
 
 def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
@@ -315,7 +315,7 @@ def _show_signature(method: HandlerMethod) -> str:
     return f"({', '.join(parameter.source for parameter in method.parameters)}) -> {method.returns}"
 
 
-_Compared: TypeAlias = Class | ClientMethod | Enumeration | HandlerMethod
+_Compared: TypeAlias = Class | ClientMethod | HandlerMethod | NamedType
 _Key: TypeAlias = tuple[str, str]
 
 
