@@ -8,6 +8,8 @@ import logging
 import os
 import pickle
 import sys
+import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +22,7 @@ import pytest
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS, get_default_environment
 
 from answers import answering, say, say_result
+from hostile import HANDSHAKE, Said, listening
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import (
     ConnectError,
@@ -32,6 +35,7 @@ from stubwright_runtime.client.core.connect_errors import (
     Unreachable,
 )
 from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
+from stubwright_runtime.client.transports import http
 from stubwright_runtime.client.transports.http import NetworkClient
 from stubwright_runtime.observability.logs import redact_library_logs
 from stubwright_runtime.package import Package, Tool
@@ -161,6 +165,51 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         ),
     ),
     "too many": (Unreachable, 429, {}, b"", "answers with HTTP 429 Too Many Requests"),
+    "a foreign origin": (
+        Forbidden,
+        403,
+        {"Content_Type": "text/plain; charset=utf-8"},
+        b"Invalid Origin header\n",
+        "answers with HTTP 403 Forbidden: Invalid Origin header",
+    ),
+    "a token that a gateway refuses": (
+        Unauthorized,
+        401,
+        {"Content_Type": "Text/Plain"},
+        b"the key is over",
+        "answers with HTTP 401 Unauthorized: the request had no token; the key is over",
+    ),
+    "a text with control characters": (
+        Unreachable,
+        503,
+        {"Content_Type": "text/plain"},
+        b"\x1b[31mno upstream\r\n\r\ntry later \xff",
+        "answers with HTTP 503 Service Unavailable (text/plain): \ufffd[31mno upstream try later \ufffd",
+    ),
+    "a long text": (
+        NotFound,
+        404,
+        {"Content_Type": "text/plain"},
+        b"x" * 5000,
+        (
+            f"does not exist: it answers with HTTP 404 Not Found (text/plain): {'x' * 199}…; "
+            "check the path, which is `/mcp` at most servers"
+        ),
+    ),
+    "a text that repeats the status": (
+        Unreachable,
+        502,
+        {"Content_Type": "text/plain"},
+        b"Bad gateway.",
+        "answers with HTTP 502 Bad Gateway (text/plain)",
+    ),
+    "a text that looks like an answer": (
+        Unreachable,
+        500,
+        {"Content_Type": "text/plain"},
+        b'{"error": {"message": "no"}}',
+        'answers with HTTP 500 Internal Server Error (text/plain): {"error": {"message": "no"}}',
+    ),
 }
 
 
@@ -205,6 +254,26 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
             assert raised.value.status == status
             assert await client.ping() == []
     assert refused == ["Bearer t0ken"]
+
+
+@pytest.mark.parametrize("ending", ["late", "cut", "endless"])
+async def test_a_text_that_does_not_end_hides_no_status(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_SECONDS_FOR_TEXT", 0.2)
+    is_over = threading.Event()
+
+    def write() -> Iterator[bytes]:
+        yield b"not from here"
+        while ending == "endless":
+            yield b"." * 65536
+        if ending == "late":
+            is_over.wait(20)
+
+    said = Said(write, 403, {"Content-Type": "text/plain"}, is_cut=ending == "cut")
+    with listening(HANDSHAKE, lambda method, _: said if method == "tools/call" else None) as (url, _):
+        async with EchoClient.connect(url, timeout=10) as client:
+            with pytest.raises(Forbidden, match=r"answers with HTTP 403 Forbidden: not from here"):
+                await client.ping()
+            is_over.set()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +33,12 @@ _SECONDS: Final = 30.0
 
 _SECONDS_UNASKED: Final = 10.0
 """For the answer to what asks for none: the SDK sends nothing else until it is there."""
+
+_SECONDS_FOR_TEXT: Final = 2.0
+"""For the text that comes with an error."""
+
+_MOST_OF_TEXT: Final = 1024
+"""Bytes of such a text that are read."""
 
 # Atomic: otherwise the two characters of one `\r\n` would match as two line ends.
 _BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
@@ -118,9 +125,7 @@ class NetworkClient(httpx2.AsyncClient):
         if response.is_success and media.startswith("text/event-stream"):
             return self._read_events(request, response, asked, self._bounds)
         try:
-            body = b""
-            if asked is not None and media.startswith("application/json"):
-                body = await self._read(response)
+            body = b"" if asked is None else await self._read_body(response, media)
         finally:
             await response.aclose()
         if response.is_success and (messages := split_batch(body)) != [body]:  # its bytes are counted
@@ -153,6 +158,25 @@ class NetworkClient(httpx2.AsyncClient):
         if own is not None:
             self._refusals.pop(own, None)  # the rest of an answer that was broken off
         return _replace_body(response, stream=_Events(response, bounds, own, self._cut, note_break))
+
+    async def _read_body(self, response: httpx2.Response, media: str) -> bytes:
+        """Return a body of JSON, or the start of a text that comes with an error; of anything else nothing."""
+        if media.startswith("application/json"):
+            return await self._read(response)
+        if media.startswith("text/plain") and response.is_error:
+            return await self._read_start(response)
+        return b""
+
+    async def _read_start(self, response: httpx2.Response) -> bytes:
+        start = bytearray()
+        # The status is an answer by itself, and a text that is late or broken must not hide it.
+        with anyio.move_on_after(_SECONDS_FOR_TEXT), suppress(httpx2.RequestError):
+            async for chunk in response.aiter_bytes():
+                self._bounds.add(len(chunk))
+                start += chunk
+                if len(start) >= _MOST_OF_TEXT:
+                    break
+        return bytes(start[:_MOST_OF_TEXT])
 
     async def _read(self, response: httpx2.Response) -> bytes:
         """Return the body after decoding; the rest is not asked for where it is too long."""

@@ -24,6 +24,9 @@ SESSION: Final = "mcp-session-id"
 """The header that names the session (MCP 2025-11-25, basic/transports, "Session Management")."""
 
 _LONGEST: Final = 300
+_LONGEST_TEXT: Final = 200
+"""Characters that are shown of a text that comes with an error."""
+
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance
 }
@@ -94,13 +97,16 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         request: The request.
         response: Its response.
         method: The method of the request.
-        body: The body if it is JSON; otherwise empty.
+        body: The body if it is JSON, or the start of a plain text with an error; otherwise empty.
     """
     from mcp_types import METHOD_NOT_FOUND
 
     status, url = response.status_code, hide_secrets(request)
     challenge = response.headers.get("www-authenticate")
-    text = _error_message(body)
+    media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_text = media == "text/plain"
+    excerpt = _shorten_text(body, status) if is_text else ""
+    text = excerpt if is_text else _error_message(body)
     if status == HTTPStatus.UNAUTHORIZED:
         bare = "" if "authorization" in request.headers else "the request had no token"
         why = f"answers with {_phrase(status)}{_joined(bare, *_reasons(response), text)}"
@@ -117,11 +123,10 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
         why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(text)}"
         return Refusal("session_lost", url, why, status, session=session)
-    media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_answer = text or (response.is_success and _is_message(body)) or media == "text/event-stream"
+    is_answer = (text and not is_text) or (response.is_success and _is_message(body)) or media == "text/event-stream"
     if is_answer:
         return None
-    shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}"
+    shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_joined(excerpt)}"
     if response.is_redirect:
         shown += f", which leads to {to_one_line(response.headers.get('location', ''))[:_LONGEST]!r}"
     if status in _LATER:
@@ -143,6 +148,14 @@ def _phrase(status: int) -> str:
         return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:
         return f"HTTP {status}"
+
+
+def _shorten_text(body: bytes, status: int) -> str:
+    """Return the start of a plain text on one line; empty if it says no more than the status."""
+    text = " ".join(body.decode(errors="replace").split())
+    if _phrase(status).casefold().endswith(f" {text.rstrip('.').casefold()}"):
+        return ""
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
 
 
 def _reasons(response: httpx2.Response) -> list[str]:
