@@ -256,6 +256,37 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
     assert refused == ["Bearer t0ken"]
 
 
+@pytest.mark.parametrize(
+    ("status", "media", "shown"),
+    [
+        (200, "text/html; charset=utf-8", "HTTP 200 OK (text/html) instead of a message of MCP; a proxy may have sent it"),
+        (200, "text/plain", "HTTP 200 OK (text/plain) instead of a message of MCP"),
+        (200, None, "HTTP 200 OK instead of a message of MCP"),
+        (202, None, "HTTP 202 Accepted instead of a message of MCP"),
+        (204, None, "HTTP 204 No Content instead of a message of MCP"),
+    ],
+)
+async def test_what_is_no_message_fails_that_call_alone(status: int, media: str | None, shown: str) -> None:
+    answered: list[bool] = []
+
+    def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        if message.get("method") == "tools/call" and not answered:
+            answered.append(True)
+            say(handler, status, b"" if status == 204 else b"<html>", **({} if media is None else {"Content_Type": media}))
+        else:
+            say_result(handler, message)
+
+    with answering(answer) as url:
+        secret = url.replace("http://", "http://user:s3cret@") + "?key=s3cret"
+        async with EchoClient.connect(secret) as client:
+            with pytest.raises(mcp.MCPError) as raised:
+                await client.ping()
+            assert str(raised.value) == f"`{url}` answers with {shown}"
+            assert type(raised.value) is NotMCP
+            assert raised.value.status == status
+            assert await client.ping() == []
+
+
 @pytest.mark.parametrize("ending", ["late", "cut", "endless"])
 async def test_a_text_that_does_not_end_hides_no_status(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_SECONDS_FOR_TEXT", 0.2)

@@ -130,7 +130,8 @@ class NetworkClient(httpx2.AsyncClient):
             await response.aclose()
         if response.is_success and (messages := split_batch(body)) != [body]:  # its bytes are counted
             return self._read_events(request, _make_events(response, messages), asked, Bounds(None))
-        if asked is not None and (not response.is_success or method in OPENING):
+        is_json = media.startswith("application/json")
+        if asked is not None and (not response.is_success or not is_json or method in OPENING):
             refusal = judge(request, response, method, body)
             if refusal is not None:
                 self._refusals[asked] = refusal

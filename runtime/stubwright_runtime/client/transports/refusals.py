@@ -140,7 +140,10 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         return Refusal("refused", url, f"answers with {_phrase(status)}{_joined(said)}", status)
     if method in OPENING:
         return Refusal("not_mcp", url, f"is no MCP endpoint: it answers with {shown}; {advice}", status)
-    return None if response.is_success else Refusal("refused", url, f"answers with {shown}", status)
+    if response.is_success:
+        origin = "; a proxy may have sent it" if media == "text/html" else ""
+        return Refusal("not_mcp", url, f"answers with {shown} instead of a message of MCP{origin}", status)
+    return Refusal("refused", url, f"answers with {shown}", status)
 
 
 def _phrase(status: int) -> str:
