@@ -407,6 +407,75 @@ async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, ca
                 assert _is_unknown(await _outcome(client._prompt("other", {})))
 
 
+UNREADABLE: Final[dict[str, tuple[str, str]]] = {
+    "a list": ("[1]", "it is a JSON list, not a message of JSON-RPC"),
+    "an empty list": ("[]", "it is a JSON list, not a message of JSON-RPC"),
+    "a text": ('"x"', "it is a JSON string, not a message of JSON-RPC"),
+    "a number": ("5", "it is a JSON number, not a message of JSON-RPC"),
+    "a fraction": ("1.5", "it is a JSON number, not a message of JSON-RPC"),
+    "true": ("true", "it is a JSON boolean, not a message of JSON-RPC"),
+    "null": ("null", "it is JSON null, not a message of JSON-RPC"),
+    "another API": ('{"hello":"world"}', "it is a JSON object with neither a result nor an error"),
+    "no result": ('{"jsonrpc":"2.0","id":$ID}', "it is a JSON object with neither a result nor an error"),
+    "no JSON": ("<html>", "it is not JSON: expected value at line 1 column 1"),
+    "half": ('{"a":', "it is not JSON: EOF while parsing a value at line 1 column 5"),
+    "no version": ('{"id":$ID,"result":{}}', "it is not an answer of JSON-RPC: jsonrpc: Field required"),
+    "a result that is a number": (
+        '{"jsonrpc":"2.0","id":$ID,"result":5}',
+        "it is not an answer of JSON-RPC: result: Input should be an object",
+    ),
+    "an error that is a text": (
+        '{"jsonrpc":"2.0","id":$ID,"error":"no"}',
+        "it is not an answer of JSON-RPC: error: Input should be an object",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(UNREADABLE))
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("transport", ["http", "events"])
+async def test_what_is_no_message_is_named_in_a_sentence(transport: str, era: str, name: str, tmp_path: Path) -> None:
+    said, told = UNREADABLE[name]
+    attacker = Attacker(transport, era, "tools/call", tmp_path)
+    attacker.say(said.encode())
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=4) as client:
+            error = await _outcome(client.ping())
+            assert isinstance(error, mcp.MCPError)
+            assert (error.code, error.message) == (mcp_types.PARSE_ERROR, f"the server's answer cannot be read: {told}")
+            assert _is_unknown(await _outcome(client._prompt("other", {})))
+
+
+@pytest.mark.parametrize("name", ["no result", "no version", "a result that is a number", "an error that is a text"])
+async def test_what_is_no_message_is_named_by_a_process_alike(name: str, tmp_path: Path) -> None:
+    said, told = UNREADABLE[name]
+    attacker = Attacker("stdio", HANDSHAKE, "tools/call", tmp_path)
+    attacker.say(said.encode())
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=4) as client:
+            error = await _outcome(client.ping())
+            assert str(error) == f"the server's answer cannot be read: {told}"
+
+
+async def test_a_body_of_nothing_is_named() -> None:
+    with listening(HANDSHAKE, lambda method, _: _whole(b"") if method == "tools/call" else None) as (url, _):
+        async with ShapeClient.connect(url, timeout=4) as client:
+            with pytest.raises(mcp.MCPError, match=r"^the server's answer cannot be read: it is empty$"):
+                await client.ping()
+
+
+async def test_events_of_other_kinds_need_no_message() -> None:
+    def answer(method: str, number: Any) -> Said | None:
+        if method != "tools/call":
+            return None
+        result = hostile.response(number, {"content": []})
+        return Said(_once(b"event: other\ndata: 5\n\ndata: " + result + b"\n\n"), headers=events())
+
+    with listening(HANDSHAKE, answer) as (url, _):
+        async with ShapeClient.connect(url, timeout=4) as client:
+            assert await client.ping() == []
+
+
 # --- how much is read --------------------------------------------------------------------------------------------
 
 _MOST: Final = 1 << 20

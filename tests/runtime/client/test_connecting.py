@@ -259,7 +259,11 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
 @pytest.mark.parametrize(
     ("status", "media", "shown"),
     [
-        (200, "text/html; charset=utf-8", "HTTP 200 OK (text/html) instead of a message of MCP; a proxy may have sent it"),
+        (
+            200,
+            "text/html; charset=utf-8",
+            "HTTP 200 OK (text/html) instead of a message of MCP; a proxy may have sent it",
+        ),
         (200, "text/plain", "HTTP 200 OK (text/plain) instead of a message of MCP"),
         (200, None, "HTTP 200 OK instead of a message of MCP"),
         (202, None, "HTTP 202 Accepted instead of a message of MCP"),
@@ -272,7 +276,12 @@ async def test_what_is_no_message_fails_that_call_alone(status: int, media: str 
     def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
         if message.get("method") == "tools/call" and not answered:
             answered.append(True)
-            say(handler, status, b"" if status == 204 else b"<html>", **({} if media is None else {"Content_Type": media}))
+            say(
+                handler,
+                status,
+                b"" if status == 204 else b"<html>",
+                **({} if media is None else {"Content_Type": media}),
+            )
         else:
             say_result(handler, message)
 

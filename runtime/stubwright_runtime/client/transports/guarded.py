@@ -23,6 +23,7 @@ from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .process import ProcessTransport
 from .refusals import Refusal
 from .renewal import Renewal
+from .unreadable import describe_message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -51,9 +52,6 @@ _LATE: Final = 1.0
 
 _LONGEST_REASON: Final = 300
 """Characters of an error that a message of ours quotes."""
-
-_MOST_PROBLEMS: Final = 3
-"""The most problems of one answer that a message lists."""
 
 
 def has_failed(client: Client) -> bool:
@@ -528,17 +526,11 @@ def _answer_unreadable(error: Exception) -> SessionMessage | Exception:
     for problem in problems:
         received: Json = problem["input"]
         if isinstance(received, str) and (match := _ID.match(received)):
-            return _make_error(int(match[1]) if match[1] else match[2], f"it is no JSON: {problem['msg'][:200]}")
+            return _make_error(int(match[1]) if match[1] else match[2], f"it is not JSON: {problem['msg'][:200]}")
         if isinstance(received, dict) and ("method" not in received or received.keys() & {"result", "error"}):
             key = received.get("id")
             if isinstance(key, str | int) and not isinstance(key, bool):
-                kind = "JSONRPCError" if "error" in received else "JSONRPCResponse"
-                lines = [
-                    f"{'.'.join(map(str, detail['loc'][1:]))}: {detail['msg']}"
-                    for detail in problems
-                    if detail["loc"][:1] == (kind,)
-                ]
-                return _make_error(key, f"it is no answer of JSON-RPC: {'; '.join(lines[:_MOST_PROBLEMS])}")
+                return _make_error(key, describe_message(received, error))
     return error
 
 

@@ -19,11 +19,11 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from pydantic_core import from_json, to_json
 
 from ...values.certificates import share_tls_context
-from ...values.json import Json
 from ...values.network_errors import describe
 from .batches import split_batch
 from .bounds import Bounds, TooLargeError
 from .refusals import OPENING, SESSION, Refusal, Refusals, hide_secrets, judge
+from .unreadable import UnreadableError, check_message, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -137,12 +137,8 @@ class NetworkClient(httpx2.AsyncClient):
                 self._refusals[asked] = refusal
                 if response.is_success:
                     return _make_response(request, PARSE_ERROR, f"{refusal.url} {refusal.why}")
-        if body and response.is_success:
-            answers = _is_answer_to(body, asked)
-            if answers is None:
-                return _replace_body(response, HTTPStatus.BAD_REQUEST, content=body)
-            if not answers:
-                return _make_response(request, INVALID_REQUEST, _FOREIGN)
+        if asked is not None and is_json and response.is_success:
+            return _check_body(response, body, asked)
         return _replace_body(response, content=body)
 
     def _read_events(
@@ -261,9 +257,9 @@ class _Events(httpx2.AsyncByteStream):
                 self._note(value.decode(errors="replace"))
         data = b"\n".join(value for name, value in values if name == b"data")
         messages = split_batch(data)
-        if self._asked is not None:
-            error = _make_error(INVALID_REQUEST, _FOREIGN)
-            messages = [error if _is_foreign(message, self._asked) else message for message in messages]
+        # The SDK passes over an event without data or of another kind, whatever it holds.
+        if self._asked is not None and data and all(value == b"message" for name, value in values if name == b"event"):
+            messages = [_check_event(message, self._asked) for message in messages]
         if messages == [data]:
             return event
         others = b"".join(b"%b: %b\n" % pair for pair in values if pair[0] not in (b"data", b""))
@@ -316,31 +312,37 @@ def _read_request(body: bytes) -> tuple[str | None, str]:
     return None, ""
 
 
-def _is_answer_to(body: bytes, asked: str | None) -> bool | None:
-    """Tell whether this is the answer to the request; `None` for an error about a request that could not be read.
-
-    What is no message at all is left to the SDK to refuse.
-    """
+def _check_body(response: httpx2.Response, body: bytes, asked: str) -> httpx2.Response:
+    """Return the response with a body of JSON, or an error in place of what is no answer to the request."""
     try:
-        message: Json = from_json(body)
-    except ValueError:
-        return True
-    if not isinstance(message, dict) or "method" in message:
-        return not isinstance(message, dict)
-    if "error" in message and message.get("id", asked) is None:
-        return None
-    return "id" not in message or str(message["id"]) == asked
+        message = parse_object(body)
+        if "method" in message or _names_another(message, asked):
+            return _make_response(response.request, INVALID_REQUEST, _FOREIGN)
+        check_message(message, body)
+    except UnreadableError as error:
+        return _make_response(response.request, PARSE_ERROR, error.sentence)
+    # With the status of an error, the SDK takes one about a request that could not be read.
+    is_about_none = "error" in message and message["id"] is None
+    return _replace_body(response, HTTPStatus.BAD_REQUEST if is_about_none else None, content=body)
 
 
-def _is_foreign(data: bytes, asked: str) -> bool:
-    """Tell whether an event of a request's stream is an answer to something else. What is not JSON is the SDK's."""
+def _check_event(data: bytes, asked: str) -> bytes:
+    """Return the data of an event of a request's stream, or an error in place of what is no message for it."""
     try:
-        message: Json = from_json(data)
-    except ValueError:
+        message = parse_object(data)
+        if message.keys() & {"result", "error"} and ("method" in message or _names_another(message, asked)):
+            return _make_error(INVALID_REQUEST, _FOREIGN)
+        check_message(message, data)
+    except UnreadableError as error:
+        return _make_error(PARSE_ERROR, error.sentence)
+    return data
+
+
+def _names_another(message: dict[str, Any], asked: str) -> bool:
+    """Tell whether an answer names another request. An error may name none: its request could not be read."""
+    if "id" not in message or ("error" in message and message["id"] is None):
         return False
-    if not isinstance(message, dict) or not message.keys() & {"result", "error"}:
-        return False
-    return "method" in message or _is_answer_to(data, asked) is False
+    return str(message["id"]) != asked
 
 
 def _replace_body(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:

@@ -1,0 +1,87 @@
+"""Answers that are not messages of JSON-RPC, in words for people.
+
+Takes the text of a body or an event; gives its message, or raises an error whose text says what came instead. The SDK
+would list what is wrong with each class of message, in some twenty lines.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from ...values.json import Json
+from ...values.terminal import shorten
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_MOST_PROBLEMS: Final = 3
+"""The most problems of one answer that a message lists."""
+
+_KINDS: Final = {
+    "error": "JSONRPCError",
+    "result": "JSONRPCResponse",
+    "id": "JSONRPCRequest",
+    "method": "JSONRPCNotification",
+}
+"""The class of a message by the first of these keys that it has, since the SDK reports the problems with each class."""
+
+_NAMES: Final = {list: "a JSON list", str: "a JSON string", bool: "a JSON boolean", type(None): "JSON null"}
+
+
+class UnreadableError(Exception):
+    """An answer is not a message; the text says what it is, as the end of a sentence."""
+
+    @property
+    def sentence(self) -> str:
+        """The text as a whole sentence."""
+        return f"the server's answer cannot be read: {self}"
+
+
+def parse_object(data: bytes) -> dict[str, Any]:
+    """Return the JSON object in an answer. Raises UnreadableError if it is anything else."""
+    from pydantic_core import from_json
+
+    if not data.strip():
+        raise UnreadableError("it is empty")
+    try:
+        value: Json = from_json(data)
+    except ValueError as error:
+        raise UnreadableError(f"it is not JSON: {shorten(str(error))}") from None
+    if not isinstance(value, dict):
+        raise UnreadableError(_name_value(value))
+    return value
+
+
+def check_message(message: dict[str, Any], data: bytes) -> None:
+    """Raise UnreadableError if an object, which `data` is the text of, is not a message of JSON-RPC."""
+    from mcp_types import jsonrpc_message_adapter
+    from pydantic import ValidationError
+
+    adapter: Any = jsonrpc_message_adapter
+    with suppress(ValidationError):
+        adapter.validate_python(message, by_name=False)
+        return
+    # Of a text, pydantic reports the problems in words of JSON: "an object", not "a dictionary".
+    try:
+        adapter.validate_json(data, by_name=False)
+    except ValidationError as error:
+        raise UnreadableError(describe_message(message, error)) from None
+
+
+def describe_message(message: dict[str, Any], error: ValidationError) -> str:
+    """Return the problems of a message, as the end of a sentence."""
+    if not message.keys() & {"result", "error", "method"}:
+        return "it is a JSON object with neither a result nor an error"
+    kind = next((kind for key, kind in _KINDS.items() if key in message), None)
+    lines = [
+        f"{shorten('.'.join(map(str, problem['loc'][1:])))}: {shorten(problem['msg'])}"
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)
+        if problem["loc"][:1] == (kind,)
+    ]
+    noun = "a message" if "method" in message else "an answer"
+    return f"it is not {noun} of JSON-RPC: {'; '.join(lines[:_MOST_PROBLEMS])}"
+
+
+def _name_value(value: Json) -> str:
+    return f"it is {_NAMES.get(type(value), 'a JSON number')}, not a message of JSON-RPC"
