@@ -668,6 +668,34 @@ async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -
     assert told == [1, 2] * 2
 
 
+_TOO_MANY: Final = json.dumps([{"jsonrpc": "2.0", "method": "notifications/x"}] * 1001).encode()
+_TOLD: Final = (
+    "the server's answer cannot be read: it is a batch of 1,001 messages, and a client reads batches of at most 1,000"
+)
+
+
+@pytest.mark.parametrize("method", ["initialize", "tools/call"])
+@pytest.mark.parametrize("transport", ["http", "events"])
+async def test_a_batch_of_too_many_messages_is_named(transport: str, method: str, tmp_path: Path) -> None:
+    attacker = Attacker(transport, HANDSHAKE, method, tmp_path)
+    attacker.say(_TOO_MANY)
+    with attacker.target() as target, pytest.raises(mcp.MCPError) as raised:
+        async with ShapeClient.connect(target, timeout=4) as client:
+            await client.ping()
+    assert (raised.value.code, raised.value.message) == (mcp_types.PARSE_ERROR, _TOLD)
+
+
+async def test_a_batch_of_too_many_messages_of_a_process_is_named_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    attacker = Attacker("stdio", HANDSHAKE, "tools/call", tmp_path)
+    attacker.say(_TOO_MANY)
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            assert _is_late(await _outcome(client.with_options(timeout=0.5).ping()))
+    assert "is passed over: it is a batch of 1,001 messages, and a client reads batches of at most 1,000" in caplog.text
+
+
 async def test_a_batch_keeps_the_headers_of_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
     """The session is in them, and a server may answer `initialize` in a batch."""
 

@@ -5,7 +5,7 @@ Takes the text of a line, a body or an event; gives the text of each message in 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from ...values.json import Json
 
@@ -15,14 +15,30 @@ _MOST_MESSAGES: Final = 1000
 
 def split_batch(text: bytes) -> list[bytes]:
     """Return the messages of a batch, each as text. Any other text is returned as it is, as the only one."""
-    if text.lstrip()[:1] != b"[":
+    batch = _parse_batch(text)
+    if not 0 < len(batch) <= _MOST_MESSAGES:
         return [text]
-    from pydantic_core import from_json, to_json
+    from pydantic_core import to_json
+
+    return [to_json(message) for message in batch]
+
+
+def find_excess(text: bytes) -> str | None:
+    """Return the reason why a batch is not read, as the end of a sentence; `None` for a smaller one and other texts."""
+    size = len(_parse_batch(text))
+    if size <= _MOST_MESSAGES:
+        return None
+    return f"it is a batch of {size:,} messages, and a client reads batches of at most {_MOST_MESSAGES:,}"
+
+
+def _parse_batch(text: bytes) -> list[Any]:
+    """Return the messages of a batch; none of any other text."""
+    if text.lstrip()[:1] != b"[":
+        return []
+    from pydantic_core import from_json
 
     try:
         batch: Json = from_json(text)
     except ValueError:
-        return [text]
-    if not isinstance(batch, list) or not 0 < len(batch) <= _MOST_MESSAGES:
-        return [text]
-    return [to_json(message) for message in batch] if all(isinstance(each, dict) for each in batch) else [text]
+        return []
+    return batch if isinstance(batch, list) and all(isinstance(each, dict) for each in batch) else []

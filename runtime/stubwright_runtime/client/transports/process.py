@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ...observability.logs import log
 from ...values.terminal import to_one_line
 from ..core.environment import find_withheld, select_inherited
-from .batches import split_batch
+from .batches import find_excess, split_batch
 from .bounds import Bound, Bounds, TooLargeError
 from .standard_error import StandardError
 
@@ -314,7 +314,7 @@ def _parse(text: str) -> SessionMessage | Exception:
     try:
         return SessionMessage(adapter.validate_json(text, by_name=False))
     except ValueError as error:
-        shown = to_one_line(text[:_SHOWN]) + ("…" if len(text) > _SHOWN else "")
+        shown = find_excess(text.encode()) or to_one_line(text[:_SHOWN]) + ("…" if len(text) > _SHOWN else "")
         log().warning("a line of the server is no message of JSON-RPC and is passed over: %s", shown)
         return error
 

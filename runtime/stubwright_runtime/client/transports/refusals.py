@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ...values.json import Json
 from ...values.terminal import to_one_line
+from .batches import find_excess
 
 if TYPE_CHECKING:
     import httpx2
@@ -123,8 +124,9 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
         why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(text)}"
         return Refusal("session_lost", url, why, status, session=session)
-    is_answer = (text and not is_text) or (response.is_success and _is_message(body)) or media == "text/event-stream"
-    if is_answer:
+    is_answer = text and not is_text
+    is_of_mcp = response.is_success and (_is_message(body) or find_excess(body) is not None)
+    if is_answer or is_of_mcp or media == "text/event-stream":
         return None
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_joined(excerpt)}"
     if response.is_redirect:

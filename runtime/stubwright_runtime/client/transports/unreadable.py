@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...values.json import Json
 from ...values.terminal import shorten
+from .batches import find_excess
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -49,7 +50,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise UnreadableError(f"it is not JSON: {shorten(str(error))}") from None
     if not isinstance(value, dict):
-        raise UnreadableError(_name_value(value))
+        raise UnreadableError(find_excess(data) or _name_value(value))
     return value
 
 
