@@ -437,6 +437,76 @@ async def test_a_callback_may_hear_the_log_at_once(kind: str) -> None:
     assert heard == [*LOG_LEVELS[1:]]
 
 
+class _Logging:
+    """A server that logs from the level on that its client asks for, `warning` at first."""
+
+    def __init__(self, answer: Callable[[str], Mapping[str, Any]] = lambda _: {}, *, declares: bool = True) -> None:
+        self.asked: list[str] = []
+        self._least = "warning"
+        self._answer = answer
+        self.handling = Handling(logging_setLevel=self._set_level, tools_call=self._log)
+        if declares:
+            self.handling.server.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, self._never)
+
+    async def _never(self, ctx: Any, params: Any) -> Any:
+        raise AssertionError  # it is only what the capability is declared for
+
+    async def _set_level(self, ctx: Any) -> Mapping[str, Any]:
+        self.asked.append(ctx.params["level"])
+        answer = self._answer(ctx.params["level"])
+        self._least = ctx.params["level"]
+        return answer
+
+    async def _log(self, ctx: Any) -> Mapping[str, Any]:
+        for level in LOG_LEVELS[LOG_LEVELS.index(self._least) :]:
+            await ctx.session.send_log_message(level, {}, "town", ctx.request_id)
+        return _text("done")
+
+
+@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+@pytest.mark.parametrize("level", ["debug", "info"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("legacy")])
+async def test_an_older_server_is_asked_once_for_the_level(kind: str, level: Any) -> None:
+    server, heard = _Logging(), list[str]()
+    async with _town(kind, server.handling, on_log=lambda level, *_: heard.append(level), log_level=level) as client:
+        await client.ask()
+        await client.ask()
+    assert server.asked == [level]
+    assert heard == [*LOG_LEVELS[LOG_LEVELS.index(level) :]] * 2
+
+
+@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("legacy")])
+async def test_a_server_that_refuses_the_level_is_connected_to_all_the_same(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(level: str) -> Mapping[str, Any]:
+        raise mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="no\nlevels")
+
+    server, heard = _Logging(refuse), list[str]()
+    async with _town(kind, server.handling, on_log=lambda level, *_: heard.append(level), log_level="debug") as client:
+        await client.ask()
+    assert server.asked == ["debug"]
+    assert heard == [*LOG_LEVELS[3:]]
+    assert "the server decides itself what it logs, since it refused the level debug: no levels" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "declares", "options"),
+    [
+        ("pipe legacy", False, {"on_log": print}),
+        ("pipe legacy", True, {}),
+        ("pipe", True, {"on_log": print}),  # each request has the level, from 2026-07-28 on
+        ("memory", True, {"on_log": print}),
+    ],
+)
+async def test_no_level_is_asked_for_in_vain(kind: str, declares: bool, options: dict[str, Any]) -> None:
+    server = _Logging(declares=declares)
+    async with _town(kind, server.handling, **options):
+        pass
+    assert server.asked == []
+
+
 def test_a_level_that_is_none_and_a_client_with_its_own_callback_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^log_level is one of debug, info, .*, emergency, not 'verbose'$"):
         TownClient.connect("http://localhost/mcp", on_log=print, log_level="verbose")  # type: ignore[arg-type]

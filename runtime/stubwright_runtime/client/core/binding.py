@@ -129,8 +129,8 @@ class Binding:
             on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
             on_log: Told of the lines that the server writes to the log of its clients: the level, the name of the
                 logger, if there is one, and what it says, as it came. May be `async`; what it raises is logged.
-            log_level: The lowest level of these lines (MCP 2026-07-28, server/utilities/logging). Before 2026-07-28
-                the server chooses what it sends, and what is lower is dropped here.
+            log_level: The lowest level of these lines (MCP 2026-07-28, server/utilities/logging). A server of an older
+                revision is asked for it once, if it declares `logging`; what is lower is dropped here, too.
             on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
                 form as a mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. What is absent gets its
                 default from the question's schema. May be `async`. `None` tells servers that no person can be asked.
@@ -205,6 +205,10 @@ class Binding:
 
         async def open_session() -> None:
             in_flight.start()
+            if on_log is not None:
+                from ..features.log_levels import request_log_level
+
+                await request_log_level(binding._session, log_level, options)
             if drift != "ignore":
                 from ..features.drift import report_drift
 

@@ -1,0 +1,41 @@
+"""The log level that a client asks a server for, once for each connection (MCP 2025-11-25, server/utilities/logging).
+
+Takes an open session and a level; gives nothing. From 2026-07-28 on, each request has the level, which the SDK adds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ...observability.logs import log
+from ...values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from ...mcp.vocabulary import LogLevel
+    from ..core.options import Options
+    from ..core.session import Session
+
+_SECONDS: Final = 10.0
+"""For the answer: a connection does not wait longer for it, since it works without."""
+
+
+async def request_log_level(session: Session, level: LogLevel, options: Options) -> None:
+    """Ask a server of an older revision that declares `logging` for this level; a refusal is logged."""
+    from mcp import MCPError
+
+    if session.modern or session.client.server_capabilities.logging is None:
+        return
+    try:
+        await _set_level(session, level, options)
+    except MCPError as error:
+        why = to_one_line(error.message)
+        log().warning("the server decides itself what it logs, since it refused the level %s: %s", level, why)
+
+
+async def _set_level(session: Session, level: LogLevel, options: Options) -> None:
+    from mcp_types import EmptyResult, SetLevelRequest, SetLevelRequestParams
+
+    seconds = _SECONDS if options.timeout is None else min(_SECONDS, options.timeout)
+    request = SetLevelRequest(params=SetLevelRequestParams(level=level))
+    await session.send(request, EmptyResult, replace(options, timeout=seconds), is_asked_in=False)
