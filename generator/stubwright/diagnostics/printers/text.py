@@ -95,14 +95,22 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
     line = to_one_line(line)
     first, last = first - left, last - left
     start = 0 if first <= _BEFORE or (not left and _columns(line) <= WIDTH) else first - _BEFORE
+    end = _find_end(line, start)
+    head, tail = "…" if start else "", "…" if left + end < width else ""
+    marked = line[first : min(last, end)]
+    return f"{head}{line[start:end]}{tail}", len(head) + _columns(line[start:first]), max(1, _columns(marked))
+
+
+def _find_end(line: str, start: int) -> int:
+    """Return where the part of a line ends that begins at `start` and fits."""
+    if line.isascii():
+        return min(len(line), start + WIDTH)
     end = start
     columns = 0
     while end < len(line) and columns + _columns(line[end]) <= WIDTH:
         columns += _columns(line[end])
         end += 1
-    head, tail = "…" if start else "", "…" if left + end < width else ""
-    marked = line[first : min(last, end)]
-    return f"{head}{line[start:end]}{tail}", len(head) + _columns(line[start:first]), max(1, _columns(marked))
+    return end
 
 
 def _columns(words: str) -> int:
