@@ -15,6 +15,7 @@ import pytest
 from conftest import ROOT
 from mcp import StdioServerParameters
 
+import forked
 from command_line import stubwright
 from packages import manifest, tool
 from processes import running
@@ -134,8 +135,9 @@ def test_a_damaged_file_is_told_with_its_place_and_left(project: Path, tmp_path:
 
 def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> None:
     names = [f"diary-{number}" for number in range(6)]
-    install = "cli.run(['install', 'claude', '--name', name]) for name in sys.argv[1:]"
-    command = [sys.executable, "-c", f"import sys; from stubwright import cli; sys.exit(max({install}))"]
+    python = str(forked.interpreter_in(tmp_path))
+    install = f"cli.run(['install', 'claude', '--name', name, '--python', {python!r}]) for name in sys.argv[1:]"
+    command = [*forked.interpreter(), "-c", f"import sys; from stubwright import cli; sys.exit(max({install}))"]
     options: Any = {"cwd": project, "env": {**os.environ, "HOME": str(tmp_path)}, "stdout": subprocess.DEVNULL}
     with running([*command, *names[:3]], **options) as one, running([*command, *names[3:]], **options) as two:
         assert [one.wait(120), two.wait(120)] == [0, 0]
@@ -222,16 +224,25 @@ def test_what_the_local_user_lacks_is_told_and_can_be_given(
     value = manifest([tool("add", {"owner": {"type": "string"}}, **policies)], python={"handlers": "notes:Notes"})
     value["auth"] = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com"}
     monkeypatch.chdir(tmp_path)
+    install = [
+        "install",
+        "vscode",
+        "notes.json",
+        "--scope",
+        "project",
+        "--python",
+        str(forked.interpreter_in(tmp_path)),
+    ]
     Path("notes.json").write_text(json.dumps(value))
     Path("notes.py").write_text("class Notes:\n    def add(self, args, ctx): return args.owner\n")
     assert cli.run(["generate", "notes.json"]) == 0
     capsys.readouterr()
-    assert cli.run(["install", "vscode", "notes.json", "--scope", "project"]) == 0
+    assert cli.run(install) == 0
     told = capsys.readouterr().err
     assert "note: what needs scopes is not there for the user without --local-scope read --local-scope write\n" in told
     assert "note: some tools take an argument from the environment; --env NOTES_OWNER sets it\n" in told
     granted = ["--local-scope", "read", "--local-scope", "write", "--env", "NOTES_OWNER=ann"]
-    assert cli.run(["install", "vscode", "notes.json", "--scope", "project", *granted]) == 0
+    assert cli.run([*install, *granted]) == 0
     told = capsys.readouterr().err
     assert "scopes" not in told
     assert "NOTES_OWNER" not in told
