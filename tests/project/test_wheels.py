@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import subprocess
-import sys
+import venv
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,20 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return wheels.build(ROOT, folder), wheels.build(ROOT / "runtime", folder)
 
 
+@cache
+def installed(wheel: Path) -> Path:
+    """A folder in which an installer has put a wheel and its compiled modules, beside the wheel."""
+    folder = wheel.with_suffix("")
+    wheels.install(folder, wheel)
+    return folder
+
+
 def environment(folder: Path, site: Path, *built: Path) -> Path:
     """A fresh environment with wheels, and with links to what these need; the path of its Python."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    venv.create(folder, symlinks=True)
     [own] = folder.glob("lib/python*/site-packages")
-    wheels.install(own, *built)
+    for wheel in built:
+        shutil.copytree(installed(wheel), own, dirs_exist_ok=True)
     (own / "third_party.pth").write_text(f"{site}\n")
     return folder / "bin" / "python"
 
