@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Final
 
@@ -168,8 +169,9 @@ def survives(mutant: Mutant) -> bool:
     """Whether its test passes all the same. Raises RuntimeError where the test could not be run."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, "stubwright_runtime")
-        shutil.copytree(ROOT / "runtime/stubwright_runtime", package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "runtime/stubwright_runtime", package)  # with what Python has compiled of it
         path = package / mutant.path
+        Path(cache_from_source(path)).unlink(missing_ok=True)
         path.write_text(mutated(path.read_text(), mutant))
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
         environment = {**os.environ, "PYTHONPATH": folder}
