@@ -37,6 +37,7 @@ SOURCES = ROOT / "generator" / "stubwright"
 VARIABLE = "STUBWRIGHT_WHOLE_PAYLOADS"
 WHOLE = VARIABLE in os.environ
 PLACES = payloads.places(BASE)
+NUMBERS = {place: number for number, place in enumerate(PLACES)}
 
 Settle: TypeAlias = Callable[[str, Sequence[Place]], list[Place]]
 
@@ -119,7 +120,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
         with known.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not known.exists():
-                known.write_text(json.dumps([PLACES.index(place) for place in find(folder)]))
+                known.write_text(json.dumps([NUMBERS[place] for place in find(folder)]))
         return [PLACES[index] for index in json.loads(known.read_text())]
 
     return once
@@ -130,7 +131,7 @@ def settle(once: Once) -> Settle:
     """As `settled`, for the payload of a name."""
 
     def settle(name: str, at: Sequence[Place]) -> list[Place]:
-        about = json.dumps([name, [PLACES.index(place) for place in at]])
+        about = json.dumps([name, [NUMBERS[place] for place in at]])
         return once(about, lambda folder: settled(folder, PAYLOADS[name], at))
 
     return settle

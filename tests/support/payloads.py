@@ -6,9 +6,9 @@ and each key that authors choose. `BASE` has something at each of them; `places`
 
 from __future__ import annotations
 
-import copy
 import importlib
 import json
+import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -342,7 +342,7 @@ def places(value: Json) -> list[Place]:
 
 def placed(value: Json, at: Mapping[Place, str]) -> Json:
     """A copy of a manifest with other texts at some places."""
-    made = copy.deepcopy(value)
+    made = pickle.loads(pickle.dumps(value))  # `copy.deepcopy` takes five times as long
     # Keys last and from below, so that pointers lead where they led.
     for place in sorted(at, key=lambda place: (place.kind == "key", -len(place.pointer))):
         holder = made
