@@ -102,7 +102,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 
 def _find_end(line: str, start: int) -> int:
-    """Return where the part of a line ends that begins at `start` and fits."""
+    """Return the end of the part of a line that begins at `start` and fits."""
     if line.isascii():
         return min(len(line), start + WIDTH)
     end = start
