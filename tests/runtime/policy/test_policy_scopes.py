@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -189,12 +188,9 @@ async def _over_http(server: Any, revision: str, **options: Any) -> AsyncIterato
 async def _locally(server: Any, revision: str) -> AsyncIterator[Ask]:
     """As the local user, who has the scopes that the server was started with."""
 
-    @cache
-    def build(scopes: tuple[str, ...]) -> Any:
-        return server.build_server(Handlers(), local_scopes=scopes)
-
     async def ask(scopes: Sequence[str], method: str, params: dict[str, Any]) -> dict[str, Any]:
-        [answer] = await exchange(build((*scopes,)), revision, (method, params))
+        built = server.build_server(Handlers(), local_scopes=scopes)
+        [answer] = await exchange(built, revision, (method, params))
         return answer if "error" in answer else {"result": answer}
 
     yield ask
