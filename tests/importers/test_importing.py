@@ -435,7 +435,7 @@ def strange() -> Iterator[str]:
             "/status/401?token=hidden",
             (
                 "answers with HTTP 401 Unauthorized: the request had no token; "
-                'it asks for `Bearer realm="�[1mx"`; add credentials'
+                'it asks for `Bearer realm="�[1mx"`; no; add credentials'
             ),
         ),
         ("/status/500", "answers with HTTP 500 Internal Server Error"),

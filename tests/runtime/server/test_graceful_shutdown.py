@@ -61,7 +61,11 @@ async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refus
 
 
 @pytest.mark.anyio
-async def test_a_start_that_hangs_is_given_up_at_a_signal(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_start_that_hangs_is_given_up_at_a_signal(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The signal sets it for the whole process, so that the SDK's servers would end the streams of later tests.
+    monkeypatch.setattr("sse_starlette.sse.AppStatus.should_exit", False)
     ended: list[str] = []
 
     async def hang(scope: Any, receive: Any, send: Any) -> None:
