@@ -555,6 +555,17 @@ async def test_a_server_that_ends_in_a_call_says_how_and_what_it_wrote(
     assert {record.name for record in caplog.records if record.levelno >= logging.WARNING} == {"echo_mcp"}
 
 
+@pytest.mark.usefixtures("nothing_to_pass")
+async def test_a_process_that_another_outlives_has_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    leave_one = "import subprocess; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'])"
+    async with EchoClient.connect(command(SERVER.replace("sys.exit(5)", f"{leave_one}; sys.exit(5)"))) as client:
+        with anyio.fail_after(10):
+            with pytest.raises(ServerExited) as raised:
+                await client.ping()
+    assert (raised.value.status, raised.value.stderr[-1]) == (5, "line 39")
+    assert capsys.readouterr().err.count("line ") == 40
+
+
 async def test_what_cannot_be_started_is_an_error_of_the_system() -> None:
     with pytest.raises(FileNotFoundError):
         async with EchoClient.connect(["/nowhere/at-all"]):

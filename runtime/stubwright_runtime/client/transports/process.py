@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from ..core.connect_errors import ServerExited
 
 _EXIT_SECONDS: Final = 1.0
-"""For a process to end that has closed its standard output, and for what it wrote to standard error to be read."""
+"""For a process to end that has closed its standard output, and for what it wrote to standard error to be read.
+
+A process that has ended may have left another behind that holds its standard output: if nothing comes for so long,
+nothing will.
+"""
 
 _EXIT_POLL: Final = 0.005
 _SHOWN: Final = 200
@@ -125,10 +129,20 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
             await self._process.stdin.send(data)
 
     async def read(self) -> bytes:
-        """Read the available bytes. Raises anyio.EndOfStream and the like at the end."""
+        """Read the available bytes. Raises anyio.EndOfStream and the like at the end.
+
+        Returns none if the process has ended, and nothing comes from what it left behind.
+        """
+        import anyio
+
         if self._process is None or self._process.stdout is None:
             return b""
-        return await self._process.stdout.receive()
+        has_ended = False
+        while not has_ended:
+            has_ended = self._status is not None
+            with anyio.move_on_after(_EXIT_SECONDS):
+                return await self._process.stdout.receive()
+        return b""
 
     def stop_reading(self) -> None:
         """Let the connection end: nothing can be written any more."""
