@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import logging
@@ -564,6 +565,18 @@ async def test_a_process_that_another_outlives_has_ended(capsys: pytest.CaptureF
                 await client.ping()
     assert (raised.value.status, raised.value.stderr[-1]) == (5, "line 39")
     assert capsys.readouterr().err.count("line ") == 40
+
+
+SILENT: Final = SERVER.replace("sys.exit(5)", "continue")
+
+
+async def test_a_call_that_the_end_of_the_block_cuts_off_says_so() -> None:
+    async with EchoClient.connect(command(SILENT)) as client:
+        call = asyncio.create_task(client.ping())
+        await anyio.sleep(0.05)
+    with pytest.raises(mcp.MCPError, match="the client was closed before the answer came") as raised:
+        await call
+    assert raised.value.code == mcp_types.CONNECTION_CLOSED
 
 
 async def test_what_cannot_be_started_is_an_error_of_the_system() -> None:

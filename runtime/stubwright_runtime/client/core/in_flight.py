@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
 
     from anyio import CancelScope
+    from mcp import MCPError
     from mcp_types import ElicitRequestURLParams
 
 
@@ -72,6 +73,16 @@ class InFlight:
     def close(self) -> None:
         """Take note that the block of the connection has ended."""
         self._loop = None
+
+    def explain_close(self, error: MCPError) -> MCPError:
+        """Return the error itself, or a better one if the block of the connection ended before the answer came."""
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        if error.code != CONNECTION_CLOSED or self._loop is not None:
+            return error
+        message = "the client was closed before the answer came, as its `async with` block has ended"
+        return MCPError(code=CONNECTION_CLOSED, message=message)
 
     def check_open(self) -> None:
         """Refuse to use a connection after its block.

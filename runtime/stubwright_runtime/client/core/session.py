@@ -305,6 +305,8 @@ class Session:
                         raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
                 better = explain(error, self._client)
+                if better is error:
+                    better = self.in_flight.explain_close(error)
                 if bound.broken is not None or better is not error:
                     raise better from bound.broken
                 raise
