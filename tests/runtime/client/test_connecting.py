@@ -20,6 +20,7 @@ import httpx2
 import mcp
 import mcp_types
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS, get_default_environment
 
 from answers import answering, say, say_result
@@ -577,6 +578,33 @@ async def test_a_call_that_the_end_of_the_block_cuts_off_says_so() -> None:
     with pytest.raises(mcp.MCPError, match="the client was closed before the answer came") as raised:
         await call
     assert raised.value.code == mcp_types.CONNECTION_CLOSED
+
+
+@pytest.mark.usefixtures("nothing_to_pass")
+async def test_a_command_that_does_not_answer_in_time_is_named() -> None:
+    code = "import sys; print('waiting for the database', file=sys.stderr, flush=True); sys.stdin.read()"
+    with anyio.fail_after(8), pytest.raises(Unreachable) as raised:
+        async with EchoClient.connect(command(code), timeout=0.5):
+            pass
+    assert raised.value.code == mcp_types.REQUEST_TIMEOUT
+    assert str(raised.value) == (
+        f"`{Path(sys.executable).name}` did not answer in 0.5 seconds\n  | waiting for the database"
+    )
+
+
+async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
+    async def wait(stream: SocketStream) -> None:
+        async with stream:
+            await anyio.sleep_forever()
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, wait)
+        port = listener.extra(SocketAttribute.local_port)
+        with anyio.fail_after(8), pytest.raises(Unreachable) as raised:
+            async with EchoClient.connect(f"http://ann:s3cret@127.0.0.1:{port}/mcp?key=s3cret", timeout=0.5):
+                pass
+        tasks.cancel_scope.cancel()
+    assert str(raised.value) == f"`http://127.0.0.1:{port}/mcp` did not answer in 0.5 seconds"
 
 
 async def test_what_cannot_be_started_is_an_error_of_the_system() -> None:

@@ -18,7 +18,7 @@ from ...mcp.problems import describe_problems
 from ...observability.logs import name_records, redact_library_logs
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
-from .guarded import explain
+from .guarded import SafeTransport, explain
 from .own_task import OwnTask
 from .tolerant import TolerantTransport
 
@@ -121,7 +121,7 @@ def create_client(
         if on_message is not None:
             target.message_handler = _call_both(on_message, target.message_handler)
         return target
-    server = _create_transport(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes))
+    server = _create_transport(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes), timeout)
     given_back: dict[str, Any] = {"message_handler": on_message, **callbacks()}
     if identity is not None:
         from mcp_types import Implementation
@@ -254,7 +254,10 @@ def _describe_refusal(error: Exception, client: Client) -> Exception:
     from pydantic import ValidationError
 
     if isinstance(error, MCPError):
-        return explain(error, client)
+        better = explain(error, client)
+        if isinstance(client.server, SafeTransport):
+            return client.server.explain_silence(better, client.read_timeout_seconds)
+        return better
     if isinstance(error, ValidationError):
         return MCPError(
             code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {describe_problems(error)}"
@@ -271,6 +274,7 @@ def _create_transport(
     env: Mapping[str, str] | None,
     cwd: str | Path | None,
     bounds: Bounds,
+    timeout: float | None,
 ) -> Server[Any] | MCPServer | Transport:
     """Return the target as the SDK's client takes it."""
     from ...sdk.server import MCPServer, Server
@@ -280,9 +284,16 @@ def _create_transport(
     if isinstance(target, str):
         refusals: Refusals = {}
         transport = connect_http(_check_url(target), headers, bounds, refusals, auth)
-        return TolerantTransport(transport, refusals=refusals, address=_parse_address(target))
+        return TolerantTransport(
+            transport,
+            refusals=refusals,
+            address=_parse_address(target),
+            name=lambda: _hide_secrets(target),
+            probe_seconds=timeout,
+        )
     if _is_command(target):
-        return TolerantTransport(ProcessTransport(_parse_command(target, env, cwd), bounds, sys.stderr))
+        process = ProcessTransport(_parse_command(target, env, cwd), bounds, sys.stderr)
+        return TolerantTransport(process, name=lambda: process.name, probe_seconds=timeout)
     if isinstance(target, Server | MCPServer):
         return target
     if isinstance(target, AbstractAsyncContextManager):
@@ -311,6 +322,15 @@ def _suggest(target: str) -> str:
     if _HOST_AND_PORT.match(target):
         return f"; did you mean {'http://' + target!r}?"
     return f"; a command is a sequence of strings: {_split(target)!r}"
+
+
+def _hide_secrets(url: str) -> str:
+    """Return a URL as errors name it."""
+    import httpx2
+
+    from .refusals import hide_secrets
+
+    return hide_secrets(httpx2.Request("GET", url))
 
 
 def _parse_address(url: str) -> tuple[str, int]:

@@ -105,6 +105,8 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         *,
         refusals: Refusals | None = None,
         address: tuple[str, int] | None = None,
+        name: Callable[[], str] | None = None,
+        probe_seconds: float | None = None,
     ) -> None:
         """Take a transport that is not open yet.
 
@@ -112,6 +114,9 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             transport: The transport.
             refusals: Where an HTTP client notes why it has no answer for a request; `None` for any other transport.
             address: The host and the port of the server, where it has them.
+            name: Gives the server's name in errors; `None` for a transport that has none.
+            probe_seconds: Seconds for the first answer, after which older revisions are tried; `None` for those of the
+                SDK, which are also the most.
         """
         self.over_http = refusals is not None
         self.failure: Callable[[], MCPError] | None = None
@@ -126,6 +131,8 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         self._under_way: dict[RequestId, UnderWay] = {}
         self._unaddressed: str | None = None
         self._address = address
+        self._name = name
+        self._probe_seconds = probe_seconds
         self._telemetry: Telemetry | None = None
         self._opened = self._open()
         self._reading: _Reading | None = None
@@ -220,6 +227,8 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
             bound = Bounds(None).find_bound() if self._bounds is None else self._bounds.find_bound()
             self._under_way[message.id] = UnderWay(item, message.method, revision, bound, copy_context())
+            if message.method == "server/discover" and self._probe_seconds is not None:
+                asyncio.get_running_loop().call_later(self._probe_seconds, self._end_probe, message.id)
             if self._telemetry is not None:
                 self._telemetry.record_request(message)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -240,6 +249,35 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             message = f"{error.message}; it sent an error that names no request: {self._unaddressed}"
             return MCPError(code=REQUEST_TIMEOUT, message=message, data=error.data)
         return error
+
+    def explain_silence(self, error: MCPError, seconds: float | None) -> MCPError:
+        """Return a better explanation of a connection that could not be opened for want of an answer.
+
+        Args:
+            error: The error that `explain` returned.
+            seconds: The time limit of the answer.
+        """
+        from mcp_types import REQUEST_TIMEOUT
+
+        from ..core.connect_errors import Unreachable
+
+        is_late = any(request.method == "initialize" for request in self._under_way.values())
+        if error.code != REQUEST_TIMEOUT or not is_late or seconds is None or self._name is None:
+            return error  # a server may answer with this code, too
+        why = f"did not answer in {seconds:g} seconds"
+        if self._unaddressed is not None:
+            why += f"; it sent an error that names no request: {self._unaddressed}"
+        shown = () if self._process is None else self._process.log_lines()
+        return Unreachable(self._name(), "\n".join([why, *(f"  | {line}" for line in shown)]), code=REQUEST_TIMEOUT)
+
+    def _end_probe(self, key: RequestId) -> None:
+        """Answer the probe in the server's place, if it is late."""
+        from mcp.shared.message import SessionMessage
+        from mcp_types import REQUEST_TIMEOUT, ErrorData, JSONRPCError
+
+        if self._reading is not None and self._under_way.pop(key, None) is not None:
+            error = ErrorData(code=REQUEST_TIMEOUT, message="the server did not answer in time")
+            self._reading.insert(SessionMessage(JSONRPCError(jsonrpc="2.0", id=key, error=error)))
 
     def _longest(self) -> Bound:
         """Return the widest bound: which request a message answers is unknown before it is read."""
