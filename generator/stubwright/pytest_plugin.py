@@ -11,6 +11,8 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -39,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each check, for functions with the mark. Raises pytest.UsageError if its arguments are wrong."""
+    """Make a test of each check. Raises pytest.Collector.CollectError if the mark is wrong."""
     mark = metafunc.definition.get_closest_marker("contract")
     if mark is None:
         return
@@ -94,27 +96,29 @@ _RUNS: Final = pytest.StashKey[dict[tuple[str, ...], _Run]]()
 
 
 def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
-    """Return the words after `stubwright test` that a mark stands for. Raises pytest.UsageError if it is wrong."""
+    """Return the words after `stubwright test`. Raises pytest.Collector.CollectError if the mark is wrong."""
     options = dict(mark.kwargs)
     words = [*_make_repeated(options)]
     words += [f"--{name}={options.pop(name)}" for name in _OPTIONS if name in options]
     words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options.pop(name, False)]
     if options:
-        raise pytest.UsageError(f"@pytest.mark.contract has no option `{next(iter(options))}`")
+        raise pytest.Collector.CollectError(f"@pytest.mark.contract has no option `{next(iter(options))}`")
     match mark.args:
-        case (str() as target,):
-            return (*words, target)
+        case (str() | PathLike() as target,):
+            return (*words, str(target))
         case ([_, *_] as command,):
             return (*words, "--", *map(str, command))
-    raise pytest.UsageError("@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list")
+    raise pytest.Collector.CollectError(
+        "@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list"
+    )
 
 
 def _make_repeated(options: dict[str, Any]) -> Iterator[str]:
-    """Yield the words of options that may be repeated, and take these out. Raises pytest.UsageError."""
+    """Yield the words of options that may be repeated, and take these out. Raises pytest.Collector.CollectError."""
     for name, option in _LISTS.items():
         values = options.pop(name, ())
         if isinstance(values, str):
-            raise pytest.UsageError(f"`{name}` of @pytest.mark.contract is a list, such as [{values!r}]")
+            raise pytest.Collector.CollectError(f"`{name}` of @pytest.mark.contract is a list, such as [{values!r}]")
         yield from (f"--{option}={value}" for value in values)
     for name, (option, between) in _MAPPINGS.items():
         yield from (f"--{option}={key}{between}{value}" for key, value in options.pop(name, {}).items())
@@ -138,6 +142,9 @@ def _judge(item: pytest.Function, check: Check, words: Sequence[str], run: _Run,
     if run.problem:
         pytest.fail(f"the server was not tested: {run.problem}", pytrace=False)
     report = run.report
+    if stray := _find_stray(words, report):
+        listed = ", ".join(tool["name"] for tool in report["tools"]) or "none"
+        pytest.fail(f"the server has no tool {stray}, which `tools` names; its tools: {listed}", pytrace=False)
     faults = [fault for fault in report["faults"] if fault["check"] == check.name]
     text = "\n\n".join("\n".join(_describe(fault)) for fault in faults)
     if faults and (is_strict or check.severity == "error"):
@@ -154,6 +161,14 @@ def _judge(item: pytest.Function, check: Check, words: Sequence[str], run: _Run,
     if check in OF_CALLS and not any(tool["valid"] + tool["invalid"] for tool in report["tools"]):
         reasons = {tool["skipped"] for tool in report["tools"]}
         pytest.skip(f"no tool was called: {'; '.join(sorted(filter(None, reasons))) or 'there is none'}")
+
+
+def _find_stray(words: Sequence[str], report: Mapping[str, Any]) -> str:
+    """Return the first pattern of `tools` that no tool of the server fits; empty if there is none."""
+    patterns = [word.removeprefix("--tool=") for word in words if word.startswith("--tool=")]
+    names = [tool["name"] for tool in report["tools"]]
+    fits = (any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
+    return next((f"`{pattern}`" for pattern, does_fit in zip(patterns, fits, strict=True) if not does_fit), "")
 
 
 def _describe(fault: Mapping[str, Any]) -> Iterator[str]:

@@ -201,3 +201,32 @@ def test_nothing_of_the_compiler_is_imported_unless_the_mark_is_used(pytester: p
 def test_the_mark_is_registered_with_its_options(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.contract(target, [*], tools, cases, seed, allow_writes, probe, *"])
+
+
+def test_a_pattern_that_no_tool_fits_is_no_pass(pytester: pytest.Pytester) -> None:
+    write(pytester, "good", options=", tools=['go*', 'goood']")
+    result = run(pytester, "-k", "tool-names")
+    result.assert_outcomes(failed=1, deselected=len(CHECKS) - 1)
+    result.stdout.fnmatch_lines(["the server has no tool `goood`, which `tools` names; its tools: good"])
+
+
+def test_a_manifest_may_be_a_path(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        from pathlib import Path
+
+        import pytest
+
+        @pytest.mark.contract(Path("specs") / "missing.yaml")
+        def test_server(): ...
+    """)
+    result = run(pytester, "-k", "tool-names")
+    result.assert_outcomes(failed=1, deselected=len(CHECKS) - 1)
+    result.stdout.fnmatch_lines(["*specs/missing.yaml` does not exist"])
+
+
+def test_a_wrong_mark_is_told_without_the_frames_of_pytest(pytester: pytest.Pytester) -> None:
+    write(pytester, "good", options=", tols=['good']")
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*@pytest.mark.contract has no option `tols`"])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
