@@ -297,10 +297,15 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
     from .transports.http import asgi
     from .transports.http.listener.connections import Bounds
     from .transports.http.listener.graceful_shutdown import GracefulServer
-    from .transports.http.sharing import is_origin
+    from .transports.http.sharing import is_host, is_origin
 
     if not options.path.startswith("/"):
         raise StartError(f"--path is {options.path!r}; it must start with /")
+    for name in options.allow_host:
+        if not is_host(name):
+            raise StartError(
+                f"--allow-host is {name!r}; write one such as api.example.com, without a scheme and a path"
+            )
     for origin in options.allow_origin:
         if not is_origin(origin):
             raise StartError(f"--allow-origin is {origin!r}; write one such as https://app.example.com, without a path")

@@ -235,6 +235,23 @@ def test_no_other_page_may_call_by_default(urls: Sequence[str], http: httpx2.Cli
         assert not [name for name in response.headers if name.startswith("access-control")]
 
 
+@pytest.mark.parametrize(
+    ("options", "kind", "why"),
+    [
+        ({"allowed_hosts": "api.example.com"}, TypeError, r"allowed_hosts is a list, such as \['api.example.com'\]"),
+        ({"allowed_origins": PAGE}, TypeError, "allowed_origins is a list, such as"),
+        ({"allowed_hosts": ["https://api.example.com"]}, ValueError, "'https://api.example.com' is not a host; write"),
+        ({"allowed_hosts": ["api.example.com/mcp"]}, ValueError, "is not a host"),
+        ({"path": "mcp"}, ValueError, "path is 'mcp'; it must start with /"),
+    ],
+)
+def test_places_that_no_request_has_are_refused_at_the_start(
+    options: dict[str, object], kind: type[Exception], why: str, package: ModuleType
+) -> None:
+    with pytest.raises(kind, match=why):
+        package.asgi_app(Handlers(), **options)
+
+
 @pytest.mark.parametrize("origin", ["*", "app.example.com", "https://app.example.com/", "null", "https://*.example"])
 def test_what_is_no_origin_is_refused_at_the_start(origin: str, package: ModuleType) -> None:
     with pytest.raises(ValueError, match="is not an origin"):

@@ -453,6 +453,9 @@ def test_mistakes_are_told_in_a_line(project: Path) -> None:
             "Greedy.__init__() missing 1 required positional argument: 'database'"
         ),
         ("--handlers", "silent:Weather", "--http", ":0", "--path", "x"): "--path is 'x'; it must start with /",
+        ("--handlers", "silent:Weather", "--http", ":0", "--allow-host", "https://api.example.com"): (
+            "--allow-host is 'https://api.example.com'; write one such as api.example.com, without a scheme and a path"
+        ),
     }
     expected = [line for text in cases.values() for line in (f"process_mcp: {text}", "status 2")]
     assert refused(project, *[list(arguments) for arguments in cases]) == expected

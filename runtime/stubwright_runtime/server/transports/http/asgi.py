@@ -27,7 +27,7 @@ from .listener.direct import Endpoint
 from .resumption.awaited import Awaited
 from .resumption.replay import Archive
 from .resumption.shared import Resumption, SharedReplay
-from .sharing import Sharing
+from .sharing import Sharing, check_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,10 +74,11 @@ def package_app(
 
     Raises:
         OSError: As for `build_server`.
-        TypeError: As for `build_server`.
-        ValueError: As for `build_server` and `asgi_app`.
+        TypeError: As for `build_server` and `check_places`.
+        ValueError: As for `build_server`, `asgi_app` and `check_places`.
         UnsupportedManifestError: As for `build_server`.
     """
+    check_places(options.get("path", ""), options.get("allowed_hosts", ()), options.get("allowed_origins", ()))
     return asgi_app(
         build_core(package, handlers, state=state, audit=audit, threads=threads, toolsets=list_named(toolset)),
         **options,

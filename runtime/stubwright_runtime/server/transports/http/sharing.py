@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _ORIGIN: Final = re.compile(r"https?://[^\s/*?#@]+")
 
+_HOST: Final = re.compile(r"[^\s/?#@]+")
+
 _METHODS: Final = ("GET", "POST", "DELETE")
 _READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
 """Headers of answers that a client needs and that a page may not read by default."""
@@ -25,6 +27,28 @@ _READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
 def is_origin(text: str) -> bool:
     """Tell whether a text is an origin, as browsers send it."""
     return _ORIGIN.fullmatch(text) is not None
+
+
+def is_host(text: str) -> bool:
+    """Tell whether a text may be the value of a `Host` header: no URL and no path."""
+    return _HOST.fullmatch(text) is not None
+
+
+def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> None:
+    """Refuse a path and hosts that no request has.
+
+    Raises:
+        TypeError: The hosts or the origins are one string, which would be taken for a list of characters.
+        ValueError: The path does not start with a slash, or a host is a URL or has a path.
+    """
+    for name, values in (("allowed_hosts", hosts), ("allowed_origins", origins)):
+        if isinstance(values, str):
+            raise TypeError(f"{name} is a list, such as [{values!r}]")
+    if path and not path.startswith("/"):
+        raise ValueError(f"path is {path!r}; it must start with /")
+    for host in hosts:
+        if not is_host(host):
+            raise ValueError(f"{host!r} is not a host; write one such as api.example.com, without a scheme and a path")
 
 
 class Sharing:
