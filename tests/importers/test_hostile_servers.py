@@ -61,7 +61,10 @@ SAYINGS: Final[dict[str, tuple[Callable[[Any], Said], str]]] = {
     "comments without an end": (lambda _: Said(_forever(b": x\n\n" * 6553), headers=_EVENTS), _MUCH),
     "a bomb": (lambda _: Said(lambda: iter((gzip.compress(b" " * (64 << 20)),)), headers=_GZIP), _MUCH),
     "pages without an end": (_pages, "with a list that has more than 1000 pages"),
-    "bytes that are not UTF-8": (lambda _: Said(lambda: iter((b'{"\xff',))), "it is not JSON: EOF while parsing a string"),
+    "bytes that are not UTF-8": (
+        lambda _: Said(lambda: iter((b'{"\xff',))),
+        "it is not JSON: EOF while parsing a string",
+    ),
     "a body that never ends": (lambda _: Said(_slowly), _SLOW),
     "an event that never ends": (lambda _: Said(_slowly, headers=_EVENTS), _SLOW),
     "pages that never end": (_slow_pages, _SLOW),
@@ -88,7 +91,10 @@ def test_what_has_no_end_over_http_ends(era: str, name: str, tmp_path: Path) -> 
         (hostile.ENDLESS + b"x" * 65536, _MUCH),
         (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it holds bytes that are not UTF-8"),
         (b"\xff", f"{_SLOW}; it sent a line that is not JSON-RPC"),
-        (b'{"jsonrpc":"2.0","id":$ID,"result":5}', "it is not an answer of JSON-RPC: result: Input should be an object"),
+        (
+            b'{"jsonrpc":"2.0","id":$ID,"result":5}',
+            "it is not an answer of JSON-RPC: result: Input should be an object",
+        ),
     ],
 )
 def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_path: Path) -> None:
