@@ -200,6 +200,13 @@ def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, 
         assert (fault.check.name, fault.tool, fault.message) == ("goes-on-after-cancelling", "deaf", words)
 
 
+@pytest.mark.parametrize(("pattern", "fix"), [("god", "did you mean `good`?"), ("x*", "there are: good")])
+def test_a_pattern_that_no_tool_fits_is_wrong(pattern: str, fix: str, tmp_path: Path) -> None:
+    done = stubwright("test", "--tool", "go*", "--tool", pattern, "--cases", "5", "--", *FAULTY, "good", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"--tool: no tool fits `{pattern}`; {fix}" in done.stderr
+
+
 def test_only_tools_that_say_that_they_only_read_are_called(tmp_path: Path) -> None:
     _, report = run(tmp_path, tools=("erase", "good"))
     assert report["tools"][0]["skipped"] == "it does not say `readOnlyHint: true`; add --allow-writes to call it"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE
+from stubwright.diagnostics.suggestions import find_nearest
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -204,6 +206,7 @@ def _test(arguments: argparse.Namespace) -> int:
     statuses = {_judge(each, arguments) for each in tested}
     if arguments.junit is not None and not _write_junit(tested, arguments):
         return _FAULTS
+    _check_patterns(arguments.tool, tested)
     return next((status for status in (_FAULTS, _NO_ANSWER) if status in statuses), 0)
 
 
@@ -336,6 +339,20 @@ def _explain(tested: _Tested | _Untested) -> None:
         write_err(f"note: {to_one_line(tested.label)} lists no tools to this caller")
     elif all(tool.skipped for tool in tested.report.tools):
         write_err(f"note: no tool of {to_one_line(tested.label)} was called")
+
+
+def _check_patterns(patterns: Sequence[str], tested: Sequence[_Tested | _Untested]) -> None:
+    """Raise UsageError if no tool fits one of the patterns: nothing was tested that the caller asked for."""
+    names: list[str] = []
+    for each in tested:
+        if isinstance(each, _Untested):
+            return  # it may have such a tool
+        names += [tool.name for tool in each.report.tools]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            near = find_nearest(pattern, names)
+            fix = f"did you mean `{near}`?" if near else f"there are: {', '.join(names) or 'none'}"
+            raise UsageError(to_one_line(f"--tool: no tool fits `{pattern}`; {fix}"))
 
 
 def _judge(tested: _Tested | _Untested, arguments: argparse.Namespace) -> int:
