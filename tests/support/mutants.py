@@ -169,7 +169,8 @@ def survives(mutant: Mutant) -> bool:
     """Whether its test passes all the same. Raises RuntimeError where the test could not be run."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, "stubwright_runtime")
-        shutil.copytree(ROOT / "runtime/stubwright_runtime", package)  # with what Python has compiled of it
+        # With what Python has compiled of it, but not what another test is writing, which is gone in a moment.
+        shutil.copytree(ROOT / "runtime/stubwright_runtime", package, ignore=shutil.ignore_patterns("*.pyc.*"))
         path = package / mutant.path
         Path(cache_from_source(path)).unlink(missing_ok=True)
         path.write_text(mutated(path.read_text(), mutant))
