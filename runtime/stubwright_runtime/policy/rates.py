@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from typing import TYPE_CHECKING
 
 from ..observability.logs import log
 from ..server.core.outcomes import Outcome, refuse
 from ..state.store import StateLost, describe_lost_state
-from ..values.units import parse_rate
+from ..values.units import describe_wait, parse_rate
 from .shared_windows import SharedWindows
 from .windows import Windows
 
@@ -43,7 +42,7 @@ class Rates:
         limit, seconds = parse_rate(rate)
         key = hashlib.sha256(json.dumps([call.tool.name, rate, call.principal.key]).encode()).hexdigest()
         try:
-            wait = math.ceil(await self._windows.hit(key, limit, seconds))
+            wait = await self._windows.hit(key, limit, seconds)
         except StateLost:
             return await self._unknown(proceed, call)
         if not wait:
@@ -52,8 +51,7 @@ class Rates:
         unit = rate.partition("/")[2]
         window = "an hour" if unit == "hour" else f"a {unit}"
         text = f"{call.tool.name} may be called {number} in {window}, and has been."
-        later = "1 second" if wait == 1 else f"{wait:,} seconds"
-        return refuse(f"{text} Try again in {later}.", "limited", "rate_limit")
+        return refuse(f"{text} Try again in {describe_wait(wait)}.", "limited", "rate_limit")
 
     async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
         """Decide about a call while the count is unknown, by the manifest's `onStateLoss`."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from ..errors import ToolError
-from ..values.units import parse_size
+from ..values.units import describe_wait, parse_size
 
 Whose: TypeAlias = Literal["caller", "server"]
 
@@ -39,10 +39,7 @@ class BudgetExceeded(ToolError):
         self.whose = whose
         self.limit = limit
         self.seconds = seconds
-        wait = None if seconds is None else max(1, math.ceil(seconds))
-        when_to_retry = (
-            "" if wait is None else f"Try again in {wait:,} second{'' if wait == 1 else 's'}, when some of it expires"
-        )
+        when_to_retry = "" if seconds is None else f"Try again in {describe_wait(seconds)}, when some of it expires"
         if whose == "caller":
             what_to_end = "end a handle or cancel a task that you no longer need"
             text = (

@@ -5,6 +5,7 @@ Takes what `check` has accepted; returns numbers.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -31,3 +32,10 @@ def parse_rate(written: str) -> tuple[int, int]:
     """Parse a rate, such as `60/minute`; returns a number of calls, and the seconds in which they may come."""
     number, _, window = written.partition("/")
     return int(number), _WINDOWS[window]
+
+
+def describe_wait(seconds: float) -> str:
+    """Return the time after which to try again, rounded up, in words, such as `1 second` or `3,600 seconds`."""
+    # Milliseconds first: a sum of times of the clock may be some 1e-11 above the hour that it stands for.
+    whole = max(1, math.ceil(round(seconds, 3)))
+    return "1 second" if whole == 1 else f"{whole:,} seconds"

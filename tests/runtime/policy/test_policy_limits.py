@@ -21,7 +21,7 @@ import httpx2
 import mcp
 import mcp_types
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from mcp.server.auth.provider import AccessToken
@@ -31,6 +31,7 @@ from server_fixture import ENVELOPE
 from stubwright_runtime.policy import limits, windows
 from stubwright_runtime.policy.limits import _Slots
 from stubwright_runtime.policy.windows import Windows
+from stubwright_runtime.values.units import describe_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -100,6 +101,12 @@ async def test_a_hit_leaves_its_window_while_later_ones_stay(monkeypatch: pytest
     kept = Windows()
     waits = [await kept.hit("ann", 2, 1) for _ in times]
     assert waits == [0, 0, 0.25, 0, 0.125, 0]
+
+
+@given(st.floats(0, 1e8), st.integers(1, 24))
+def test_the_time_to_try_again_has_no_second_too_many(now: float, hours: int) -> None:
+    assert describe_wait(now + 3600 * hours - now) == f"{3600 * hours:,} seconds"
+    assert describe_wait(0.0001) == "1 second"
 
 
 class Places(RuleBasedStateMachine):
@@ -392,7 +399,8 @@ async def test_a_rate_is_of_a_tool_and_says_when_to_try_again(
     mode: str, module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handlers = Handlers()
-    now = time.monotonic()
+    now = 4954.3509
+    assert now + 3600 - now > 3600, "floating point: the hour must not become 3,601 seconds"
     clock = SimpleNamespace(monotonic=lambda: now, time=time.time)
     monkeypatch.setattr(import_module("stubwright_runtime.policy.windows"), "time", clock)
     async with _connected(module, handlers, mode) as client:
