@@ -211,7 +211,7 @@ async def test_changes_reach_the_clients_of_all_processes(mode: str, replicas: C
             ("switch", {"name": "plain", "on": True}, "ToolListChanged", True),
         ):
             assert await told(caller, name, **arguments) == "done"
-            assert await asyncio.wait_for(heard.get(), 1) == expected
+            assert await asyncio.wait_for(heard.get(), 20) == expected
             for client in (caller, listener):
                 names = {one.name for one in (await client.list_tools(cache_mode="refresh")).tools}
                 assert ("plain" in names) == is_on

@@ -31,9 +31,9 @@ DIALECTS = {
 
 
 def seconds(work: Callable[[Any], object], value: Any) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     work(value)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
@@ -141,12 +141,12 @@ def test_the_second_schema_finds_errors_where_the_first_does(tagged: bool, keywo
 @pytest.mark.parametrize("length", [20, 60])
 def test_what_would_take_too_long_is_refused_at_once(length: int) -> None:
     validator = Validator(trees.chain(length))
-    started = time.perf_counter()
+    started = time.process_time()
     assert validator.find_errors(trees.path(length)) == [
         "arguments: too complex: the schema can match it in so many ways that validation would take too long"
     ]
     assert not validator.accepts(trees.path(length))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert validator.find_error_paths(trees.path(length)) == []
 
 
@@ -195,10 +195,10 @@ def test_the_reckoning_is_quicker_than_what_it_reckons() -> None:
     schema = trees.schema()
     many = {"node": {"kind": "a", "children": [{"kind": "b", "children": [{"kind": "c"}]} for _ in range(50_000)]}}
     tree = cost_of(schema)
-    started = time.perf_counter()
+    started = time.process_time()
     few = tree.count_visits({"node": {"kind": "a", "children": many["node"]["children"][:1]}}, 10**9)
     assert tree.count_visits(many, 10**9) > 10_000 * few
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     wide = {"type": "object", "additionalProperties": {"$ref": "#"}, "patternProperties": {"^[a-m]": {"$ref": "#"}}}
     assert cost_of(wide).count_visits({str(number): {"a": {}, "z": {}} for number in range(1000)}, 10**9) < 10_000
 
@@ -259,9 +259,9 @@ def test_models_are_made_at_any_depth(tagged: bool, leaf: Any) -> None:
     took = {}
     for depth in (24, 96):
         value = trees.tree(depth, leaf, **node)
-        started = time.perf_counter()
+        started = time.process_time()
         made = model.model_validate(value)
-        took[depth] = time.perf_counter() - started
+        took[depth] = time.process_time() - started
         assert made.model_dump(mode="json") == value
         below = made.node
         for _ in range(depth - 1):

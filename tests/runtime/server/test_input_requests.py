@@ -833,9 +833,9 @@ def test_both_ends_of_all_that_is_long_are_shown() -> None:
     assert 'end999"' in text
     assert "988 of 1,000 keys of the arguments" in text
     assert len(text) < 3500
-    started = time.perf_counter()
+    started = time.process_time()
     truncate(lambda showing: showing.format_json([[[[]] * 100] * 100] * 300))
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -189,18 +189,18 @@ def test_long_values_are_cut() -> None:
 
 def test_a_runaway_pattern_is_a_violation() -> None:
     validator = Validator({"properties": {"p": {"pattern": r"^(?:(a|aa|aaa)+)+(?!x)\1c$"}}})
-    started = time.perf_counter()
+    started = time.process_time()
     assert validator.find_errors({"p": "a" * 40}) == [
         f'p: expected a value that can be checked against the pattern in bounded time, got the string "{"a" * 40}"'
     ]
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_many_violations_take_no_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     lines = Validator({"items": {"type": "string"}}).find_errors([1] * 300_000)
     assert lines == ["arguments[0]: expected a string, got 1"]
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_formats_are_annotations_unless_asserted() -> None:
