@@ -205,6 +205,51 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         b"Bad gateway.",
         "answers with HTTP 502 Bad Gateway (text/plain)",
     ),
+    "the error of a web framework": (
+        Forbidden,
+        403,
+        {"Content_Type": "application/json"},
+        b'{"title": "No", "detail": "Not on the list"}',
+        "answers with HTTP 403 Forbidden: Not on the list",
+    ),
+    "the error of an OAuth server": (
+        Unauthorized,
+        401,
+        {"Content_Type": "application/json"},
+        b'{"error": "invalid_token", "error_description": "the token is over"}',
+        "answers with HTTP 401 Unauthorized: the request had no token; the token is over",
+    ),
+    "a problem": (
+        NotMCP,
+        409,
+        {"Content_Type": "application/problem+json"},
+        b'{"type": "about:blank", "title": "No", "status": 409, "detail": "in\\nuse"}',
+        (
+            "is no MCP endpoint: it answers with HTTP 409 Conflict (application/problem+json): in use; "
+            "check the path, which is `/mcp` at most servers"
+        ),
+    ),
+    "an error that is a list": (
+        Unreachable,
+        503,
+        {"Content_Type": "application/json; charset=utf-8"},
+        b'[{"loc": ["header"]}]',
+        'answers with HTTP 503 Service Unavailable (application/json): [{"loc": ["header"]}]',
+    ),
+    "an error in JSON that repeats the status": (
+        Unreachable,
+        502,
+        {"Content_Type": "application/json"},
+        b'{"message": "Bad Gateway"}',
+        "answers with HTTP 502 Bad Gateway (application/json)",
+    ),
+    "an error in JSON that is cut": (
+        Unreachable,
+        500,
+        {"Content_Type": "application/json"},
+        b'{"detail": ',
+        'answers with HTTP 500 Internal Server Error (application/json): {"detail":',
+    ),
     "a text that looks like an answer": (
         Unreachable,
         500,

@@ -157,10 +157,10 @@ class NetworkClient(httpx2.AsyncClient):
         return _replace_body(response, stream=_Events(response, bounds, own, self._cut, note_break))
 
     async def _read_body(self, response: httpx2.Response, media: str) -> bytes:
-        """Return a body of JSON, or the start of a text that comes with an error; of anything else nothing."""
+        """Return a body of JSON, or the start of a text or a problem that comes with an error; otherwise nothing."""
         if media.startswith("application/json"):
             return await self._read(response)
-        if media.startswith("text/plain") and response.is_error:
+        if media.startswith(("text/plain", "application/problem+json")) and response.is_error:
             return await self._read_start(response)
         return b""
 

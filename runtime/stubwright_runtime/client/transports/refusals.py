@@ -28,6 +28,9 @@ _LONGEST: Final = 300
 _LONGEST_TEXT: Final = 200
 """Characters that are shown of a text that comes with an error."""
 
+_FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
+"""The members of an error in JSON that say in words what is wrong (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
+
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance
 }
@@ -98,16 +101,16 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         request: The request.
         response: Its response.
         method: The method of the request.
-        body: The body if it is JSON, or the start of a plain text with an error; otherwise empty.
+        body: The body if it is JSON, or the start of a plain text or a problem (RFC 9457); otherwise empty.
     """
     from mcp_types import METHOD_NOT_FOUND
 
     status, url = response.status_code, hide_secrets(request)
     challenge = response.headers.get("www-authenticate")
     media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_text = media == "text/plain"
-    excerpt = _shorten_text(body, status) if is_text else ""
-    text = excerpt if is_text else _error_message(body)
+    message = "" if media == "text/plain" else _error_message(body)
+    excerpt = "" if message or response.is_success else _shorten_text(_find_text(body, media), status)
+    text = message or excerpt
     if status == HTTPStatus.UNAUTHORIZED:
         bare = "" if "authorization" in request.headers else "the request had no token"
         why = f"answers with {_phrase(status)}{_joined(bare, *_reasons(response), text)}"
@@ -124,9 +127,8 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
         why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(text)}"
         return Refusal("session_lost", url, why, status, session=session)
-    is_answer = text and not is_text
     is_of_mcp = response.is_success and (_is_message(body) or find_excess(body) is not None)
-    if is_answer or is_of_mcp or media == "text/event-stream":
+    if message or is_of_mcp or media == "text/event-stream":
         return None
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_joined(excerpt)}"
     if response.is_redirect:
@@ -155,9 +157,19 @@ def _phrase(status: int) -> str:
         return f"HTTP {status}"
 
 
-def _shorten_text(body: bytes, status: int) -> str:
-    """Return the start of a plain text on one line; empty if it says no more than the status."""
-    text = " ".join(body.decode(errors="replace").split())
+def _find_text(body: bytes, media: str) -> str:
+    """Return the words for people in a body: one member of a JSON object if it has such, otherwise all of it."""
+    value = None if media == "text/plain" else _parse(body)
+    if isinstance(value, dict):
+        for name in _FOR_PEOPLE:
+            if isinstance(text := value.get(name), str) and text:
+                return text
+    return body.decode(errors="replace")
+
+
+def _shorten_text(text: str, status: int) -> str:
+    """Return the start of a text on one line; empty if it says no more than the status."""
+    text = " ".join(text.split())
     if _phrase(status).casefold().endswith(f" {text.rstrip('.').casefold()}"):
         return ""
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
