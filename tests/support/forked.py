@@ -64,6 +64,9 @@ _OTHERS = (
     "starlette.applications",
     "uvicorn",
 )
+_EXECUTABLE = "STUBWRIGHT_STANDIN"
+"""The variable with the program that a forked interpreter is to take for itself."""
+
 _INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
 """Where modules are that an interpreter finds by itself."""
 
@@ -97,9 +100,9 @@ def interpreter() -> list[str]:
 
 
 def interpreter_in(folder: Path) -> Path:
-    """The same as a program, in a folder."""
+    """The same as a program, in a folder; what it runs has this program for `sys.executable`."""
     program = folder / "python"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(interpreter())} "$@"\n')
+    program.write_text(f'#!/bin/sh\n{_EXECUTABLE}="$0" exec {shlex.join(interpreter())} "$@"\n')
     program.chmod(0o755)
     return program
 
@@ -213,6 +216,7 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
 def _python(kind: str, *given: str) -> int:
     """Be an interpreter: run a program, a module or a file, and give its exit status."""
     sys.path[:] = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *_INSTALLED]
+    sys.executable = os.environ.pop(_EXECUTABLE, sys.executable)
     arguments = [*given]
     if kind == "-P":
         kind, *arguments = arguments

@@ -3,7 +3,7 @@
     python -S -E standin.py SOCKET [-P] -m MODULE | -c PROGRAM | FILE [ARGUMENTS]
 
 It starts in a hundredth of the time that the imports of a server take. Signals are passed on, and the program is killed
-where this process is. It gets all open files, under their numbers.
+where this process is. It gets all open files, under their numbers. With any other option it becomes an interpreter.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from contextlib import suppress
 Link = socket.socket
 
 _MOST = 100
+_KNOWN = ("-P", "-m", "-c")
 _PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
@@ -50,6 +51,8 @@ def is_handed_on(number: int) -> bool:
 
 def main() -> None:
     """Run the program, and end as it does."""
+    if sys.argv[2].startswith("-") and sys.argv[2] not in _KNOWN:
+        os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
     here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to load than all the rest
     files = [number for number in range(_MOST) if is_handed_on(number)]
     link = connected(sys.argv[1], ["python", *sys.argv[2:]], here, os.environ, dict(zip(files, files, strict=True)))
