@@ -190,7 +190,8 @@ def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
         schema = resolved.bundle_schema(outline).wire
         settings = formats.get_settings(formats.get_meaning(resolved.entry))
         try:
-            instances.make(schema, tool.name, **settings, likely=True)  # what nobody would send does not help
+            # What nobody would send does not help.
+            instances.make(schema, tool.name, **settings, likely=True, bare=True)
         except instances.TooLargeError:
             continue
         except instances.UnmakeableError:

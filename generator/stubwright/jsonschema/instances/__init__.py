@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MOST: Final = 20_000
 """Steps that a search may take: a value, a property, or some characters each; all have half as many again."""
 
-_KINDS: Final = ((True, False, MOST, 20), (False, False, MOST, 20), (False, True, MOST // 40, 20))
+_BARE: Final = (False, True, MOST // 40, 20)
+_KINDS: Final = ((True, False, MOST, 20), (False, False, MOST, 20), _BARE)
 """Searches, the later ones bolder: whether they prefer examples and whole objects, whether they leave out all that is
 optional, steps, and how many there are."""
 
@@ -44,7 +45,9 @@ class TooLargeError(UnmakeableError):
     """Those that were tried are too large to be made."""
 
 
-def make(schema: Any, seed: str, *, formats: bool = False, exact: bool = False, likely: bool = False) -> Any:
+def make(
+    schema: Any, seed: str, *, formats: bool = False, exact: bool = False, likely: bool = False, bare: bool = False
+) -> Any:
     """Return a value that the schema accepts.
 
     Args:
@@ -53,6 +56,7 @@ def make(schema: Any, seed: str, *, formats: bool = False, exact: bool = False, 
         formats: True if `format` is asserted.
         exact: True if formats that have types in Python accept only what these represent exactly.
         likely: True if the value has to look like a real one; otherwise any that fits will do.
+        bare: True if nothing optional is wanted; such a value is found sooner.
 
     Raises:
         UnmakeableError: None was found.
@@ -61,7 +65,7 @@ def make(schema: Any, seed: str, *, formats: bool = False, exact: bool = False, 
     validator = Validator(schema, formats=formats, exact=exact)
     whole = Part(schema, Judge(schema, choose_meaning(formats=formats, exact=exact)))
     is_large = False
-    for search in _list_searches(seed, likely=likely):
+    for search in _list_searches(seed, likely=likely, bare=bare):
         for value in islice(_list_values(whole, search), _TRIES):
             if validator.accepts(value):
                 return value
@@ -71,9 +75,9 @@ def make(schema: Any, seed: str, *, formats: bool = False, exact: bool = False, 
     raise UnmakeableError("none of the tried values is valid")
 
 
-def _list_searches(seed: str, *, likely: bool) -> Iterator[Search]:
+def _list_searches(seed: str, *, likely: bool, bare: bool) -> Iterator[Search]:
     budget = Budget(MOST + MOST // 2)
-    kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in _KINDS)
+    kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in ((_BARE, *_KINDS) if bare else _KINDS))
     for number, (is_exemplary, is_bare, steps) in enumerate(kinds):
         likeness = Likeness(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
         # The searches before may have spent all that they share.
