@@ -688,7 +688,7 @@ def test_real_tools(corpus: Path, rich: bool) -> None:
     wrong: list[str] = []
     loose: list[str] = []
     drawn = 0
-    wires = [*tools_of(corpus)][:: choose(VARIABLE, 40, 3, 1)]
+    wires = [*tools_of(corpus)][:: choose(VARIABLE, 40, 6, 1)]
     for wire in wires if rich else ():
         chance = random.Random(wire["name"])
         wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}

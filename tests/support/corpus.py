@@ -35,7 +35,7 @@ EVERY_RICH = choose(VARIABLE, 10, 3, 1)
 SHARDS = choose(VARIABLE, 2, 8, 16)
 """Into how many tests each pass over the corpus is split, so that they spread over processes."""
 
-TRIES = 20
+TRIES = choose(VARIABLE, 8, 8, 20)
 """How many instances of each schema are attempted."""
 
 _COMBINING = ("allOf", "anyOf", "oneOf")
