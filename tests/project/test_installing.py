@@ -82,6 +82,19 @@ def say(shell: dict[str, str], folder: Path, command: str, **more: str) -> str:
     return str(done.stdout)
 
 
+def make_runner(shell: dict[str, str], folder: Path) -> str:
+    """Make a machine of CI, with a Python and a pip, and neither stubwright nor anything else; gives its PATH.
+
+    To install a pip of its own would take as long as all that is installed with it.
+    """
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    program = folder / "bin" / "pip"
+    pip = shutil.which("pip", path=shell["PATH"])
+    program.write_text(f'#!/bin/sh\nexec {pip} --python {folder / "bin" / "python"} "$@"\n')
+    program.chmod(0o755)
+    return f"{folder / 'bin'}:/usr/bin:/bin"
+
+
 def blocks(text: str, language: str = "") -> list[str]:
     """Return the fenced blocks of a page that are in a language."""
     found = re.findall(r"^```(\w*)[^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
@@ -146,9 +159,7 @@ def test_docs_ci_works(machine: dict[str, str], made: tuple[Path, str], tmp_path
     assert action["with"].keys() <= yaml.safe_load(file.read_text("utf-8"))["inputs"].keys()
     [shell] = blocks(text)
     say(machine, project, shell)
-    runner = tmp_path / "runner"  # a machine of CI: a Python, and neither stubwright nor anything else
-    subprocess.run([sys.executable, "-m", "venv", str(runner)], check=True)
-    path = f"{runner / 'bin'}:/usr/bin:/bin"
+    path = make_runner(machine, tmp_path / "runner")
     steps = [step["run"] for step in workflow["jobs"]["manifests"]["steps"] if "run" in step]
     assert len(steps) == 3
     for step in [*steps, *(hook["entry"] for repo in hooks["repos"] for hook in repo["hooks"])]:
@@ -158,9 +169,7 @@ def test_docs_ci_works(machine: dict[str, str], made: tuple[Path, str], tmp_path
         say(machine, project, steps[-1], PATH=path)
     [manifest] = (project / "specs").glob("*.yaml")
     say(machine, project, f"stubwright lock -- stubwright mock specs/{manifest.name}", PATH=path)
-    light = tmp_path / "light"  # another machine, which compiles nothing
-    subprocess.run([sys.executable, "-m", "venv", str(light)], check=True)
-    path = f"{light / 'bin'}:/usr/bin:/bin"
+    path = make_runner(machine, tmp_path / "light")  # another machine, which compiles nothing
     for step in (verifying := [step["run"] for step in contracts["jobs"]["contracts"]["steps"] if "run" in step]):
         assert "::" not in say(machine, project, step, PATH=path)
     manifest.write_text(manifest.read_text("utf-8").replace("name: roll_dice", "name: throw_dice"), "utf-8")
