@@ -1,10 +1,10 @@
 """`stubwright` and Python in processes of their own, forked from one that has imported all that they could need.
 
-    python forked.py SOCKET
+    python forked.py SOCKET [PACKAGE…]
 
 Listens on a socket for commands, with their environment and their streams, and answers with exit statuses. A command
 finds nothing that another one did; what costs most of a small command and is the same for all is done once: imports,
-the digest of stubwright, and the templates.
+the digest of stubwright, and the templates. Without a package it loads third parties alone.
 `STUBWRIGHT_WHOLE_PROCESSES` in the environment makes each command a new interpreter.
 """
 
@@ -35,15 +35,13 @@ from pkgutil import walk_packages
 from typing import NoReturn
 
 import standin
-import stubwright
-import stubwright_runtime
-from stubwright.codegen.source import render
-from stubwright.incremental import digests
 
 WHOLE = "STUBWRIGHT_WHOLE_PROCESSES" in os.environ or not hasattr(os, "fork")
 
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """For a pytest that needs nothing of its plugins, which take longer to load than all the rest."""
+
+_OURS = ("stubwright", "stubwright_runtime")
 
 _OTHERS = (
     "anyio._backends._asyncio",
@@ -78,25 +76,27 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) ->
         return subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
         )
-    return _done(["stubwright", *argv], cwd, os.environ)
+    return _done(["stubwright", *argv], cwd, os.environ, _parent(*_OURS))
 
 
-def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
+def python(
+    argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), *, is_ours_loaded: bool = True, **env: str
+) -> subprocess.CompletedProcess[str]:
     """What `python` prints with `-m MODULE` or `-c PROGRAM` and arguments, and its exit status.
 
     `path` is its PYTHONPATH, and `env` is added to the environment. What the interpreter itself reads there (hash seed,
-    UTF-8 mode) comes too late.
+    UTF-8 mode) comes too late. Unless ours are loaded, `path` may have another version of stubwright or the runtime.
     """
     environment = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(map(str, path))}
     if WHOLE:
         command = [sys.executable, *argv]
         return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
-    return _done(["python", *argv], cwd, environment)
+    return _done(["python", *argv], cwd, environment, _parent(*_OURS) if is_ours_loaded else _parent())
 
 
 def interpreter() -> list[str]:
     """How a command begins that is to run as with `sys.executable`: `-m MODULE`, `-c PROGRAM` or a file comes next."""
-    return [sys.executable] if WHOLE else [sys.executable, "-S", "-E", standin.__file__, _parent()]
+    return [sys.executable] if WHOLE else [sys.executable, "-S", "-E", standin.__file__, _parent(*_OURS)]
 
 
 def interpreter_in(folder: Path) -> Path:
@@ -107,21 +107,23 @@ def interpreter_in(folder: Path) -> Path:
     return program
 
 
-def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str], parent: str) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, Path(os.devnull).open() as nothing:
         streams = {number: stream.fileno() for number, stream in enumerate((nothing, out, err))}
-        status = standin.status(standin.connected(_parent(), command, str(cwd), env, streams))
+        status = standin.status(standin.connected(parent, command, str(cwd), env, streams))
         for stream in (out, err):
             stream.seek(0)
         return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
 
 @cache
-def _parent() -> str:
-    """The socket of the process that commands are forked from, which listens by then."""
+def _parent(*packages: str) -> str:
+    """The socket of the process that commands are forked from, which has loaded packages, and listens by then."""
     folder = tempfile.mkdtemp()
     where = str(Path(folder, "socket"))
-    process = subprocess.Popen([sys.executable, __file__, where], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, __file__, where, *packages], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     atexit.register(shutil.rmtree, folder)
     atexit.register(process.communicate)
     assert process.stdout is not None
@@ -131,15 +133,19 @@ def _parent() -> str:
 
 def main() -> None:
     """Answer until standard input is closed."""
-    for package in (stubwright, stubwright_runtime):
+    for package in map(import_module, sys.argv[2:]):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
     for name in _OTHERS:
         import_module(name)
-    digests.compute_generator_digest()
-    for name in (templates := render._environment()).list_templates():
-        templates.get_template(name)
+    if "stubwright" in sys.argv[2:]:
+        from stubwright.codegen.source import render
+        from stubwright.incremental import digests
+
+        digests.compute_generator_digest()
+        for name in (templates := render._environment()).list_templates():
+            templates.get_template(name)
     gc.collect()
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Final
+
+import forked
 
 ROOT: Final = Path(__file__).parents[2]
 _CONTENT: Final = "server/handlers/content.py"
@@ -174,9 +174,8 @@ def survives(mutant: Mutant) -> bool:
         path = package / mutant.path
         Path(cache_from_source(path)).unlink(missing_ok=True)
         path.write_text(mutated(path.read_text(), mutant))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
-        environment = {**os.environ, "PYTHONPATH": folder}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
+        done = forked.python(command, ROOT, [Path(folder)], is_ours_loaded=False)
     if done.returncode not in {0, _FAILED}:
         raise RuntimeError(f"{mutant.test} was not run:\n{done.stdout}{done.stderr}")
     return done.returncode == 0
