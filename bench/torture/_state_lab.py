@@ -99,7 +99,9 @@ class Handlers:
 """
 
 APP: Final = '''
+import os
 import sys
+from pathlib import Path
 
 import uvicorn
 from mcp.server.auth.provider import AccessToken
@@ -118,6 +120,8 @@ class Names:
 state, verifier, port = sys.argv[1], Names() if sys.argv[2] == "tokens" else None, int(sys.argv[3])
 app = asgi_app(Handlers(), state=state, token_verifier=verifier)
 app.state.server.tasks.works = sys.argv[4] == "works"
+# What was started may stand in for this process, which is the one to look at.
+Path(f"process-{port}").write_text(str(os.getpid()))
 uvicorn.run(app, port=port, log_level="critical", timeout_keep_alive=600, timeout_graceful_shutdown=1)
 '''
 
@@ -140,13 +144,13 @@ def lay(folder: Path) -> None:
 
 
 @contextmanager
-def _running(command: list[str], folder: Path, port: int, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+def _running(command: list[str], folder: Path, port: int, **variables: str) -> Iterator[None]:
     process = subprocess.Popen(
         command, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         until(lambda: _answers(port, process))
-        yield process
+        yield
     finally:
         process.kill()
         process.wait(PATIENCE)
@@ -184,8 +188,8 @@ def server(folder: Path, state: str, *, tokens: bool = True, works: bool = True)
         str(port),
         "works" if works else "rests",
     ]
-    with _running(command, folder, port, LAB_STATE_KEY="A" * 43 + "=") as process:
-        yield Server(port, process.pid)
+    with _running(command, folder, port, LAB_STATE_KEY="A" * 43 + "="):
+        yield Server(port, int((folder / f"process-{port}").read_text()))
 
 
 class Server:

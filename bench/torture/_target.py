@@ -27,7 +27,12 @@ _MANIFEST: Final[dict[str, Any]] = {
 }
 _HANDLERS: Final = """
 import asyncio
+import os
 import time
+from pathlib import Path
+
+# What was started may stand in for this process, which is the one to look at.
+Path("process").write_text(str(os.getpid()))
 
 class Target:
     def block(self, args, ctx):
@@ -71,8 +76,8 @@ def target(folder: Path, *options: str, descriptors: int | None = None) -> Itera
     limits = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else []
     command = [sys.executable, "-m", "target_mcp", "--handlers", "target:Target", "--http", f"127.0.0.1:{port}"]
     redirected = ["sh", "-c", 'exec "$@" 2>log', "sh", *limits, *command, *options]
-    with started(redirected, folder, port) as process:
-        yield Target(port, process, log)
+    with started(redirected, folder, port):
+        yield Target(port, int((folder / "process").read_text()), log)
 
 
 def allow_descriptors(number: int) -> None:

@@ -55,6 +55,11 @@ MANIFEST: Final[dict[str, Any]] = {
 }
 HANDLERS: Final = """
 import asyncio
+import os
+from pathlib import Path
+
+# What was started may stand in for this process, which is the one to look at.
+Path("process").write_text(str(os.getpid()))
 
 class Target:
     async def echo(self, args, ctx):
@@ -116,7 +121,7 @@ async def served(folder: Path, state: str) -> AsyncIterator[Server]:
     process = await asyncio.create_subprocess_exec(*command, "--state", state, "--log-level", "error", cwd=folder)
     try:
         await answers(port)
-        yield Server(port, process.pid)
+        yield Server(port, int((folder / "process").read_text()))
     finally:
         process.kill()
         await process.wait()
@@ -151,7 +156,7 @@ async def measured(
 ) -> bool:
     """Whether a server holds while each attacker does this, from some seconds after the start on."""
     connection = await Connection.opened(server.port, STATELESS)
-    await timed(connection, 0.5)
+    await timed(connection, min(seconds, 0.5))
     calm, small = await timed(connection, seconds / 4), megabytes(server.process)
     attackers = [asyncio.ensure_future(attack()) for _ in range(ATTACKERS)]
     await asyncio.sleep(start)
@@ -220,7 +225,7 @@ def main() -> int:
     """Attack, and say whether it held."""
     parser = argparse.ArgumentParser(description="Have many clients come back for what they missed.")
     parser.add_argument("--quick", action="store_true", help="for a moment")
-    seconds = 1.5 if parser.parse_args().quick else 8.0
+    seconds = 0.3 if parser.parse_args().quick else 8.0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "target.json").write_text(json.dumps(MANIFEST))

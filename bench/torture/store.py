@@ -44,13 +44,13 @@ def _attack(verdict: Verdict, where: str, one: Server, quick: bool, port: int | 
         return one.resident() if port is None else _redis_used(port)
 
     before, mallory = used(), one.client("mallory")
-    share = 20 if quick else 1
-    for what, tool, size, count in (
-        ("tasks with arguments of 4.1 MB", "store", LARGE, 61 if not quick else 6),
-        ("tasks with arguments of 250 KB", "store", MEDIUM, 1200 // share),
-        ("handles of 200 KB", "put", 200_000, 1200 // share if not quick else 120),
-        ("results of 1 MB", "report", 1_000_000, 60 if not quick else 20),
+    for what, tool, size, most, sample in (
+        ("tasks with arguments of 4.1 MB", "store", LARGE, 61, 2),
+        ("tasks with arguments of 250 KB", "store", MEDIUM, 1200, 15),
+        ("handles of 200 KB", "put", 200_000, 1200, 90),  # 82 of them are as much as one caller may store
+        ("results of 1 MB", "report", 1_000_000, 60, 6),
     ):
+        count = sample if quick else most
         taken, told, began = _flood(mallory, tool, size, count)
         verdict.say(
             f"{where}, {what}", f"{taken} of {count} taken in {time.perf_counter() - began:.1f} s", told, holds=True
