@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+import forked
 from command_line import stubwright
 from developing import Dev, ask, dev, poll, tools
 from editors import write
@@ -265,12 +265,9 @@ def test_the_page_of_examples_works_as_written(tmp_path: Path) -> None:
     for name in ("specs/weather.yaml", "specs/weather.md", "examples/weather.py", "examples/call.py"):
         write(tmp_path / name, (ROOT / name).read_text("utf-8"))
     write(tmp_path / "pyproject.toml", '[tool.stubwright]\nhandlers = ["examples"]\n')
-    with dev(tmp_path, *serve.split()[2:], python=[sys.executable, "-u"]) as it:
+    with dev(tmp_path, *serve.split()[2:]) as it:
         it.says("interrupt to stop")
         program = tmp_path / call.split()[1]
         program.write_text(program.read_text("utf-8").replace("http://127.0.0.1:8000/mcp", it.url), "utf-8")
-        environment = {**os.environ, "PYTHONPATH": "generated"}
-        called = subprocess.run(
-            [sys.executable, *call.split()[1:]], cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+        called = forked.python(call.split()[1:], tmp_path, [Path("generated")])
     assert (called.returncode, called.stdout) == (0, "22.5\n"), called.stderr

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Final
 import jwt
 import pytest
 
+import forked
 from command_line import stubwright
 from editors import write
 from processes import running
@@ -23,8 +23,6 @@ from stubwright.serving.issuer import Issuer, list_scopes
 from stubwright_runtime import Forbidden, Unauthorized
 from stubwright_runtime.client.transports.connecting import Connection, create_client
 from terminals import Terminal
-
-COMMAND: Final = [sys.executable, "-m", "stubwright"]
 
 MANIFEST: Final = """\
 stubwright: 1
@@ -82,6 +80,12 @@ def call(url: str, tool: str, arguments: dict[str, Any], token: str | None = Non
     return asyncio.run(go())
 
 
+def command(project: Path, *options: str) -> list[str]:
+    """`stubwright dev`, and its servers, with interpreters that start at once."""
+    python = str(forked.interpreter_in(project.parent))
+    return [python, "-m", "stubwright", "dev", "--http", "127.0.0.1:0", *options]
+
+
 def served(text: str) -> str:
     found = re.search(r"serving (http://[^\s]+)", text)
     assert found is not None, text
@@ -89,7 +93,7 @@ def served(text: str) -> str:
 
 
 def test_a_breakpoint_asks_at_the_terminal(project: Path) -> None:
-    terminal = Terminal([*COMMAND, "dev", "--http", "127.0.0.1:0"], project)
+    terminal = Terminal(command(project), project)
     try:
         terminal.until("interrupt to stop")
         answers: list[str] = []
@@ -119,8 +123,8 @@ def test_on_standard_input_a_breakpoint_is_passed_over(project: Path) -> None:
 
 def test_a_run_takes_its_own_token_alone(guarded: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    command = [*COMMAND, "dev", "--http", "127.0.0.1:0", "--scope", "diary:read", "--scope", "diary:write"]
-    with log.open("wb") as out, running([*command, "--as", "ann"], cwd=guarded, stdout=out, stderr=out) as process:
+    given = command(guarded, "--scope", "diary:read", "--scope", "diary:write", "--as", "ann")
+    with log.open("wb") as out, running(given, cwd=guarded, stdout=out, stderr=out) as process:
         text = until(log, process, "$TOKEN")
         url, token = served(text), token_of(text)
         assert "for `ann` with diary:read diary:write" in text
@@ -142,8 +146,8 @@ def test_a_run_takes_its_own_token_alone(guarded: Path, tmp_path: Path) -> None:
 
 def test_a_token_has_no_more_than_it_was_given(guarded: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    command = [*COMMAND, "dev", "--http", "127.0.0.1:0", "--scope", "diary:write"]
-    with log.open("wb") as out, running(command, cwd=guarded, stdout=out, stderr=out) as process:
+    given = command(guarded, "--scope", "diary:write")
+    with log.open("wb") as out, running(given, cwd=guarded, stdout=out, stderr=out) as process:
         text = until(log, process, "$TOKEN")
         with pytest.raises(Forbidden):
             call(served(text), "note", {}, token_of(text))
@@ -155,10 +159,8 @@ def test_a_token_has_no_more_than_it_was_given(guarded: Path, tmp_path: Path) ->
 
 def test_a_generated_server_has_no_such_option(guarded: Path) -> None:
     assert stubwright("generate", cwd=guarded).returncode == 0
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(guarded / "generated"), str(guarded)])}
-    done = subprocess.run(
-        [sys.executable, "-m", "diary_mcp", "--help"], env=environment, capture_output=True, text=True, check=True
-    )
+    done = forked.python(["-m", "diary_mcp", "--help"], guarded, [guarded / "generated", guarded])
+    assert done.returncode == 0, done.stderr
     assert "verif" not in done.stdout
     assert "token" not in done.stdout.casefold()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from editors import write
 from processes import running
 from stubwright.commands.shared.watching import Inputs, Pattern
@@ -71,7 +71,7 @@ class Watching:
 @contextmanager
 def watched(project: Path) -> Iterator[Watching]:
     watching = Watching(project)
-    command = [sys.executable, "-u", "-m", "stubwright", "generate", "--watch"]
+    command = [*forked.interpreter(), "-m", "stubwright", "generate", "--watch"]
     with watching.log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
         watching.runs_again("watching diary.yaml and all that is read for them; interrupt to stop")
         yield watching

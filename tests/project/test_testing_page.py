@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import mcp
 import mcp_types as types
 import pytest
 
+import forked
 from command_line import stubwright
 from packages import generate, imported, manifest, tool
 
@@ -42,9 +42,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_pytest(project: Path, *arguments: str, **variables: str) -> str:
     """Run tests of the project; return what pytest prints."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(("generated", ".")), **variables}
-    run = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    quiet = "ignore::pytest.PytestAssertRewriteWarning"  # of modules that a forked interpreter has loaded before
+    command = ["-m", "pytest", "-p", "no:cacheprovider", "-W", quiet, *arguments]
+    run = forked.python(command, project, [Path("generated"), Path()], **variables)
     return run.stdout + run.stderr
 
 

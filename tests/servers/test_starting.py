@@ -11,6 +11,8 @@ from typing import Final
 import pytest
 from conftest import ROOT
 
+import forked
+
 ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")])}
 
 AT_ONCE: Final = """
@@ -39,14 +41,14 @@ run()
 """
 
 
-def run_program(program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", program, *words]
+def run_program(python: list[str], program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [*python, "-c", program, *words]
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_between_serving_and_the_start_of_uvicorn_ends_the_server(number: int) -> None:
-    done = run_program(AT_ONCE, "--http", "127.0.0.1:0", str(number))
+    done = run_program(forked.interpreter(), AT_ONCE, "--http", "127.0.0.1:0", str(number))
     assert done.returncode == 0, done.stderr
     assert "serving http://127.0.0.1:" in done.stderr
     assert "Traceback" not in done.stderr
@@ -59,7 +61,7 @@ def test_a_signal_between_serving_and_the_start_of_uvicorn_ends_the_server(numbe
     ],
 )
 def test_a_missing_extra_is_one_line(state: str, module: str, words: str) -> None:
-    done = run_program(WITHOUT, "--state", state, module)
+    done = run_program([sys.executable], WITHOUT, "--state", state, module)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(f"shop_mcp: {words}")
     assert "Traceback" not in done.stderr
