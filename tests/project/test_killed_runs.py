@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -57,6 +58,7 @@ def killed(number: int, work: Callable[[], object]) -> bool:
         assert status in (0, STATUS)
         return status == STATUS
     status = 1
+    gc.disable()  # it would copy all that was loaded before the fork
     try:
         left = number
 
@@ -194,12 +196,10 @@ def test_a_kill_while_a_killed_run_is_mended_changes_nothing_of_that(
     states: dict[str, dict[str, bytes | None]],
 ) -> None:
     Path("m.yaml").write_text(MEANT)
-    left = {}
-    for number in each_kill(generate):
-        left[number] = tree(Path("generated"))
-        restored(Path("generated"), states[BEFORE])
-    half = left[len(left) * 2 // 3]
-    restored(Path("generated"), half)
+    assert killed(34, generate)  # when a file is the new one, and others still lie beside what they are to replace
+    half = tree(Path("generated"))
+    assert half["killed_mcp/__init__.py"] == states[MEANT]["killed_mcp/__init__.py"]
+    assert len([name for name in half if name.endswith(".tmp")]) > 1
     assert journal.was_interrupted(Path("generated"))
     Path("m.yaml").write_text(AFTER)
     for number in each_kill(generate):
