@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 import pytest
 from conftest import ROOT
 
+import forked
 from processes import running
 
 LISTENING: Final = r"a debugger can attach to 127\.0\.0\.1:(\d+), and run any code here; in VS Code with (\{.*\})$"
@@ -40,11 +41,7 @@ def serving(*options: str) -> Iterator[subprocess.Popen[str]]:
 
 def refused(path: Path, *options: str) -> tuple[int, str]:
     """The exit status of a server that does not start, and its last words; `path` has modules of its own."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (path, ROOT / "generated", ROOT / "examples")))}
-    command = [sys.executable, "-m", "weather_mcp", *options]
-    done = subprocess.run(
-        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = forked.python(["-m", "weather_mcp", *options], path, [path, ROOT / "generated", ROOT / "examples"])
     assert done.stdout == ""
     return done.returncode, done.stderr
 
