@@ -15,6 +15,7 @@ import mcp_types
 import pytest
 from jsonschema import Draft202012Validator
 
+import forked
 from command_line import stubwright
 from stubwright.contract_tests import protocol
 from stubwright.contract_tests.answers import Answer, Gone, ProtocolError, Result
@@ -24,7 +25,7 @@ from stubwright.contract_tests.shrinking import shrink, weigh
 from stubwright.contract_tests.stacks import find_stack
 
 ROOT: Final = Path(__file__).parents[2]
-FAULTY: Final = (sys.executable, str(ROOT / "tests" / "support" / "faulty_server.py"))
+FAULTY: Final = str(ROOT / "tests" / "support" / "faulty_server.py")
 SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     "plain": {"type": "object"},
     "bounds": {
@@ -63,7 +64,7 @@ for line in sys.stdin:
 
 def run(folder: Path, *words: str, tools: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
     """Test the faulty server; the exit status, and its report."""
-    done = stubwright("test", "--format", "json", *words, "--", *FAULTY, *tools, cwd=folder)
+    done = stubwright("test", "--format", "json", *words, "--", *forked.interpreter(), FAULTY, *tools, cwd=folder)
     [report] = json.loads(done.stdout)["servers"]
     return done.returncode, report
 
@@ -156,7 +157,7 @@ def test_hints_are_compared_with_what_calls_change(tmp_path: Path) -> None:
     ],
 )
 def test_a_probe_that_shows_nothing_is_a_mistake_of_the_command_line(probe: str, words: str, tmp_path: Path) -> None:
-    done = stubwright("test", "--probe", probe, "--", *FAULTY, "shown", "fresh", cwd=tmp_path)
+    done = stubwright("test", "--probe", probe, "--", *forked.interpreter(), FAULTY, "shown", "fresh", cwd=tmp_path)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -202,7 +203,20 @@ def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, 
 
 @pytest.mark.parametrize(("pattern", "fix"), [("god", "did you mean `good`?"), ("x*", "there are: good")])
 def test_a_pattern_that_no_tool_fits_is_wrong(pattern: str, fix: str, tmp_path: Path) -> None:
-    done = stubwright("test", "--tool", "go*", "--tool", pattern, "--cases", "5", "--", *FAULTY, "good", cwd=tmp_path)
+    done = stubwright(
+        "test",
+        "--tool",
+        "go*",
+        "--tool",
+        pattern,
+        "--cases",
+        "5",
+        "--",
+        *forked.interpreter(),
+        FAULTY,
+        "good",
+        cwd=tmp_path,
+    )
     assert done.returncode == 2
     assert f"--tool: no tool fits `{pattern}`; {fix}" in done.stderr
 
@@ -231,7 +245,9 @@ def test_warnings_count_with_strict_alone(tmp_path: Path) -> None:
     assert warnings == ["unknown-cursor-is-refused"]
     junit = tmp_path / "report.xml"
     for words, count in (((), 1), (("--strict",), 2)):
-        done = stubwright("test", *words, "--junit", str(junit), "--", *FAULTY, "good", cwd=tmp_path)
+        done = stubwright(
+            "test", *words, "--junit", str(junit), "--", *forked.interpreter(), FAULTY, "good", cwd=tmp_path
+        )
         assert done.returncode == 1
         [failure] = ElementTree.parse(junit).getroot().iter("failure")
         assert len(failure.get("message", "").split(", ")) == count
@@ -300,14 +316,16 @@ def test_a_server_that_is_away_has_a_status_of_its_own(words: tuple[str, ...], m
     assert message in error.get("message", "")
 
 
-def test_a_configuration_is_tested_and_its_secrets_are_variables_in_lines_of_calls(tmp_path: Path) -> None:
-    server = {"command": sys.executable, "args": [FAULTY[1], "stack", "${DESK_KEY}"], "env": {"DESK_KEY": "good"}}
-    away = {"command": sys.executable, "args": ["-c", "raise SystemExit('no key')"]}
-    unset = {"command": sys.executable, "args": ["${UNSET_KEY}"]}
+def test_a_configuration_is_tested_and_its_secrets_are_variables_in_lines_of_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = str(forked.interpreter_in(tmp_path))
+    server = {"command": python, "args": [FAULTY, "stack", "${DESK_KEY}"], "env": {"DESK_KEY": "good"}}
+    away = {"command": python, "args": ["-c", "raise SystemExit('no key')"]}
+    unset = {"command": python, "args": ["${UNSET_KEY}"]}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"unset": unset, "desk": server, "away": away}}))
-    done = stubwright(
-        "test", "--config", ".mcp.json", "--format", "json", cwd=tmp_path, env={**os.environ, "DESK_KEY": "good"}
-    )
+    monkeypatch.setenv("DESK_KEY", "good")
+    done = stubwright("test", "--config", ".mcp.json", "--format", "json", cwd=tmp_path)
     unasked, desk, gone = json.loads(done.stdout)["servers"]
     assert done.returncode == 1
     assert unasked == {"server": "unset", "problem": "it needs the variable `UNSET_KEY`, which is not set here"}
@@ -315,7 +333,7 @@ def test_a_configuration_is_tested_and_its_secrets_are_variables_in_lines_of_cal
     assert gone["server"] == "away"
     assert "ended with exit status 1" in gone["problem"]
     calls = [fault["call"] for fault in desk["faults"] if fault["check"] == "error-is-not-a-stack"]
-    command = f'{sys.executable} {FAULTY[1]} stack "${{DESK_KEY}}"'
+    command = f'{python} {FAULTY} stack "${{DESK_KEY}}"'
     assert calls == [f"""stubwright call stack '{{"text": ""}}' --env DESK_KEY -- {command}"""]
 
 

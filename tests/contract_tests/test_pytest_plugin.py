@@ -8,11 +8,12 @@ from typing import Final
 
 import pytest
 
+import forked
 from stubwright.contract_tests.checks import CHECKS, OF_CALLS
 
 pytest_plugins = ["pytester"]
 
-FAULTY: Final = [sys.executable, str(Path(__file__).parents[1] / "support" / "faulty_server.py")]
+FAULTY: Final = str(Path(__file__).parents[1] / "support" / "faulty_server.py")
 STRICT: Final = ("-p", "no:asyncio", "-W", "error", "--strict-markers")
 MODULE: Final = """
 import pytest
@@ -40,8 +41,14 @@ for line in sys.stdin:
 """
 
 
+@pytest.fixture(autouse=True)
+def _forked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what the plug-in starts forked: `stubwright test`, and the server from there."""
+    monkeypatch.setattr(sys, "executable", str(forked.interpreter_in(tmp_path)))
+
+
 def write(pytester: pytest.Pytester, *tools: str, options: str = "", target: object = None) -> None:
-    pytester.makepyfile(MODULE.format(target=target or [*FAULTY, *tools], options=options))
+    pytester.makepyfile(MODULE.format(target=target or [sys.executable, FAULTY, *tools], options=options))
 
 
 def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
@@ -105,7 +112,7 @@ def test_rules_of_later_revisions_are_skipped(pytester: pytest.Pytester) -> None
 
 
 def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(pytester: pytest.Pytester) -> None:
-    counting = f"open('starts', 'a').write('x'); import runpy; runpy.run_path({FAULTY[1]!r}, run_name='__main__')"
+    counting = f"open('starts', 'a').write('x'); import runpy; runpy.run_path({FAULTY!r}, run_name='__main__')"
     command = [sys.executable, "-c", f"import sys; sys.argv[1:] = ['good']; {counting}"]
     pytester.makepyfile(f"""
         import pytest
