@@ -19,7 +19,8 @@ from typing import Any, Final
 
 import pytest
 
-from command_line import stubwright
+import forked
+from command_line import forking, stubwright
 from processes import await_end, running
 from stubwright.calling import listings
 from stubwright.importers.listing import ServerListing
@@ -109,10 +110,15 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def command_in(folder: Path) -> list[str]:
+    """How a command begins that starts servers with its own interpreter, a program in this folder."""
+    return [str(forked.interpreter_in(folder)), "-m", "stubwright"]
+
+
 @pytest.fixture(scope="module")
 def url(desk: Path) -> Iterator[str]:
     """The same server over HTTP."""
-    command = [sys.executable, "-m", "desk_mcp", "--handlers", "desk:Desk", "--http", "127.0.0.1:0"]
+    command = [*forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk", "--http", "127.0.0.1:0"]
     env = {**os.environ, "PYTHONPATH": f"{desk}/generated:{desk}"}
     with running(command, env=env, stderr=subprocess.PIPE, cwd=desk) as server:
         assert server.stderr is not None
@@ -123,13 +129,13 @@ def url(desk: Path) -> Iterator[str]:
 
 
 def test_a_call_prints_what_was_answered(desk: Path) -> None:
-    done = stubwright("call", "desk.yaml", "add", "numbers=1", "numbers=2.5", cwd=desk)
+    done = forking("call", "desk.yaml", "add", "numbers=1", "numbers=2.5", cwd=desk)
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 3.5\n}\n')
-    assert stubwright("call", "add", "numbers=[1, 2]", cwd=desk).stdout == '{\n  "total": 3\n}\n'  # the project's
+    assert forking("call", "add", "numbers=[1, 2]", cwd=desk).stdout == '{\n  "total": 3\n}\n'  # the project's
 
 
 def test_json_is_the_whole_result(desk: Path) -> None:
-    done = stubwright("call", "add", "numbers=1", "--json", cwd=desk)
+    done = forking("call", "add", "numbers=1", "--json", cwd=desk)
     result = json.loads(done.stdout)
     assert (done.returncode, result["structuredContent"]) == (0, {"total": 1})
     assert json.loads(result["content"][0]["text"]) == {"total": 1}
@@ -138,7 +144,7 @@ def test_json_is_the_whole_result(desk: Path) -> None:
 def test_a_url_and_a_command_are_servers_too(desk: Path, url: str) -> None:
     done = stubwright("call", url, "add", "numbers=4", "--header", "X-Who: me", "note=x", cwd=desk)
     assert (done.returncode, done.stdout, done.stderr) == (0, '{\n  "total": 4\n}\n', "")
-    command = [sys.executable, "-m", "desk_mcp", "--handlers", "desk:Desk"]
+    command = [*forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk"]
     path = f"PYTHONPATH={desk}/generated:{desk}"
     done = stubwright("call", "add", "numbers=5", "--env", path, "--", *command, cwd=desk)
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 5\n}\n')
@@ -147,7 +153,7 @@ def test_a_url_and_a_command_are_servers_too(desk: Path, url: str) -> None:
 def test_an_old_name_of_a_tool_is_called_as_clients_do(desk: Path, url: str) -> None:
     note = "note: `sum_up` is an old name of `add`, and is removed after 2.5.0\n"
     for words in (["sum_up", "values=4"], [url, "sum_up", "values=[4]"]):
-        done = stubwright("call", *words, cwd=desk)
+        done = forking("call", *words, cwd=desk)
         assert (done.returncode, done.stdout) == (0, '{\n  "total": 4\n}\n'), done.stderr
         assert done.stderr.endswith(note)
 
@@ -167,17 +173,17 @@ def test_a_command_that_lacks_a_variable_is_told_with_the_option_that_passes_it(
 
 
 def test_arguments_come_from_standard_input(desk: Path) -> None:
-    command = [sys.executable, "-m", "stubwright", "call", "add", "-"]
+    command = [*command_in(desk), "call", "add", "-"]
     done = subprocess.run(command, input='{"numbers": [7, 8]}', cwd=desk, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 15\n}\n')
 
 
 def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
-    done = stubwright("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
+    done = forking("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
     assert (done.returncode, done.stdout) == (0, "here it is\n[image: image/png, 8 bytes]\n")
     assert (tmp_path / "out" / "picture-2.png").read_bytes() == b"\x89PNG...."
     assert done.stderr.endswith(f"wrote {tmp_path}/out/picture-2.png\n")
-    again = stubwright("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
+    again = forking("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
     assert again.returncode == 1
     assert "cannot be written: File exists" in again.stderr
 
@@ -211,7 +217,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
 )
 @pytest.mark.usefixtures("nothing_to_pass")
 def test_the_exit_status_says_what_came_of_it(words: list[str], status: int, told: str, desk: Path) -> None:
-    done = stubwright("call", *words, cwd=desk)
+    done = forking("call", *words, cwd=desk)
     assert done.returncode == status, done.stderr
     log = re.compile(r"^\d{4}-\d\d-\d\d .*\n", re.MULTILINE)
     assert log.sub("", done.stderr).startswith(told)
@@ -269,7 +275,7 @@ def test_odd_results_are_described(desk: Path, tmp_path: Path) -> None:
         ("half", 3, f"{broken}.TextContent.text: Input should be a valid string (MCP error -32700)\n"),
         ("unlisted", 1, "the disk is full\nnote: `unlisted` is not listed; the tools are `infinite`, `odd`, `half`\n"),
     ):
-        done = stubwright("call", name, *server, cwd=desk)
+        done = forking("call", name, *server, cwd=desk)
         assert (done.returncode, done.stderr[: len(told)]) == (status, told)
 
 
@@ -279,35 +285,32 @@ def test_an_old_package_is_told(desk: Path, tmp_path: Path) -> None:
     (tmp_path / "desk.yaml").write_text(MANIFEST)
     assert stubwright("generate", cwd=tmp_path).returncode == 0
     (tmp_path / "desk.yaml").write_text(MANIFEST.replace("note: {type: string}", "note: {type: integer}"))
-    done = stubwright("call", "add", "numbers=1", cwd=tmp_path)
+    done = forking("call", "add", "numbers=1", cwd=tmp_path)
     assert done.returncode == 0
     assert "note: `add` was generated from an older manifest; run `stubwright generate`\n" in done.stderr
     (tmp_path / "generated").rename(tmp_path / "elsewhere")
-    done = stubwright("call", "add", "numbers=1", cwd=tmp_path)
+    done = forking("call", "add", "numbers=1", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
         "stubwright: `generated/desk_mcp` is not there; run `stubwright generate` first, or ask a mock with --mock\n",
     )
-    done = stubwright("call", "add", "numbers=1", "--mock", cwd=tmp_path)
+    done = forking("call", "add", "numbers=1", "--mock", cwd=tmp_path)
     assert (done.returncode, list(json.loads(done.stdout))) == (0, ["total"])
 
 
 # --- At a terminal ----------------------------------------------------------------------------------------------
 
 
-COMMAND: Final = [sys.executable, "-m", "stubwright"]
-
-
 def test_the_log_of_a_server_is_shown_beside_its_answer(desk: Path, url: str) -> None:
     lines = 'notice easel: {"pen": "réd\\u001b[2J"}\nerror: dry notice: made up\n'
     for server in (["desk.yaml"], [url]):
-        done = stubwright("call", *server, "picture", cwd=desk)
+        done = forking("call", *server, "picture", cwd=desk)
         assert (done.returncode, done.stderr) == (0, lines)
         assert done.stdout.startswith("here it is\n")
 
 
 def test_at_a_terminal_progress_is_shown_and_questions_are_asked(desk: Path) -> None:
-    terminal = Terminal([*COMMAND, "call", "desk.yaml", "work", "steps=3"], desk)
+    terminal = Terminal([*command_in(desk), "call", "desk.yaml", "work", "steps=3"], desk)
     terminal.until("[########................]  33% step 1")
     terminal.until("the server asks: How large?")
     terminal.until("Width (in metres): ")
@@ -374,7 +377,7 @@ def test_the_page_shows_what_a_person_sees_and_types(tmp_path: Path) -> None:
     (tmp_path / "bakery.py").write_text(BAKER)
     generated = stubwright("generate", "bakery.yaml", cwd=tmp_path)
     assert (generated.returncode, generated.stderr) == (0, "")
-    terminal = Terminal([*COMMAND, *command.split()[1:]], tmp_path)
+    terminal = Terminal([*command_in(tmp_path), *command.split()[1:]], tmp_path)
     for prompt, typed in (
         ('Glaze [chocolate, sugar] (Enter: "sugar"): ', "dark"),
         ('not `dark`\r\nGlaze [chocolate, sugar] (Enter: "sugar"): ', "chocolate"),
@@ -389,12 +392,12 @@ def test_the_page_shows_what_a_person_sees_and_types(tmp_path: Path) -> None:
 
 
 def test_ctrl_d_answers_nothing_and_ctrl_c_ends_the_call(desk: Path) -> None:
-    terminal = Terminal([*COMMAND, "call", "work"], desk)
+    terminal = Terminal([*command_in(desk), "call", "work"], desk)
     terminal.until("Width (in metres): ")
     terminal.type("\x04")
     assert terminal.rest() == 0
     assert "Cancelled" in terminal.text
-    terminal = Terminal([*COMMAND, "call", "work"], desk)
+    terminal = Terminal([*command_in(desk), "call", "work"], desk)
     terminal.until("step 1")
     terminal.type("\x03")
     assert terminal.rest() == 130
@@ -402,7 +405,7 @@ def test_ctrl_d_answers_nothing_and_ctrl_c_ends_the_call(desk: Path) -> None:
 
 
 def test_without_a_terminal_nobody_is_asked(desk: Path) -> None:
-    done = stubwright("call", "work", cwd=desk)
+    done = forking("call", "work", cwd=desk)
     assert done.returncode == 3
     assert "elicitation" in done.stderr.lower()
     assert "\x1b" not in done.stderr
@@ -410,7 +413,7 @@ def test_without_a_terminal_nobody_is_asked(desk: Path) -> None:
 
 def test_answers_of_the_command_line_need_no_terminal(desk: Path) -> None:
     answers = ["--answer", "width=3", "--answer", "loud=yes", "--answer", "depth=1"]
-    done = stubwright("call", "work", *answers, cwd=desk)
+    done = forking("call", "work", *answers, cwd=desk)
     assert (done.returncode, done.stdout) == (0, "WorkSizeAnswer: WorkSizeAnswer(width=3, colour='blue', loud=True)\n")
     assert done.stderr.splitlines()[-1] == "note: nothing was asked for --answer depth"
 
@@ -423,14 +426,14 @@ def test_answers_of_the_command_line_need_no_terminal(desk: Path) -> None:
     ],
 )
 def test_an_answer_that_is_missing_or_does_not_fit_is_told(answers: list[str], told: str, desk: Path) -> None:
-    done = stubwright("call", "work", *(part for each in answers for part in ("--answer", each)), cwd=desk)
+    done = forking("call", "work", *(part for each in answers for part in ("--answer", each)), cwd=desk)
     assert "the server asks: How large?" in done.stderr
     assert told in done.stderr
     assert done.stdout == "Cancelled: Cancelled()\n"
 
 
 def test_an_answer_has_a_name(desk: Path) -> None:
-    done = stubwright("call", "work", "--answer", "perhaps", cwd=desk)
+    done = forking("call", "work", "--answer", "perhaps", cwd=desk)
     assert done.returncode == 2
     assert "--answer takes NAME=VALUE, or yes or no for what has no fields" in done.stderr
 
@@ -462,7 +465,7 @@ def test_a_token_goes_to_a_url_and_to_no_command(tmp_path: Path) -> None:
 def test_a_signal_leaves_no_server_behind(desk: Path, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = f"import os, sys, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    with running([*COMMAND, "call", "add", "--", sys.executable, "-c", code], cwd=desk) as process:
+    with running([*command_in(desk), "call", "add", "--", sys.executable, "-c", code], cwd=desk) as process:
         end = time.monotonic() + 30
         while not (note.exists() and note.read_text()):
             assert time.monotonic() < end
@@ -484,7 +487,7 @@ def test_a_list_shows_no_hint_that_means_nothing(reads: bool, words: str) -> Non
 
 
 def test_a_list_shows_what_there_is_and_what_it_costs(desk: Path, url: str) -> None:
-    done = stubwright("list", cwd=desk)
+    done = forking("list", cwd=desk)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:6] == [
         "desk 2.0.0 (MCP 2026-07-28)",
@@ -495,7 +498,7 @@ def test_a_list_shows_what_there_is_and_what_it_costs(desk: Path, url: str) -> N
         "  work(steps?: integer)",
     ]
     listed = json.loads(stubwright("list", url, "--json", cwd=desk).stdout)
-    own = json.loads(stubwright("list", "desk.yaml", "--json", cwd=desk).stdout)
+    own = json.loads(forking("list", "desk.yaml", "--json", cwd=desk).stdout)
     assert [tool["name"] for tool in listed["tools"]] == ["add", "work", "picture", "fail"]
     assert listed["tools"] == own["tools"]
     assert listed["prompts"] == own["prompts"]
@@ -504,14 +507,14 @@ def test_a_list_shows_what_there_is_and_what_it_costs(desk: Path, url: str) -> N
 
 def test_what_is_hidden_from_a_caller_is_told() -> None:
     shop = "specs/shop.yaml"
-    assert "(needs `shop:staff`" in stubwright("list", shop, cwd=ROOT).stdout
-    done = stubwright("list", shop, "--scope", "other", cwd=ROOT)
+    assert "(needs `shop:staff`" in forking("list", shop, cwd=ROOT).stdout
+    done = forking("list", shop, "--scope", "other", cwd=ROOT)
     assert "restock(" not in done.stdout
     assert "note: `restock`: hidden from callers without scopes; add --scope shop:staff\n" in done.stderr
-    done = stubwright("list", shop, "--scope", "shop:staff", cwd=ROOT)
+    done = forking("list", shop, "--scope", "shop:staff", cwd=ROOT)
     assert "restock(" in done.stdout
     assert "hidden" not in done.stderr
-    done = stubwright("call", shop, "restock", cwd=ROOT)
+    done = forking("call", shop, "restock", cwd=ROOT)
     assert done.returncode == 2
     assert "stubwright: `restock`: hidden from callers without scopes; add --scope shop:staff\n" in done.stderr
 
@@ -540,7 +543,7 @@ tools:
 
 def test_inspect_shows_what_each_revision_sees(tmp_path: Path) -> None:
     (tmp_path / "shapes.yaml").write_text(SHAPES)
-    done = stubwright("inspect", "shapes.yaml", cwd=tmp_path)
+    done = forking("inspect", "shapes.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     newest, *older = re.split(r"^(?=\d{4}-\d\d-\d\d: )", done.stdout, flags=re.MULTILINE)[1:]
     assert "names() -> string[]" in newest
@@ -556,9 +559,9 @@ def test_inspect_shows_what_each_revision_sees(tmp_path: Path) -> None:
             "  its clients do not know `title` of tools\n"
         ),
     ]
-    one = stubwright("inspect", "shapes.yaml", "names", "--revision", "2025-03-26", "--json", cwd=tmp_path)
+    one = forking("inspect", "shapes.yaml", "names", "--revision", "2025-03-26", "--json", cwd=tmp_path)
     assert json.loads(one.stdout)["2025-03-26"]["name"] == "names"
-    wrong = stubwright("inspect", "shapes.yaml", "name", "--revision", "2025-03-26", cwd=tmp_path)
+    wrong = forking("inspect", "shapes.yaml", "name", "--revision", "2025-03-26", cwd=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (2, "stubwright: there is no `name`; did you mean `names`?\n")
 
 
@@ -651,8 +654,9 @@ def test_what_a_server_says_moves_no_terminal(desk: Path, tmp_path: Path) -> Non
         "        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], **answer}), flush=True)\n"
     )
     shown: dict[str, Any] = {}
+    command = command_in(tmp_path)
     for words in (["call", "t"], ["list"], ["inspect"]):
-        terminal = Terminal([*COMMAND, *words, "--", sys.executable, str(server)], desk)
+        terminal = Terminal([*command, *words, "--", sys.executable, str(server)], desk)
         terminal.rest()
         shown[words[0]] = terminal.text
     assert all("gone" in text for text in shown.values()), shown
