@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -127,9 +126,18 @@ async def test_clients_check_results_at_any_depth(package: ModuleType) -> None:
             await client.chain()
 
 
+BOUNDED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))
+from stubwright.cli import main
+sys.argv[0] = "stubwright"
+main()
+"""
+
+
 def bounded(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line, with 3 GB of address space."""
-    command = ["bash", "-c", 'ulimit -v 3000000; exec "$@"', "bash", sys.executable, "-m", "stubwright", *arguments]
+    command = [*forked.interpreter(), "-c", BOUNDED, *arguments]
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=6 * SECONDS, check=False
