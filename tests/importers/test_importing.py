@@ -187,16 +187,16 @@ ASKED = (
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
 def test_tools_for_clients_that_can_more_are_listed_too(revision: str) -> None:
-    listed = live.read(sources.Command([sys.executable, CHOOSY, "--silent"]), revision=revision)
+    listed = live.read(sources.Command([*forked.interpreter(), CHOOSY, "--silent"]), revision=revision)
     assert [tool["name"] for tool in listed.sections["tools"]] == ["all", "sample", "form", "url", "roots"]
     assert (listed.revision, listed.notes) == (revision, ())
 
 
 def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None:
-    listed = live.read(sources.Command([sys.executable, CHOOSY]), revision="2025-11-25")
+    listed = live.read(sources.Command([*forked.interpreter(), CHOOSY]), revision="2025-11-25")
     assert {tool["description"] for tool in listed.sections["tools"]} == {"decline, decline, 0 roots, -1"}
     assert listed.notes == (ASKED,)
-    done = stubwright("import", "mcp", "--", sys.executable, CHOOSY, cwd=tmp_path)
+    done = stubwright("import", "mcp", "--", *forked.interpreter(), CHOOSY, cwd=tmp_path)
     assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == ["all", "sample", "form", "url", "roots"]
     assert "asked its client" not in done.stderr, "without a handshake it cannot ask"
 
@@ -277,7 +277,9 @@ def test_a_signal_ends_the_process_too(
     (tmp_path / "m.yaml").write_text("stubwright: 1\nserver: {name: mine, version: '1'}\n")
     pid = tmp_path / "pid"
     server = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(60)"
-    command = [sys.executable, "-m", "stubwright", *verb, "--", sys.executable, "-c", server]
+    # What was ignored before a process was started reaches no forked one.
+    python = [sys.executable] if before == signal.SIG_IGN else forked.interpreter()
+    command = [*python, "-m", "stubwright", *verb, "--", sys.executable, "-c", server]
     with running(
         command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
     ) as process:
@@ -342,10 +344,12 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_to_pass")
-def test_the_environment_is_passed_on_where_that_is_said(tmp_path: Path) -> None:
+def test_the_environment_is_passed_on_where_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A", "one")
+    monkeypatch.setenv("C", "three")
     program = "import os, sys; print(os.environ.get('A'), os.environ.get('B'), os.environ.get('C'), file=sys.stderr)"
     command = ["--env", "A", "--env", "B=two", "--", sys.executable, "-c", program]
-    done = stubwright("import", "mcp", *command, cwd=tmp_path, env={"A": "one", "C": "three"})
+    done = stubwright("import", "mcp", *command, cwd=tmp_path)
     assert done.stderr.splitlines()[-1] == "  | one two None"
 
 
@@ -454,20 +458,24 @@ def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["mcp", "openapi"])
-def test_a_proxy_that_refuses_is_not_taken_for_the_host(kind: str, tmp_path: Path) -> None:
-    env = {**os.environ, "HTTP_PROXY": "http://me:hidden@127.0.0.1:1", "NO_PROXY": "other.invalid"}
-    done = stubwright("import", kind, "http://example.invalid/x.json", cwd=tmp_path, env=env)
+def test_a_proxy_that_refuses_is_not_taken_for_the_host(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("import", kind, "http://example.invalid/x.json")
+    monkeypatch.setenv("HTTP_PROXY", "http://me:hidden@127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "other.invalid")
+    done = stubwright(*command, cwd=tmp_path)
     assert done.returncode == 1
     why = "through the proxy http://127.0.0.1:1: nothing listens there (connection refused)"
     assert f": {why}; check the proxy\n" in done.stderr
     assert "hidden" not in done.stderr
-    unusable = stubwright(
-        "import", kind, "http://example.invalid/x.json", cwd=tmp_path, env={**env, "HTTP_PROXY": "[::1"}
-    )
+    with monkeypatch.context() as patch:
+        patch.setenv("HTTP_PROXY", "[::1")
+        unusable = stubwright(*command, cwd=tmp_path)
     assert ": the proxy in the environment variable http_proxy is not a URL" in unusable.stderr
     assert "check the URL" not in unusable.stderr
-    env["NO_PROXY"] = "example.invalid"
-    direct = stubwright("import", kind, "http://example.invalid/x.json", cwd=tmp_path, env=env)
+    monkeypatch.setenv("NO_PROXY", "example.invalid")
+    direct = stubwright(*command, cwd=tmp_path)
     assert ": the host is not known; check the URL" in direct.stderr
 
 
