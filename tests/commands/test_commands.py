@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+import forked
 from command_line import stubwright
 from stubwright import cli
 from stubwright.commands import VERBS
@@ -197,7 +198,7 @@ def test_runs_at_the_same_time_wait_for_each_other(project: Path) -> None:
         (project / f"{name}.yaml").write_text(
             text.replace("name: weather", f"name: {name}", 1).replace("file: ", "text: ")
         )
-    command = [sys.executable, "-m", "stubwright", "generate", "-q"]
+    command = [*forked.interpreter(), "-m", "stubwright", "generate", "-q"]
     runs = [subprocess.Popen([*command, f"{name}.yaml"], cwd=project) for name in names]
     assert [run.wait(60) for run in runs] == [0, 0, 0]
     listed = json.loads((project / "generated/stubwright.lock.json").read_text())["manifests"]

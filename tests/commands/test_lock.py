@@ -19,7 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from command_line import stubwright
+import forked
+from command_line import forking, stubwright
 from serving import asgi
 from stubwright import paths
 from stubwright.commands.contracts import files
@@ -30,7 +31,6 @@ from stubwright.importers.reading import DocumentError
 from stubwright.project.files.disk import Disk
 
 ROOT: Final = Path(__file__).parents[2]
-COMMAND: Final = [sys.executable, "-P", "-m", "stubwright"]
 TOKEN: Final = "top-5ecret-t0ken"
 
 SERVER: Final = """\
@@ -121,7 +121,7 @@ def test_what_a_contract_cannot_hold_is_left_out_with_a_note(folder: Path) -> No
 def weather(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weather")
     shutil.copytree(ROOT / "specs", folder / "specs")
-    mock = [sys.executable, "-P", "-m", "stubwright", "mock", "specs/weather.yaml"]
+    mock = [*forked.interpreter(), "-P", "-m", "stubwright", "mock", "specs/weather.yaml"]
     for words in (["specs/weather.yaml"], ["-o", "live.yaml", "--", *mock]):
         done = stubwright("lock", *words, cwd=folder)
         assert done.returncode == 0, done.stderr
@@ -185,13 +185,13 @@ def test_other_commands_take_a_contract(weather: Path) -> None:
     package = weather / "generated" / "weather_mcp"
     assert (package / "client.py").is_file()
     assert not (package / "handlers.py").exists()
-    mock = ["--", sys.executable, "-P", "-m", "stubwright", "mock", "live.yaml"]
+    mock = ["--", *forked.interpreter(), "-P", "-m", "stubwright", "mock", "live.yaml"]
     for named, words in (([], mock), (["live.yaml"], ["--mock"])):
-        called = stubwright("call", *named, "get_weather", "location=Paris", *words, cwd=weather)
+        called = forking("call", *named, "get_weather", "location=Paris", *words, cwd=weather)
         assert called.returncode == 0, called.stderr
         assert "temperature" in json.loads(called.stdout)
     for command in (("list", "live.yaml"), ("list", "live.yaml", "--mock"), ("inspect", "live.yaml")):
-        listed = stubwright(*command, cwd=weather)
+        listed = forking(*command, cwd=weather)
         assert (listed.returncode, listed.stderr) == (0, ""), command
         assert "get_weather(location: string" in listed.stdout
     for words in (["call", "live.yaml", "get_weather", "location=Paris"], ["list", "live.yaml", "--scope", "read"]):
@@ -421,7 +421,8 @@ def test_a_command_that_is_no_server(program: str, said: str, folder: Path) -> N
 def test_a_run_that_is_broken_off_leaves_nothing(folder: Path) -> None:
     waiting = "import sys, time; print('started', file=sys.stderr, flush=True); time.sleep(60)"
     before = {path.name for path in folder.iterdir()}
-    command = [*COMMAND, "lock", "--", sys.executable, "-c", f"open('up', 'w').close(); {waiting}"]
+    command = [*forked.interpreter(), "-P", "-m", "stubwright", "lock"]
+    command += ["--", sys.executable, "-c", f"open('up', 'w').close(); {waiting}"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
         for _ in range(200):
             if (folder / "up").exists():

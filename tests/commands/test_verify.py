@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+import forked
 from command_line import stubwright
 from processes import await_end
 from serving import asgi
@@ -25,7 +26,6 @@ from stubwright.importers.contracts import contract, secrets
 from stubwright.project.files.disk import Disk
 from terminals import Terminal
 
-COMMAND: Final = [sys.executable, "-P", "-m", "stubwright"]
 TOKEN: Final = "top-5ecret-t0ken"
 TOOL: Final[dict[str, Any]] = {
     "name": "find_desk",
@@ -555,7 +555,7 @@ def test_nothing_is_loaded_that_only_generating_needs(verb: str, folder: Path) -
 def test_a_terminal_shows_that_servers_are_asked(folder: Path) -> None:
     lock(folder)
     (folder / "server.py").write_text(f"import time\ntime.sleep(1.5)\n{SERVER}")
-    terminal = Terminal([*COMMAND, "verify"], folder)
+    terminal = Terminal([*forked.interpreter(), "-P", "-m", "stubwright", "verify"], folder)
     terminal.until("asking 1 server …")
     assert terminal.rest() == 0
     assert terminal.text.endswith("\r\x1b[Kcontracts/desk.yaml: unchanged\r\n")
@@ -566,7 +566,9 @@ def test_a_run_that_is_broken_off_leaves_no_server(folder: Path) -> None:
         lock(folder, name)
     waiting = "open(sys.argv[1] + '.pid', 'w').write(str(os.getpid()))\ntime.sleep(60)"
     (folder / "server.py").write_text(f"import os, sys, time\n{waiting}\n")
-    with subprocess.Popen([*COMMAND, "verify"], cwd=folder, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [*forked.interpreter(), "-P", "-m", "stubwright", "verify"], cwd=folder, stderr=subprocess.DEVNULL
+    ) as process:
         files = [folder / "a.pid", folder / "b.pid"]
         wait_for(lambda: all(file.exists() and file.read_text() for file in files))
         process.send_signal(signal.SIGTERM)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+import forked
 import hostile
 from command_line import stubwright
 from hostile import HANDSHAKE, STATELESS, Said, listening, response
@@ -99,7 +99,7 @@ def test_what_has_no_end_over_http_ends(era: str, name: str, tmp_path: Path) -> 
 )
 def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_path: Path) -> None:
     (tmp_path / "said").write_bytes(said)
-    server = (sys.executable, hostile.__file__, era, "tools/list", "said")
+    server = (*forked.interpreter(), hostile.__file__, era, "tools/list", "said")
     seconds = ("--timeout", "3") if _SLOW in told else ()
     done = stubwright("import", "mcp", "-o", "m.yaml", *seconds, "--", *server, cwd=tmp_path)
     assert done.returncode == 1
@@ -112,7 +112,7 @@ def test_the_time_is_for_the_whole(tmp_path: Path) -> None:
     """A list that is read at once takes a minute to check."""
     tools = [{**_TOOL, "name": f"tool_{number}"} for number in range(100_000)]
     (tmp_path / "said").write_bytes(response("$ID", {"tools": tools}).replace(b'"$ID"', b"$ID"))
-    server = (sys.executable, hostile.__file__, HANDSHAKE, "tools/list", "said")
+    server = (*forked.interpreter(), hostile.__file__, HANDSHAKE, "tools/list", "said")
     done = stubwright("import", "mcp", "-o", "m.yaml", "--timeout", "6", "--", *server, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert "6 s" in done.stderr
@@ -124,7 +124,7 @@ def test_a_server_may_say_more_where_it_is_let(tmp_path: Path) -> None:
     big = {**_TOOL, "description": "x" * (2 << 20)}
     said = json.dumps({"tools": [big]}).encode()
     (tmp_path / "said").write_bytes(b'{"jsonrpc":"2.0","id":$ID,"result":%b}' % said)
-    server = (sys.executable, hostile.__file__, HANDSHAKE, "tools/list", "said")
+    server = (*forked.interpreter(), hostile.__file__, HANDSHAKE, "tools/list", "said")
     for size, status in (("1MiB", 1), ("3MiB", 0)):
         done = stubwright("import", "mcp", "-o", "m.json", "--max-bytes", size, "--", *server, cwd=tmp_path)
         assert done.returncode == status, done.stderr

@@ -6,7 +6,6 @@ import ast
 import codecs
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -418,9 +417,7 @@ def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
     made = made.replace("Context, DiaryHandlers, WriteInput", "Content, Context, DiaryHandlers, ReadInput, WriteInput")
     assert (project / "src" / "diary.py").read_text() == made
     check = "import sys; sys.path[:0] = ['generated', 'src']; import diary; print(diary.Diary.read.__annotations__)"
-    assert (
-        "ReadInput" in subprocess.run([sys.executable, "-c", check], cwd=project, capture_output=True, text=True).stdout
-    )
+    assert "ReadInput" in forked.python(["-c", check], project).stdout
     again = stubwright("generate", "--stubs", "--quiet", cwd=project)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
@@ -534,7 +531,7 @@ def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
 
 
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
-    command = [sys.executable, "-u", "-m", "stubwright", "generate", "--watch"]
+    command = [*forked.interpreter(), "-m", "stubwright", "generate", "--watch"]
     log = project / "log"
     with log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
         try:

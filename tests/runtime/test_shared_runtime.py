@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
+import forked
 from packages import generate, imported, manifest, tool
 from processes import running
 
@@ -96,9 +97,8 @@ def test_no_line_of_a_server_is_named_after_the_runtime(transport: str, tmp_path
     (tmp_path / "desk.py").write_text("class Desk:\n    def one(self, args, ctx): return ''\n")
     options = ["--http", "127.0.0.1:0"] if transport == "http" else []
     with running(
-        [sys.executable, "-m", "first_mcp", *options],
+        [*forked.interpreter(), "-m", "first_mcp", *options],
         cwd=tmp_path,
-        env={**os.environ},
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

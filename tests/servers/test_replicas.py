@@ -18,6 +18,7 @@ import httpx2
 import mcp
 import pytest
 
+import forked
 import redis_server
 from packages import generate, manifest, tool
 from server_process import Process
@@ -347,7 +348,8 @@ async def test_a_store_that_is_lost_is_told_over_stdio(
     common = ("-m", "process_mcp", "--handlers", "shop:Shop", "--state")
     folder = tmp_path_factory.mktemp("lost")
     with redis_server.running(folder) as server, (folder / "log").open("w+") as log:
-        command = mcp.StdioServerParameters(command=sys.executable, args=[*common, server.url], cwd=project)
+        python, *options = forked.interpreter()
+        command = mcp.StdioServerParameters(command=python, args=[*options, *common, server.url], cwd=project)
         async with mcp.Client(mcp.stdio_client(command, errlog=log), mode=mode) as client:
             assert await told(client, "hit") == "hit"
             server.stop(kill=True)

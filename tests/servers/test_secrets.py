@@ -23,6 +23,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.lowlevel import Server
 from starlette.responses import Response
 
+import forked
 from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
 from processes import running
@@ -222,7 +223,11 @@ ANSWERS: list[Callable[[Asked], Any]] = [
 ]
 """What an API makes of a call whose URL and headers hold secrets."""
 
-COMMAND = [sys.executable, "-m", "secrets_mcp", "--handlers", "handlers:Secrets", "--log-level", "debug"]
+
+def starting(*options: str) -> list[str]:
+    """The command of the generated server."""
+    handlers = ["--handlers", "handlers:Secrets", "--log-level", "debug"]
+    return [*forked.interpreter(), "-m", "secrets_mcp", *handlers, *options]
 
 
 @contextmanager
@@ -231,7 +236,7 @@ def over_http(project: Path, log: TextIO, environment: Mapping[str, str]) -> Ite
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         host, port = free.getsockname()
-    command = [*COMMAND, "--http", f"{host}:{port}"]
+    command = starting("--http", f"{host}:{port}")
     with running(command, cwd=project, stderr=log, env=environment) as process:
         try:
             for _ in range(600):
@@ -249,7 +254,8 @@ def server(project: Path, transport: str, log: TextIO, api: str) -> Iterator[Any
     """What connects to the generated server, at debug level."""
     environment = {**os.environ, "FAKE_URL": api}
     if transport == "stdio":
-        process = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=project, env=environment)
+        program, *arguments = starting()
+        process = StdioServerParameters(command=program, args=arguments, cwd=project, env=environment)
         yield stdio_client(process, errlog=log)
     else:
         with over_http(project, log, environment) as url:

@@ -53,6 +53,7 @@ _OTHERS = (
     "datamodel_code_generator.parser.jsonschema",
     "encodings.unicode_escape",
     "encodings.utf_8_sig",
+    "http.server",
     "httpcore2._backends.anyio",
     "httpx2",
     "jsonschema_specifications",

@@ -20,6 +20,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 
+import forked
 from serving import served
 from stubwright.naming import CLIENT_NAMES
 from stubwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
@@ -195,7 +196,11 @@ async def main():
 
 anyio.run(main)
 """
-STDIO = [sys.executable, "-c", _STDIO_SERVER]
+
+
+def stdio(program: str = _STDIO_SERVER) -> list[str]:
+    """The command of a server on stdio."""
+    return [*forked.interpreter(), "-c", program]
 
 
 @asynccontextmanager
@@ -342,7 +347,7 @@ async def test_connect_takes_a_transport() -> None:
 
 
 async def test_connect_takes_a_command(tmp_path: Path) -> None:
-    async with ShapesClient.connect(STDIO, env={"SHAPES": "blue"}, cwd=tmp_path) as client:
+    async with ShapesClient.connect(stdio(), env={"SHAPES": "blue"}, cwd=tmp_path) as client:
         seen = (await client.render_shape(points=[Point(x=1)], extra="\ud800ü")).model_dump(mode="json")
     assert seen == {
         "area": 1,
@@ -510,7 +515,7 @@ async def test_a_result_that_does_not_say_that_it_is_complete_is() -> None:
         async with ShapesClient.connect(url) as client:
             assert client.raw.protocol_version == "2026-07-28"
             assert await client.ping() == [mcp_types.TextContent(type="text", text="pong")]
-    process = [sys.executable, "-c", _STDIO_SERVER.replace(', "resultType": "complete"', "")]
+    process = stdio(_STDIO_SERVER.replace(', "resultType": "complete"', ""))
     async with ShapesClient.connect(process) as client:
         assert client.raw.protocol_version == "2026-07-28"
         assert (await client.render_shape(points=[])).area == 1
@@ -551,7 +556,7 @@ async def test_an_answer_may_take_too_long(kind: str) -> None:
 
 
 async def test_a_process_may_take_too_long() -> None:
-    async with ShapesClient.connect(STDIO) as client:
+    async with ShapesClient.connect(stdio()) as client:
         with pytest.raises(mcp.MCPError) as raised:
             await client.with_options(timeout=0.05).ping()
         assert (await client.render_shape(points=[])).area == 1
@@ -837,7 +842,7 @@ async def test_what_is_raised_in_the_block_is_not_wrapped() -> None:
             async with _reached(kind, script):
                 raise LookupError("mine")
     with pytest.raises(LookupError, match=r"^mine$"):
-        async with ShapesClient.connect(STDIO):
+        async with ShapesClient.connect(stdio()):
             raise LookupError("mine")
 
 

@@ -10,7 +10,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 import textwrap
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -29,6 +28,7 @@ from conftest import ROOT
 from mcp.client.stdio import stdio_client
 from mcp.server.auth.provider import AccessToken
 
+import forked
 from packages import generate, imported, manifest, tool
 from serving import asgi
 
@@ -104,7 +104,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def command(project: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "audited_mcp", "--handlers", "handwritten:Handlers", *options]
+    return [*forked.interpreter(), "-m", "audited_mcp", "--handlers", "handwritten:Handlers", *options]
 
 
 @asynccontextmanager
@@ -352,7 +352,7 @@ async def test_both_lines_of_a_task_have_what_was_sent(tmp_path: Path) -> None:
     source = "class Handlers:\n    async def keep(self, args, ctx):\n        return args.owner\n"
     (tmp_path / "bound_handlers.py").write_text(source)
     path = tmp_path / "audit.jsonl"
-    words = [sys.executable, "-m", "bound_mcp", "--handlers", "bound_handlers:Handlers", "--audit", str(path)]
+    words = [*forked.interpreter(), "-m", "bound_mcp", "--handlers", "bound_handlers:Handlers", "--audit", str(path)]
     with imported(tmp_path, "bound_mcp") as package:
         environment = {"PYTHONPATH": str(tmp_path), "OWNER": "ann"}
         async with package.BoundClient.connect(words, env=environment) as client:
@@ -619,7 +619,9 @@ def test_the_page_names_the_reasons_of_tasks(tmp_path: Path) -> None:
         said.append({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
     words = ["-m", "kept_mcp", "--handlers", "kept_handlers:Handlers", "--audit", "audit.jsonl", "--grace", "0"]
     text = "".join(json.dumps(one) + "\n" for one in said)
-    subprocess.run([sys.executable, *words], cwd=tmp_path, input=text, capture_output=True, text=True, timeout=30)
+    subprocess.run(
+        [*forked.interpreter(), *words], cwd=tmp_path, input=text, capture_output=True, text=True, timeout=30
+    )
     found = {(one["outcome"], one["reason"]) for one in lines(tmp_path / "audit.jsonl") if one["reason"] is not None}
     assert found == {("invalid", "task_support"), ("limited", "storage"), ("cancelled", "stopped")}
     page = (ROOT / "docs" / "operating.md").read_text("utf-8")
