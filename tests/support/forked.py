@@ -80,19 +80,27 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) ->
     return _done(["stubwright", *argv], cwd, os.environ, _parent(*_OURS))
 
 
-def python(
-    argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), *, is_ours_loaded: bool = True, **env: str
-) -> subprocess.CompletedProcess[str]:
+def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
     """What `python` prints with `-m MODULE` or `-c PROGRAM` and arguments, and its exit status.
 
     `path` is its PYTHONPATH, and `env` is added to the environment. What the interpreter itself reads there (hash seed,
-    UTF-8 mode) comes too late. Unless ours are loaded, `path` may have another version of stubwright or the runtime.
+    UTF-8 mode) comes too late.
     """
-    environment = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(map(str, path))}
+    return _python_done(argv, cwd, {**os.environ, **env, "PYTHONPATH": os.pathsep.join(map(str, path))}, *_OURS)
+
+
+def python_with(argv: Sequence[str], cwd: Path, path: Path) -> subprocess.CompletedProcess[str]:
+    """The same with the stubwright, or its runtime, in a folder; only third parties have been loaded before."""
+    return _python_done(argv, cwd, {**os.environ, "PYTHONPATH": str(path)})
+
+
+def _python_done(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *loaded: str
+) -> subprocess.CompletedProcess[str]:
     if WHOLE:
         command = [sys.executable, *argv]
         return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
-    return _done(["python", *argv], cwd, environment, _parent(*_OURS) if is_ours_loaded else _parent())
+    return _done(["python", *argv], cwd, environment, _parent(*loaded))
 
 
 def interpreter() -> list[str]:

@@ -175,7 +175,7 @@ def survives(mutant: Mutant) -> bool:
         Path(cache_from_source(path)).unlink(missing_ok=True)
         path.write_text(mutated(path.read_text(), mutant))
         command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
-        done = forked.python(command, ROOT, [Path(folder)], is_ours_loaded=False)
+        done = forked.python_with(command, ROOT, Path(folder))
     if done.returncode not in {0, _FAILED}:
         raise RuntimeError(f"{mutant.test} was not run:\n{done.stdout}{done.stderr}")
     return done.returncode == 0
