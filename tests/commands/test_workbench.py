@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,6 +145,20 @@ def test_other_hosts_and_pages_get_nothing_with_the_key(headers: dict[str, str])
         assert client.post(f"{address}/token", json=wish, headers={"Origin": address}).json() == {"token": "secret"}
 
 
+def test_other_methods_are_refused_in_plain_text() -> None:
+    with opened() as (_, client, address):
+        answer = client.put(f"{address}/", content=b"x")
+        assert (answer.status_code, answer.text) == (501, "Unsupported method ('PUT')\n")
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+        assert answer.headers["Connection"] == "close"
+        head = client.head(f"{address}/")
+        assert (head.status_code, head.content) == (501, b"")
+        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as raw:
+            raw.sendall(b"no request\r\n\r\n")
+            assert b"Bad HTTP/0.9 request type" in raw.makefile("rb").read()
+        assert client.get(f"{address}/").text == "<p>the page"
+
+
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
@@ -246,7 +261,8 @@ def test_options_of_the_page_are_checked(project: Path) -> None:
     for options, why in (
         (["--no-page", "--page", "127.0.0.1:0"], "contradict each other"),
         (["--page", "here"], "--page is 'here'"),
-        (["--page", "192.0.2.1:80"], "the page cannot be served at 192.0.2.1:80"),
+        (["--page", "192.0.2.1:80"], "the page cannot be served at 192.0.2.1:80: "),
+        (["--page", "192.0.2.1:80"], "; `--page 127.0.0.1:0` takes any port that is free"),
         (["--claim", "a=1"], "--claim needs --scope"),
         (["--scope", "diary:read", "--claim", "exp=1"], "choose another claim"),
         (["--scope", "diary:read", "--claim", "a"], "it is NAME=VALUE"),

@@ -160,6 +160,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._answer(HTTPStatus.OK, json.dumps({"token": token}), "application/json")
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is not HTTP, or another method, in plain text; the library's own answer is a page."""
+        self.close_connection = True
+        self._answer(HTTPStatus(code), f"{message or HTTPStatus(code).phrase}{f': {explain}' if explain else ''}\n")
+
     def log_message(self, *_: Any) -> None:
         """Log nothing: what the page asks for is no event of the run."""
 
@@ -189,10 +194,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
-        if self.command == "POST" and status != HTTPStatus.OK:  # its body may not have been read
+        if self.command != "GET" and status != HTTPStatus.OK:  # its body may not have been read
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":  # whose answer has no content (RFC 9110, section 9.3.2)
+            self.wfile.write(content)
 
     def _stream(self) -> None:
         """Send events, those that the page has missed first (HTML, "Server-sent events")."""

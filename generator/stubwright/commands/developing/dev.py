@@ -132,7 +132,8 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
             return stack.enter_context(Workbench(*at))
         except OSError as error:
             why = error.strerror or str(error)
-    raise UsageError(f"the page cannot be served at {arguments.page}: {why}")
+    hint = "`--page 127.0.0.1:0` takes any port that is free"
+    raise UsageError(f"the page cannot be served at {arguments.page}: {why}; {hint}")
 
 
 def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Reporter) -> ir.Manifest | None:
