@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from packages import generate, imported, manifest, tool
+from stubwright_runtime.client.core.connect_errors import Unreachable
 
 
 class Handlers(SimpleNamespace):
@@ -104,6 +105,22 @@ def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]
     what_to_do = r"the server of one_mcp has not been started: .* enter `mcp\.router\.lifespan_context\(mcp\)` there"
     with pytest.raises(RuntimeError, match=what_to_do):
         anyio.run(ask)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1_000_000])
+def test_clients_see_that_a_server_without_its_lifespan_fails(size: int, packages: list[ModuleType]) -> None:
+    """Over a connection, on which what a client still sends must not hide the answer."""
+    outer = Starlette(routes=[Mount("/one", packages[0].asgi_app(Handlers(), path="/"))])
+
+    async def call() -> None:
+        async with packages[0].OneClient.connect(f"{url}/one/") as client:
+            await client.say()
+
+    with served(outer) as url:
+        answer = httpx2.post(f"{url}/one/", content=(b"x" * size for _ in range(2)))
+        assert (answer.status_code, answer.text) == (500, "Internal Server Error")
+        with pytest.raises(Unreachable, match=r"answers with HTTP 500 Internal Server Error \(text/plain\)$"):
+            anyio.run(call)
 
 
 def test_a_server_without_its_lifespan_is_not_ready(packages: list[ModuleType]) -> None:

@@ -115,6 +115,8 @@ class HttpEndpoint:
             RuntimeError: The application that this one is mounted in has not started it.
         """
         if not self._core.lifespan.is_entered:
+            # uvicorn closes the connection then, which resets it while bytes are unread: nobody would see the 500.
+            await self._uploads.read(receive, send)
             raise RuntimeError(
                 f"the server of {self._core.package.name} has not been started: Starlette runs the lifespan of the "
                 "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "
