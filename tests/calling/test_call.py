@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,8 @@ import pytest
 import forked
 from command_line import forking, stubwright
 from processes import await_end, running
-from stubwright.calling import listings
+from stubwright import cli
+from stubwright.calling import completion, listings
 from stubwright.importers.listing import ServerListing
 from terminals import Terminal
 
@@ -614,6 +616,63 @@ def test_a_shell_completes_tools_and_arguments(line: str, words: list[str], foun
         check=False,
     )
     assert done.stdout.split() == found, done.stderr
+
+
+def test_completion_knows_each_option_that_has_a_value() -> None:
+    """Otherwise the value is taken for the tool."""
+    parsers = cli._parser(completion._VERBS)._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    options = {
+        word
+        for parser in parsers.values()  # type: ignore[union-attr]
+        for action in parser._actions
+        if action.nargs is None
+        for word in action.option_strings
+    }
+    assert options == completion._WITH_VALUE
+
+
+TOOLSETS: Final = """\
+stubwright: 1
+server: {name: desk, version: 1.0.0}
+toolsets:
+  reading: {tools: ["*"], readOnly: true}
+  some: {tools: [find]}
+tools:
+- {name: find, description: Finds., inputSchema: {type: object}, annotations: {readOnlyHint: true}}
+- {name: count, description: Counts., inputSchema: {type: object}, annotations: {readOnlyHint: true}}
+- {name: write, description: Writes., inputSchema: {type: object}}
+"""
+
+
+@pytest.mark.parametrize("how", ["manifest", "command", "URL"])
+def test_a_server_is_asked_as_callers_of_a_toolset_do(how: str, tmp_path: Path) -> None:
+    (tmp_path / "desk.yaml").write_text(TOOLSETS)
+    mock = [*forked.interpreter(), "-m", "stubwright", "mock", "desk.yaml"]
+
+    def names(verb: str, *toolsets: str) -> list[str]:
+        options = [word for name in toolsets for word in ("--toolset", name)]
+        done = forking(verb, *named, *options, "--json", *behind, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        shown = json.loads(done.stdout)
+        return [tool["name"] for tool in (shown if verb == "list" else shown["2026-07-28"])["tools"]]
+
+    with ExitStack() as stack:
+        named, behind = ["desk.yaml", "--mock"], []
+        if how == "command":
+            named, behind = [], ["--", *mock]
+        elif how == "URL":
+            pipes: Any = {"stderr": subprocess.PIPE, "text": True}
+            server = stack.enter_context(running([*mock, "--http", "127.0.0.1:0"], cwd=tmp_path, **pipes))
+            assert server.stderr is not None
+            named = [next(found[0] for line in server.stderr if (found := re.search(r"http://\S+/mcp", line)))]
+        assert names("list", "reading") == names("inspect", "reading") == ["find", "count"]
+        assert names("list", "reading", "some") == ["find"]
+        done = forking("call", *named, "--toolset", "some", "count", *behind, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, "stubwright: there is no tool `count`; the tools are `find`\n")
+        done = forking("list", *named, "--toolset", "rading", *behind, cwd=tmp_path)
+        assert done.returncode == 3
+        assert re.search(r"here is no toolset 'rading'[:;] there are reading, some", done.stderr)
 
 
 def test_completion_gives_values_from_where_the_shell_begins_its_word(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 _VERBS: Final = ("call", "inspect")
 _WITH_VALUE: Final = frozenset(
-    ("--env", "--handlers", "--header", "--output", "--python", "--revision", "--save", "--scope", "--timeout", "-o")
+    (
+        *("--answer", "--env", "--handlers", "--header", "--output", "--python", "--revision", "--save", "--scope"),
+        *("--timeout", "--token", "--toolset", "-o"),
+    )
 )
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 

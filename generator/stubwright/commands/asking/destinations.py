@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import http
@@ -76,6 +76,13 @@ class Destination:
 def add_options(parser: servers.CommandParser) -> None:
     """Let a verb be told which server."""
     servers.add_reaching(parser)
+    parser.add_argument(
+        "--toolset",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="see only the tools of this toolset of the server",
+    )
     parser.add_argument("--mock", action="store_true", help="ask a mock of the manifest, which needs no handlers")
     parser.add_argument(
         "--scope",
@@ -132,10 +139,12 @@ def find_destination(
     """
     if arguments.command is not None or (word is not None and http.is_url(word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
-        return _of_source(servers.parse_source(word, arguments.command, arguments))
-    _refuse(arguments, ("header",), "is for a URL")
-    environment = dict(servers.parse_variable(text) for text in arguments.env)
-    return _of_manifest(word, arguments, environment, printer, generated)
+        found: Destination | None = _of_source(servers.parse_source(word, arguments.command, arguments))
+    else:
+        _refuse(arguments, ("header",), "is for a URL")
+        environment = dict(servers.parse_variable(text) for text in arguments.env)
+        found = _of_manifest(word, arguments, environment, printer, generated)
+    return _narrow(found, arguments.toolset) if found is not None and arguments.toolset else found
 
 
 def _of_source(source: Source) -> Destination:
@@ -180,6 +189,17 @@ def _of_manifest(
         manifest=manifest,
         has_no_handlers=start.handlers is None,
     )
+
+
+def _narrow(whole: Destination, toolsets: Sequence[str]) -> Destination:
+    """Return the destination with the tools alone that are in all these toolsets."""
+    from stubwright_runtime.client.transports.connecting import narrow
+
+    target: Any = whole.url if whole.url is not None else whole.command
+    headers = whole.headers
+    for name in dict.fromkeys(toolsets):
+        target, headers = narrow(target, headers, name, None)
+    return replace(whole, headers=headers) if whole.url is not None else replace(whole, command=tuple(target))
 
 
 def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> None:
