@@ -111,6 +111,7 @@ def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]
 def test_clients_see_that_a_server_without_its_lifespan_fails(size: int, packages: list[ModuleType]) -> None:
     """Over a connection, on which what a client still sends must not hide the answer."""
     outer = Starlette(routes=[Mount("/one", packages[0].asgi_app(Handlers(), path="/"))])
+    why = "the server was mounted without its lifespan; its log says what to do"
 
     async def call() -> None:
         async with packages[0].OneClient.connect(f"{url}/one/") as client:
@@ -118,8 +119,8 @@ def test_clients_see_that_a_server_without_its_lifespan_fails(size: int, package
 
     with served(outer) as url:
         answer = httpx2.post(f"{url}/one/", content=(b"x" * size for _ in range(2)))
-        assert (answer.status_code, answer.text) == (500, "Internal Server Error")
-        with pytest.raises(Unreachable, match=r"answers with HTTP 500 Internal Server Error \(text/plain\)$"):
+        assert (answer.status_code, answer.text) == (500, why)
+        with pytest.raises(Unreachable, match=rf"answers with HTTP 500 Internal Server Error \(text/plain\): {why}$"):
             anyio.run(call)
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .resumption.shared import Resumption
     from .sessions import Session
 
+_NOT_STARTED: Final = Refused(500, "the server was mounted without its lifespan; its log says what to do")
 _CONFLICT: Final = Refused(409, "Conflict: Only one SSE stream is allowed per session", INVALID_REQUEST)
 
 _RESUMED: Final = 500
@@ -115,8 +116,9 @@ class HttpEndpoint:
             RuntimeError: The application that this one is mounted in has not started it.
         """
         if not self._core.lifespan.is_entered:
-            # uvicorn closes the connection then, which resets it while bytes are unread: nobody would see the 500.
-            await self._uploads.read(receive, send)
+            # Others close the connection after an exception: nothing may be unread then, or a client sees a reset.
+            if await self._uploads.read(receive, send) is not None:
+                await _NOT_STARTED.answer().close().send(send)
             raise RuntimeError(
                 f"the server of {self._core.package.name} has not been started: Starlette runs the lifespan of the "
                 "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "

@@ -77,6 +77,10 @@ class Response(NamedTuple):
         headers: Headers = (_JSON, (b"content-length", str(len(body)).encode()))
         return cls(status, headers if session is None else (*headers, (SESSION, session.encode())), body)
 
+    def close(self) -> Response:
+        """Return the response as the last one of its connection."""
+        return self._replace(headers=(*self.headers, (b"connection", b"close")))
+
     async def send(self, send: Send) -> None:
         """Send it."""
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})

@@ -24,7 +24,6 @@ _FLOOR: Final = 4096
 """The time limit of a body: `_SECONDS` of waiting, and one more second for each `_FLOOR` bytes that have come."""
 
 _SLOW: Final = ProtocolError(INVALID_REQUEST, "The body of the request took too long to arrive")
-_CLOSE: Final = (b"connection", b"close")
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
@@ -72,9 +71,8 @@ class Uploads:
                         message = await receive()
                 except TimeoutError:
                     self._late.count(size)
-                    answer = Response.from_answer(408, encode_error(None, _SLOW))
                     # What may still come of the body is not the head of a next request.
-                    await answer._replace(headers=(*answer.headers, _CLOSE)).send(send)
+                    await Response.from_answer(408, encode_error(None, _SLOW)).close().send(send)
                     return None
                 waited += loop.time() - began
             if message["type"] != "http.request":
