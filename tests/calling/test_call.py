@@ -675,6 +675,34 @@ def test_a_server_is_asked_as_callers_of_a_toolset_do(how: str, tmp_path: Path) 
         assert re.search(r"here is no toolset 'rading'[:;] there are reading, some", done.stderr)
 
 
+def test_only_what_is_in_the_toolset_is_hidden_for_want_of_a_scope(tmp_path: Path) -> None:
+    (tmp_path / "desk.yaml").write_text(
+        TOOLSETS.replace("{name: count,", "{name: count, stubwright: {policy: {scopes: [desk:read]}},").replace(
+            "{name: write,", "{name: write, stubwright: {policy: {scopes: [desk:write]}},"
+        )
+    )
+    methods = "".join(f"    async def {name}(self, args, ctx): ...\n" for name in ("find", "count", "write"))
+    (tmp_path / "desk.py").write_text(f"class Desk:\n{methods}")
+    assert forking("generate", "desk.yaml", cwd=tmp_path).returncode == 0
+
+    def tell(verb: str, *words: str) -> str:
+        done = forking(verb, "desk.yaml", "--handlers", "desk:Desk", "--toolset", "reading", *words, cwd=tmp_path)
+        return "".join(line for line in done.stderr.splitlines(keepends=True) if line.startswith(("note", "stubw")))
+
+    assert tell("list") == "note: `count`: hidden from callers without scopes; add --scope desk:read\n"
+    assert tell("call", "count") == ("stubwright: `count`: hidden from callers without scopes; add --scope desk:read\n")
+    for words in (["list", "--toolset", "some"], ["list", "--scope", "desk:read"]):
+        assert tell(*words) == ""
+    assert tell("call", "write") == "stubwright: there is no tool `write`; the tools are `find`\n"
+
+
+@pytest.mark.parametrize("option", ["--scope", "--handlers", "--python"])
+def test_a_mock_has_no_callers_handlers_or_interpreter_of_its_own(option: str, desk: Path) -> None:
+    done = forking("list", "desk.yaml", "--mock", option, "other", cwd=desk)
+    assert done.returncode == 2
+    assert f"stubwright: {option} has no effect on a mock, which serves all tools by itself\n" in done.stderr
+
+
 def test_completion_gives_values_from_where_the_shell_begins_its_word(tmp_path: Path) -> None:
     from stubwright.calling.completion import complete
 

@@ -277,6 +277,62 @@ async def test_what_refuses_a_connection_says_why(name: str) -> None:
     assert (error.code, error.data) == ((-32001, 7) if "MCP with" in name else (error.code, None))
 
 
+ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
+    "a text": (
+        403,
+        {"Content_Type": "text/plain"},
+        (
+            b"Authorization: Bearer tok-1234567890abcdefgh, Bearer tok-12345678..., "
+            b"Cookie: id=abcdefgh, X-Key: key-1, key=s3cret, x: acme"
+        ),
+        (
+            "answers with HTTP 403 Forbidden: Authorization: Bearer [redacted], Bearer [redacted]..., "
+            "Cookie: id=[redacted], X-Key: [redacted], key=[redacted], x: acme"
+        ),
+    ),
+    "JSON": (
+        500,
+        {"Content_Type": "application/json"},
+        b'{"headers": {"authorization": "Bearer tok-1234567890abcdefgh"}}',
+        (
+            "answers with HTTP 500 Internal Server Error (application/json): "
+            '{"headers": {"authorization": "Bearer [redacted]"}}'
+        ),
+    ),
+    "a challenge": (
+        401,
+        {"WWW_Authenticate": 'Bearer error="invalid_token", error_description="tok-1234567890abcdefgh is over"'},
+        b"",
+        "answers with HTTP 401 Unauthorized: invalid_token; [redacted] is over",
+    ),
+    "an error of MCP": (
+        403,
+        {"Content_Type": "application/json"},
+        b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "tok-1234567890abcdefgh is over"}}',
+        "answers with HTTP 403 Forbidden: [redacted] is over",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(ECHOES))
+async def test_a_refusal_repeats_no_secret_of_the_request(name: str) -> None:
+    status, headers, body, why = ECHOES[name]
+    own = {
+        "Authorization": "Bearer tok-1234567890abcdefgh",
+        "Cookie": "id=abcdefgh",
+        "X-Key": "key-1",
+        "X-Tenant": "acme",
+    }
+    with (
+        answering(lambda handler, _: say(handler, status, body, **headers)) as url,
+        pytest.raises(mcp.MCPError) as raised,
+    ):
+        async with EchoClient.connect(url + "?key=s3cret", headers=own):
+            pass
+    assert isinstance(raised.value, ConnectError)
+    assert raised.value.why == why
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(401, Unauthorized), (403, Forbidden), (503, Unreachable), (404, NotFound), (413, ConnectError)],

@@ -43,6 +43,7 @@ class Destination:
         environment: The variables of the process, beside the few that it gets anyhow.
         manifest: The manifest that it was generated from, if that is here.
         has_no_handlers: True if it is a manifest's server whose handlers are not specified.
+        toolsets: The toolsets that are asked for: a caller sees the tools that are in all of them.
     """
 
     label: str
@@ -52,6 +53,7 @@ class Destination:
     environment: Mapping[str, str] | None = None
     manifest: ir.Manifest | None = None
     has_no_handlers: bool = False
+    toolsets: Sequence[str] = ()
 
     @property
     def source(self) -> Source:
@@ -61,6 +63,11 @@ class Destination:
         if self.url is not None:
             return Endpoint(self.url, self.headers or {})
         return Command(self.command, self.environment or {})
+
+    def list_tools(self, toolset: str) -> Sequence[str]:
+        """Return the names of the tools in a toolset of the manifest; empty if there is no such toolset."""
+        tools: Any = self.manifest.toolsets.get(toolset, {}).get("tools", ()) if self.manifest is not None else ()
+        return tuple(tools)
 
     def find_aliases(self) -> Mapping[str, Alias]:
         """Return the old names of the manifest's tools."""
@@ -164,6 +171,8 @@ def _of_manifest(
 ) -> Destination | None:
     from stubwright.project import launch
 
+    if arguments.mock:
+        _refuse(arguments, ("scope", "handlers", "python"), "has no effect on a mock, which serves all tools by itself")
     arguments.manifests = () if word is None else (word,)
     run = works.find_run(arguments, printer, arguments.output)
     starts = generated and not arguments.mock
@@ -199,7 +208,8 @@ def _narrow(whole: Destination, toolsets: Sequence[str]) -> Destination:
     headers = whole.headers
     for name in dict.fromkeys(toolsets):
         target, headers = narrow(target, headers, name, None)
-    return replace(whole, headers=headers) if whole.url is not None else replace(whole, command=tuple(target))
+    narrowed = replace(whole, toolsets=toolsets)
+    return replace(narrowed, headers=headers) if whole.url is not None else replace(narrowed, command=tuple(target))
 
 
 def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> None:
@@ -210,9 +220,13 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
 
 
 def describe_hidden(destination: Destination, *names: str) -> str | None:
-    """Return the tools of a manifest that are hidden from this caller, and the remedy; None if no scope is missing."""
+    """Return the tools of a manifest that are hidden from this caller, and the remedy; None if no scope is missing.
+
+    What is outside the caller's toolsets is not hidden: no scope shows it.
+    """
     tools = () if destination.manifest is None else destination.manifest.tools
-    hidden = [tool for tool in tools if tool.name in names and tool.policy.get("scopes")]
+    offered = set(names).intersection(*map(destination.list_tools, destination.toolsets))
+    hidden = [tool for tool in tools if tool.name in offered and tool.policy.get("scopes")]
     if not hidden:
         return None
     scopes = dict.fromkeys(scope for tool in hidden for scope in tool.policy["scopes"])

@@ -45,8 +45,7 @@ def _list(arguments: argparse.Namespace) -> int:
         return 0
     tools = () if destination.manifest is None else destination.manifest.tools
     write_out(listings.show(listing, needs={tool.name: tool.policy.get("scopes", ()) for tool in tools}))
-    # What is outside a toolset is not hidden from a caller.
-    hidden = [tool.name for tool in tools if not arguments.toolset and listings.find(listing, tool.name) is None]
+    hidden = [tool.name for tool in tools if listings.find(listing, tool.name) is None]
     if note := destinations.describe_hidden(destination, *hidden):
         write_err(f"note: {note}")
     return 0

@@ -6,10 +6,13 @@ becomes a `ConnectError` there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from ...observability.redaction import mask
 from ...values.json import Json
 from ...values.terminal import to_one_line
 from .batches import find_excess
@@ -30,6 +33,15 @@ _LONGEST_TEXT: Final = 200
 
 _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
 """The members of an error in JSON that say in words what is wrong (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
+
+_SECRET_HEADERS: Final = re.compile("auth|cookie|credential|key|passw|secret|session|token", re.IGNORECASE)
+"""Parts of the names of headers whose values nobody may read."""
+
+_BETWEEN: Final = re.compile(r"[\s;,]+|=(?=\w)")
+"""Separators of a scheme and its token (RFC 9110, section 11.4), and of cookies."""
+
+_SHORTEST: Final = 8
+"""Characters of a token; shorter words beside it, such as `Bearer`, are no secrets."""
 
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance
@@ -103,6 +115,18 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         method: The method of the request.
         body: The body if it is JSON, or the start of a plain text or a problem (RFC 9457); otherwise empty.
     """
+    refusal = _judge(request, response, method, body)
+    return refusal and replace(refusal, why=mask(refusal.why, _list_secrets(request)))
+
+
+def _list_secrets(request: httpx2.Request) -> Sequence[str]:
+    """Return the secrets that a request may carry: some servers repeat them in an error."""
+    values = [value for name, value in request.headers.items() if _SECRET_HEADERS.search(name)]
+    words = [word for value in values for word in _BETWEEN.split(value) if word == value or len(word) >= _SHORTEST]
+    return [*words, *(value for _, value in request.url.params.multi_items()), request.url.password]
+
+
+def _judge(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
     from mcp_types import METHOD_NOT_FOUND
 
     status, url = response.status_code, hide_secrets(request)
@@ -139,9 +163,9 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     advice = _SSE if is_of_sse else _PATH
     if status in _ABSENT:
         return Refusal("not_found", url, f"does not exist: it answers with {shown}; {advice}", status)
-    said: Json = _error(body)
-    if status == HTTPStatus.BAD_REQUEST and isinstance(said, str):  # such as a toolset that a generated server lacks
-        return Refusal("refused", url, f"answers with {_phrase(status)}{_joined(said)}", status)
+    # Such as a toolset that a generated server lacks.
+    if status == HTTPStatus.BAD_REQUEST and isinstance(_error(body), str):
+        return Refusal("refused", url, f"answers with {_phrase(status)}{_joined(excerpt)}", status)
     if method in OPENING:
         return Refusal("not_mcp", url, f"is no MCP endpoint: it answers with {shown}; {advice}", status)
     if response.is_success:
