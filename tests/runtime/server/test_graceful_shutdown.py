@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Any
 
 import pytest
 
+from stubwright_runtime.server.handlers.lifespan import Lifespan
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
@@ -89,3 +90,26 @@ async def test_a_start_that_hangs_is_given_up_at_a_signal(
     assert server.is_given_up
     assert ended == ["cancelled"]
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.anyio
+async def test_handlers_that_end_slowly_are_in_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stubwright_runtime.server.handlers.lifespan._SLOW", 0.05)
+
+    class Slow:
+        seconds = 0.2
+
+        async def __aenter__(self) -> None: ...
+
+        async def __aexit__(self, *_: object) -> None:
+            await asyncio.sleep(self.seconds)
+
+    handlers = Slow()
+    lifespan = Lifespan(handlers, nullcontext)
+    for handlers.seconds in (0.2, 0.0):
+        async with lifespan():
+            pass
+    waits = [record.message for record in caplog.records if "have not ended" in record.message]
+    assert waits == ["the handlers have not ended after 0.05 seconds; still waiting for their __aexit__"]

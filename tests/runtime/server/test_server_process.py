@@ -79,6 +79,11 @@ class Lost(Weather):
     async def __aexit__(self, *_):
         raise RuntimeError("database is gone")
 
+class Stuck(Weather):
+    async def __aexit__(self, *_):
+        print("ENDING", file=sys.stderr, flush=True)
+        await anyio.sleep_forever()
+
 class Greedy:
     def __init__(self, database): ...
 
@@ -543,3 +548,20 @@ def test_handlers_that_do_not_end_are_told_in_a_line(arguments: list[str], proje
         f"process_mcp: the handlers could not end: RuntimeError: database is gone ({project}/weather.py:"
     )
     assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("arguments", [[], ["--http", "127.0.0.1:0"]])
+def test_a_second_signal_does_not_wait_for_handlers(
+    arguments: list[str], number: signal.Signals, project: Path
+) -> None:
+    server = Process(project, "--handlers", "weather:Stuck", *arguments)
+    if arguments:
+        server.url()
+    else:
+        server.send("tools/list", {"_meta": ENVELOPE})
+        server.receive()
+    server.popen.send_signal(number)
+    server.await_log("ENDING")
+    server.popen.send_signal(number)
+    assert server.end()[0] == -number

@@ -9,14 +9,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from ...observability.logs import log
 from ..execution.cancellation import shield
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from typing_extensions import TypeIs
+
+
+_SLOW: Final = 5.0
+"""Seconds after which the log says that handlers are still ending: nothing else shows why the stop takes long."""
 
 
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
@@ -141,6 +146,14 @@ class _Life:
         self._over.set()
         if not self._ready.is_set():
             self._task.cancel()
-        await asyncio.wait([self._task])
+        warning = asyncio.get_running_loop().call_later(_SLOW, _warn_of_slow_end)
+        try:
+            await asyncio.wait([self._task])
+        finally:
+            warning.cancel()
         if self._ready.is_set():
             self._task.result()
+
+
+def _warn_of_slow_end() -> None:
+    log().warning("the handlers have not ended after %g seconds; still waiting for their __aexit__", _SLOW)

@@ -47,11 +47,17 @@ _LAST_ERRORS: Final = 1
 
 
 class _Lifespan(LifespanOn):
-    """The lifespan of an application, whose start is given up if the server is asked to stop meanwhile."""
+    """The lifespan of an application, whose start is given up if the server is asked to stop meanwhile.
+
+    Attributes:
+        is_given_up: True if the start was given up.
+        is_ending: True while the application ends.
+    """
 
     def __init__(self, config: uvicorn.Config, asked: asyncio.Event, is_explained: Callable[[], bool]) -> None:
         super().__init__(config)
         self.is_given_up = False
+        self.is_ending = False
         self._asked = asked
         self._is_explained = is_explained
 
@@ -66,6 +72,12 @@ class _Lifespan(LifespanOn):
             log().info("stopping before the handlers have started")
             starting.cancel()
             self.is_given_up = self.should_exit = True
+
+    async def shutdown(self) -> None:
+        """Tell the application to end, and wait for it."""
+        self.is_ending = True
+        await super().shutdown()
+        self.is_ending = False
 
     async def send(self, message: LifespanSendMessage) -> None:
         """Take what the application says, without a traceback if the start is given up or the failure is explained."""
@@ -150,7 +162,12 @@ class GracefulServer(uvicorn.Server):
         self._asked.set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal, also while the application is starting, when uvicorn does not look for one."""
+        """Handle a signal, also while the application is starting or ending, when uvicorn does not look for one."""
+        lifespan = getattr(self, "lifespan", None)  # uvicorn sets it a moment after it listens to signals
+        if isinstance(lifespan, _Lifespan) and lifespan.is_ending:
+            # The end may hang, and uvicorn waits for it without limit: the second signal ends the process at once.
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
         super().handle_exit(sig, frame)
         if not self.started and self._loop is not None:
             self._loop.call_soon_threadsafe(self._asked.set)
