@@ -479,6 +479,17 @@ def test_a_proxy_that_refuses_is_not_taken_for_the_host(
     assert ": the host is not known; check the URL" in direct.stderr
 
 
+@pytest.mark.parametrize("command", ["import mcp", "import openapi", "record --http 127.0.0.1:0"])
+def test_certificates_that_cannot_be_read_are_named(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "missing.pem")
+    done = stubwright(*command.split(), "https://example.invalid/x.json", cwd=tmp_path)
+    assert done.returncode != 0
+    assert done.stderr.endswith("SSL_CERT_FILE is 'missing.pem', which cannot be used: No such file or directory\n")
+    assert "Traceback" not in done.stderr
+
+
 def test_nobody_at_the_url(tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "http://me:hidden@127.0.0.1:1/mcp", cwd=tmp_path)
     assert done.returncode == 1

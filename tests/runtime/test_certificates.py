@@ -12,6 +12,7 @@ import pytest
 from stubwright_runtime.client.transports.http import NetworkClient
 from stubwright_runtime.http import calls
 from stubwright_runtime.values import certificates
+from stubwright_runtime.values.network_errors import SettingError
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def test_a_file_of_the_environment_counts(monkeypatch: pytest.MonkeyPatch, tmp_p
     usual = certificates.share_tls_context()
     with monkeypatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(SettingError, match=r"missing\.pem', which cannot be used: No such file"):
             certificates.share_tls_context()
     assert certificates.share_tls_context() is usual
     assert usual.verify_mode is ssl.CERT_REQUIRED

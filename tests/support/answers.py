@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,8 +12,10 @@ from typing import Any
 
 
 @contextmanager
-def answering(answer: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]) -> Iterator[str]:
-    """A server over HTTP that answers each POST as it is told."""
+def answering(
+    answer: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None], tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
+    """A server over HTTP, or HTTPS, that answers each POST as it is told."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -29,9 +32,11 @@ def answering(answer: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]) 
             """Nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_address[1]}/mcp"
     finally:
         server.shutdown()
         server.server_close()

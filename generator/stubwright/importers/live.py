@@ -70,6 +70,13 @@ MAX_ENTRIES: Final = 100_000
 
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _AT_ONCE: Final = 8  # servers that are asked at the same time
+_ADVICE: Final = (
+    ("the proxy", "; check the proxy"),
+    ("SSL_CERT_FILE", ""),
+    ("", "; check the URL, and that the server runs"),
+)
+"""Advice about a server that cannot be reached, by the words of the reason."""
+
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "stubwright", "version": __version__}
 
@@ -306,7 +313,7 @@ class _Server:
         if isinstance(better, Unauthorized | Forbidden):
             fix = "; add credentials with --header"
         elif better.why.startswith("cannot be reached"):
-            fix = "; check the proxy" if "the proxy" in better.why else "; check the URL, and that the server runs"
+            fix = next(advice for words, advice in _ADVICE if words in better.why)
         return f"{better.why}{' before it had answered' if self._process is not None else ''}{fix}"
 
     def describe_strays(self) -> str:

@@ -20,8 +20,9 @@ from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.heads import Allowed
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 from stubwright_runtime.server.transports.signals import stop_signals
+from stubwright_runtime.values.certificates import share_tls_context
 from stubwright_runtime.values.event_streams import EventReader
-from stubwright_runtime.values.network_errors import ProxyError, check_proxies, describe
+from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -64,16 +65,20 @@ def run(
         say: Is told where clients connect, and why the endpoint cannot be reached.
 
     Raises:
-        StartError: The address cannot be had, or a proxy of the environment cannot be used.
+        StartError: The address cannot be had, or a proxy or the certificates of the environment cannot be used.
     """
     try:
         check_proxies()
-    except ProxyError as error:
+        context = share_tls_context()
+    except SettingError as error:
         raise StartError(str(error)) from None
     listener = listen(*address)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    proxy = _Proxy(url, headers, recorder, (*_HOSTS, shown), say)
+    # A call or a stream may be silent for as long as it takes; only connecting has a limit.
+    timeout = httpx2.Timeout(None, connect=_CONNECTING)
+    client = httpx2.AsyncClient(timeout=timeout, verify=context, follow_redirects=False)
+    proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say)
     server = GracefulServer(proxy, _GRACE, proxy.end_streams)
     for number in stop_signals():  # uvicorn sends them once more at its end
         signal.signal(number, server.stop_when_started)
@@ -85,7 +90,13 @@ class _Proxy:
     """The application (ASGI)."""
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], recorder: Recorder, hosts: Iterable[str], say: Callable[[str], None]
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        client: httpx2.AsyncClient,
+        recorder: Recorder,
+        hosts: Iterable[str],
+        say: Callable[[str], None],
     ) -> None:
         self._url = url
         self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
@@ -96,8 +107,7 @@ class _Proxy:
         self._origins = Allowed([f"http://{form}" for form in forms], all_=False)
         self._numbers = itertools.count(1)
         self._streams: set[asyncio.Task[None]] = set()
-        # A call or a stream may be silent for as long as it takes; only connecting has a limit.
-        self._client = httpx2.AsyncClient(timeout=httpx2.Timeout(None, connect=_CONNECTING), follow_redirects=False)
+        self._client = client
 
     def end_streams(self) -> None:
         """End the streams of events, which otherwise last as long as their clients."""

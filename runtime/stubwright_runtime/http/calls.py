@@ -317,7 +317,7 @@ def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     """Return a client that keeps no cookies, since it serves more than one caller.
 
     Raises:
-        ProxyError: A proxy of the environment cannot be used.
+        SettingError: A proxy or the certificates of the environment cannot be used.
     """
     check_proxies()
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))

@@ -18,18 +18,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_UNTRUSTED: Final = (2, 18, 19, 20, 21)
+"""The errors of OpenSSL (`X509_V_ERR_…`) that mean: this machine does not trust who issued the certificate."""
+
 _PROXY_SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
 
-class ProxyError(OSError):
-    """A proxy that the environment names cannot be used, so that no client for HTTP can be made."""
+class SettingError(OSError):
+    """A setting of the environment for the network cannot be used, so that no client for HTTP can be made."""
 
 
 def check_proxies() -> None:
     """Check the proxies of the environment, which a client for HTTP sets up at its start, whatever it asks for later.
 
     Raises:
-        ProxyError: One of them is not a URL, is of a kind that is not known, or its package is missing.
+        SettingError: One of them is not a URL, is of a kind that is not known, or its package is missing.
     """
     proxies = getproxies()
     for kind in ("http", "https", "all"):
@@ -37,12 +40,12 @@ def check_proxies() -> None:
             continue
         shown = _show_proxy(proxy)
         if shown is None:  # not shown: a password may be in it
-            raise ProxyError(f"the proxy in the environment variable {kind}_proxy is not a URL")
+            raise SettingError(f"the proxy in the environment variable {kind}_proxy is not a URL")
         scheme = shown.partition(":")[0]
         if scheme not in _PROXY_SCHEMES:
-            raise ProxyError(f"the proxy {shown} of the environment is none of {', '.join(_PROXY_SCHEMES)}")
+            raise SettingError(f"the proxy {shown} of the environment is none of {', '.join(_PROXY_SCHEMES)}")
         if scheme.startswith("socks") and find_spec("socksio") is None:
-            raise ProxyError(f"the proxy {shown} of the environment needs `pip install 'httpx2[socks]'`")
+            raise SettingError(f"the proxy {shown} of the environment needs `pip install 'httpx2[socks]'`")
 
 
 def describe(error: BaseException, otherwise: str | None = None, *, url: str | None = None) -> str:
@@ -51,10 +54,15 @@ def describe(error: BaseException, otherwise: str | None = None, *, url: str | N
     Args:
         error: Of `httpx2`, `anyio` or the system.
         otherwise: What is said where the system gave no reason; by default the error's own text.
-        url: What was asked for, if people may read which proxy of the environment it was asked through.
+        url: What was asked for, if people may read of the environment: the proxy that it was asked through, and the
+            variable for certificates.
     """
     reason = _find_reason(error, otherwise)
-    proxy = None if url is None else find_proxy(url)
+    if url is None:
+        return reason
+    if any(getattr(cause, "verify_code", None) in _UNTRUSTED for cause in _causes(error)):
+        reason += "; SSL_CERT_FILE can name a file with its authority"
+    proxy = find_proxy(url)
     return reason if proxy is None else f"through the proxy {proxy}: {reason}"
 
 
@@ -84,7 +92,7 @@ def _show_proxy(proxy: str) -> str | None:
 def _find_reason(error: BaseException, otherwise: str | None) -> str:
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not valid: {cause.verify_message}"
+            return f"its certificate is not valid: {cause.verify_message.rstrip('.')}"
         if isinstance(cause, ssl.SSLError):
             return f"TLS failed: {cause.reason or cause}"
         if isinstance(cause, socket.gaierror):

@@ -41,6 +41,7 @@ from stubwright_runtime.client.transports import http
 from stubwright_runtime.client.transports.http import NetworkClient
 from stubwright_runtime.observability.logs import redact_library_logs
 from stubwright_runtime.package import Package, Tool
+from tls import make_certificate
 
 pytestmark = pytest.mark.anyio
 
@@ -762,6 +763,48 @@ async def test_a_proxy_that_cannot_be_used_is_named(proxy: str, why: str, monkey
         async with EchoClient.connect("http://localhost/mcp"):
             pass
     assert str(raised.value) == f"`http://localhost/mcp` cannot be reached: the proxy {why}"
+
+
+async def test_certificates_of_the_environment_that_cannot_be_used_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.write_text("no certificate")
+    for file, why in (
+        (tmp_path / "missing.pem", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        (empty, "it holds no certificate in PEM"),
+    ):
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        with pytest.raises(Unreachable) as raised:
+            async with EchoClient.connect("https://localhost/mcp"):
+                pass
+        assert raised.value.why == f"cannot be reached: SSL_CERT_FILE is '{file}', which cannot be used: {why}"
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("localhost", ""),
+        ("127.0.0.1", "IP address mismatch, certificate is not valid for '127.0.0.1'"),
+        (None, "self-signed certificate; SSL_CERT_FILE can name a file with its authority"),
+    ],
+)
+async def test_a_certificate_that_does_not_fit_says_what_to_do(
+    host: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls, certificate = make_certificate(tmp_path)
+    if host is not None:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with (
+        answering(lambda handler, _: say(handler, 404, b""), tls) as url,
+        pytest.raises(mcp.MCPError) as raised,
+    ):
+        async with EchoClient.connect(url.replace("127.0.0.1", host or "localhost")):
+            pass
+    assert isinstance(raised.value, ConnectError)
+    assert (raised.value.why == f"cannot be reached: its certificate is not valid: {why}") == bool(why)
+    assert isinstance(raised.value, Unreachable) == bool(why)
 
 
 async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import logging
 import re
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from starlette.responses import Response
 
 from fake_api import Answer, Asked
 from http_tools import called, running
+from tls import make_certificate
 
 TOKEN: Final = 'se"cret/töken+1'
 AUTH: Final[dict[str, Any]] = {
@@ -80,13 +80,7 @@ def test_a_port_where_nothing_listens(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_certificate_that_nobody_trusts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    command += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost"]
-    subprocess.run(command, check=True, capture_output=True)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
-    with port(b"", tls) as number:
+    with port(b"", make_certificate(tmp_path)[0]) as number:
         text = refused(tmp_path, f"https://localhost:{number}", monkeypatch)
     assert text.startswith(f"The API at localhost:{number} cannot be reached: its certificate is not valid: self")
 

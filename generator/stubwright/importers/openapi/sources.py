@@ -17,7 +17,8 @@ from stubwright import http
 from stubwright.importers.openapi.documents import Documents
 from stubwright.importers.reading import DocumentError, SingleFileReader
 from stubwright.project.files import disk
-from stubwright_runtime.values.network_errors import ProxyError, check_proxies, describe, find_proxy
+from stubwright_runtime.values.certificates import share_tls_context
+from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe, find_proxy
 
 if TYPE_CHECKING:
     import httpx2
@@ -86,7 +87,7 @@ def _fetch(url: str) -> bytes:
     end = time.monotonic() + TIMEOUT
     try:
         check_proxies()
-        with httpx2.Client(follow_redirects=False, timeout=_READING) as client:
+        with httpx2.Client(follow_redirects=False, timeout=_READING, verify=share_tls_context()) as client:
             for _ in range(_MOST_REDIRECTS + 1):
                 with client.stream("GET", url, headers={"Accept": _ACCEPT}) as response:
                     target = response.headers.get("location")
@@ -96,15 +97,16 @@ def _fetch(url: str) -> bytes:
                     if response.status_code != HTTPStatus.OK:
                         raise DocumentError(f"it answers with HTTP {_describe_status(response.status_code)}")
                     return _read_limited(response, end)
-    except ProxyError as error:
+    except SettingError as error:
         raise DocumentError(f"it cannot be fetched: {error}") from None
     except (httpx2.InvalidURL, UnicodeError) as error:
         raise DocumentError("it cannot be fetched: the URL is not valid") from error
     except httpx2.HTTPError as error:
         name = type(error).__name__
         words = "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
-        what = "the proxy" if find_proxy(url) else "the URL"
-        raise DocumentError(f"it cannot be fetched: {describe(error, words, url=url)}; check {what}") from error
+        why, what = describe(error, words, url=url), "the proxy" if find_proxy(url) else "the URL"
+        advice = "" if "SSL_CERT_FILE" in why else f"; check {what}"
+        raise DocumentError(f"it cannot be fetched: {why}{advice}") from error
     raise DocumentError("it redirects in a circle")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from ...values.network_errors import ProxyError, check_proxies
+from ...values.network_errors import SettingError, check_proxies
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -47,11 +47,12 @@ def connect_http(
     async def connect() -> AsyncGenerator[Any, None]:
         try:
             check_proxies()
-        except ProxyError as error:
+            client = NetworkClient(headers, bounds, auth, refusals)
+        except SettingError as error:
             raise Unreachable(hide_secrets(httpx2.Request("GET", url)), f"cannot be reached: {error}") from None
         # By itself the SDK takes events of 1 MiB, but JSON of any size; here both are the network's to bound.
         async with (
-            NetworkClient(headers, bounds, auth, refusals) as network,
+            client as network,
             streamable_http_client(url, http_client=network, max_sse_event_size=None) as streams,
         ):
             yield streams
