@@ -6,18 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+from filelock import FileLock
+
 _FOLDER = Path(__file__).parent / ".venv"
 _FASTMCP = "fastmcp>=4.1"
+_READY = "ready"  # a file that says that all is installed
+_UV = Path(__file__).parents[1] / ".venv" / "uv" / "bin" / "uv"
 
 
 class NotThereError(Exception):
     """A peer cannot be had."""
 
 
-def installed_fastmcp() -> Path | None:
-    """The Python of the environment that has FastMCP; nothing where it was not made yet."""
-    python = _FOLDER / "bin" / "python"
-    return python if python.exists() and [*_FOLDER.glob("lib/*/site-packages/fastmcp/__init__.py")] else None
+def has_fastmcp() -> bool:
+    """Tell whether the environment with FastMCP was made."""
+    return (_FOLDER / _READY).exists()
 
 
 def fastmcp() -> Path:
@@ -26,24 +29,28 @@ def fastmcp() -> Path:
     Raises:
         NotThereError: It cannot be made.
     """
-    if found := installed_fastmcp():
-        return found
-    print(f"installing FastMCP into {_FOLDER.name}", file=sys.stderr)
     return environment(_FOLDER, _FASTMCP)
 
 
 def environment(folder: Path, requirement: str) -> Path:
-    """The Python of a new environment that has what is required.
+    """The Python of an environment that has what is required, made by the first process that asks for it.
 
     Raises:
         NotThereError: It cannot be made.
     """
-    python = folder / "bin" / "python"
-    for command in (
-        [sys.executable, "-m", "venv", str(folder)],
-        [str(python), "-m", "pip", "install", "--quiet", requirement],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise NotThereError(f"{requirement} cannot be installed into {folder}:\n{done.stderr}")
+    python, ready = folder / "bin" / "python", folder / _READY
+    with FileLock(f"{folder}.lock"):
+        if ready.exists():
+            return python
+        if not _UV.is_file():
+            raise NotThereError("there is no uv in .venv/uv; `make .venv/uv/ready` installs it")
+        print(f"installing {requirement} into {folder.name}", file=sys.stderr)
+        for command in (
+            ["venv", "--clear", "--python", sys.executable, str(folder)],
+            ["pip", "install", "--python", str(python), requirement],
+        ):
+            done = subprocess.run([str(_UV), "--quiet", *command], capture_output=True, text=True)
+            if done.returncode:
+                raise NotThereError(f"{requirement} cannot be installed into {folder}:\n{done.stderr}")
+        ready.touch()
     return python
