@@ -40,24 +40,35 @@ asyncio.run(main())
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a shell on a fresh machine: a virtual environment with stubwright is active, from wheels."""
-    folder = tmp_path_factory.mktemp("machine")
-    house = wheelhouse.build(
-        folder / "house", "stubwright", "stubwright-runtime[all]", "pytest", "hatchling", "editables"
-    )
-    built = [wheels.build(ROOT / "runtime", folder), wheels.build(ROOT, folder)]
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    import fcntl  # Windows has none, and runs other tests
+
+    home = tmp_path_factory.mktemp("home")
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else home
+    folder = shared / "machine"  # no test changes it, so that all processes of a run share it
     shell = {
         "PATH": f"{folder / 'venv' / 'bin'}:/usr/bin:/bin",
-        "HOME": str(folder),
+        "HOME": str(home),
         "LANG": "C.UTF-8",
         "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": str(house),
+        "PIP_FIND_LINKS": str(folder / "house"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_COMPILE": "0",  # no byte code, half of the time of an installation; pip reads "1" as that it is wanted
-        "STUBWRIGHT_CACHE_DIR": str(folder / "cache"),
+        "STUBWRIGHT_CACHE_DIR": str(home / "cache"),
     }
-    say(shell, folder, f"pip install -q {' '.join(map(str, built))}")
+    with (shared / "machine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "ready").exists():
+            set_up(folder, shell)
+            (folder / "ready").touch()
     return shell
+
+
+def set_up(folder: Path, shell: dict[str, str]) -> None:
+    """Build the wheels of stubwright and of all that it needs, and install stubwright from them."""
+    wheelhouse.build(folder / "house", "stubwright", "stubwright-runtime[all]", "pytest", "hatchling", "editables")
+    built = [wheels.build(ROOT / "runtime", folder), wheels.build(ROOT, folder)]
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    say(shell, folder, f"pip install -q {' '.join(map(str, built))}")
 
 
 @pytest.fixture(scope="module")
