@@ -24,7 +24,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -161,39 +160,52 @@ def main() -> None:
         listening.bind(sys.argv[1])
         listening.listen(100)
         print("listening", flush=True)
-        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+        _serve(listening)
+
+
+def _serve(listening: socket.socket) -> None:
+    """Run commands, each in a process; pass signals on to them, and say how they ended."""
+    links: dict[int, socket.socket] = {}
+    ended, ending = os.pipe()
+    os.set_blocking(ended, False)
+    os.set_blocking(ending, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(ending, warn_on_full_buffer=False)
+    while sys.stdin not in (ready := select.select([listening, sys.stdin, ended, *links.values()], [], [])[0]):
+        if ended in ready:
+            os.read(ended, 4096)
+            _tell_ends(links)
+        for child, link in links.items():
+            if link in ready:
+                sent = _read(link)
+                os.kill(child, sent[0] if sent else signal.SIGKILL)
+        if listening in ready:
             link, _ = listening.accept()
-            if not os.fork():
-                listening.close()
-                _keep(link)
-            link.close()
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
+            head, files, _, _ = socket.recv_fds(link, 4, 99)
+            asked = link.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+            child = os.fork()
+            if not child:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _command(files, **json.loads(asked))
+            for file in files:
+                os.close(file)
+            links[child] = link
 
 
-def _keep(link: socket.socket) -> NoReturn:
-    """Run one command, pass signals on to it, and say how it ended."""
-    head, files, _, _ = socket.recv_fds(link, 4, 99)
-    asked = link.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
-    child = os.fork()
-    if not child:
-        link.close()
-        _command(files, **json.loads(asked))
-    for file in files:
-        os.close(file)
-    threading.Thread(target=_pass_on, args=(link, child), daemon=True).start()
-    _, status = os.waitpid(child, 0)
-    with suppress(BrokenPipeError):
-        link.sendall(b"%d" % os.waitstatus_to_exitcode(status))
-    os._exit(0)
+def _read(link: socket.socket) -> bytes:
+    """Return the number of a signal that is passed on; nothing if whoever asked is gone."""
+    with suppress(ConnectionResetError):
+        return link.recv(1)
+    return b""
 
 
-def _pass_on(link: socket.socket, child: int) -> None:
-    with suppress(ProcessLookupError):
-        while sent := link.recv(1):
-            os.kill(child, sent[0])
-        os.kill(child, signal.SIGKILL)
+def _tell_ends(links: dict[int, socket.socket]) -> None:
+    """Send the statuses of the commands that have ended to those who asked for them."""
+    with suppress(ChildProcessError):
+        while (child := os.waitpid(-1, os.WNOHANG))[0]:
+            with links.pop(child[0]) as link, suppress(BrokenPipeError):
+                link.sendall(b"%d" % os.waitstatus_to_exitcode(child[1]))
 
 
 def _command(files: list[int], numbers: list[int], command: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
