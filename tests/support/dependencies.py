@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from stubwright import dependencies
 
 RUNTIME = "stubwright-runtime"
-OLDER: Final = frozenset({"importlib-metadata", "sniffio", "zipp"})
+OLDER: Final = frozenset({"deprecated", "importlib-metadata", "inspect2", "sniffio", "wrapt", "zipp"})
 """Needed by the oldest opentelemetry-api and anyio that we support, and no longer by those that are locked."""
 
 
