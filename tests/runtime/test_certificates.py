@@ -39,6 +39,8 @@ def test_a_file_of_the_environment_counts(monkeypatch: pytest.MonkeyPatch, tmp_p
         patch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
         with pytest.raises(SettingError, match=r"missing\.pem', which cannot be used: No such file"):
             certificates.share_tls_context()
+        with pytest.raises(SettingError, match=r"missing\.pem', which cannot be used: No such file"):
+            certificates.make_tls_context()
     assert certificates.share_tls_context() is usual
     assert usual.verify_mode is ssl.CERT_REQUIRED
     assert usual.check_hostname

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..observability.logs import log
+from ..values.certificates import make_tls_context
 
 if TYPE_CHECKING:
     import ssl
@@ -25,11 +26,10 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
         environment: Where the variables are.
 
     Raises:
+        SettingError: The file that `SSL_CERT_FILE` names cannot be used.
         ValueError: A file cannot be used, the key is not named, or the API is not called by HTTPS; the message says
             which.
     """
-    import httpx2
-
     url = environment.get(settings.get("baseUrlEnv") or "") or settings.get("baseUrl", "")
     if urlsplit(str(url)).scheme != "https":
         raise ValueError(f"the API {name} has a client certificate, and its base URL is not HTTPS")
@@ -44,7 +44,7 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
             if not (value := environment.get(certificate[key])):
                 raise ValueError(f"{certificate[key]} is not set, which the client certificate for {name} needs")
             values[key] = value
-    context = httpx2.create_ssl_context()
+    context = make_tls_context()
     try:
         # A callable, since OpenSSL would ask at the terminal for a password that is not given.
         context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))

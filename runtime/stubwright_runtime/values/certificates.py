@@ -20,23 +20,32 @@ _SECONDS: Final = 3600
 
 
 def share_tls_context() -> ssl.SSLContext:
-    """Return the TLS context of clients: that of httpx2, which heeds `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    """Return the TLS context of clients, which all of them share.
 
     Raises:
         SettingError: The file that `SSL_CERT_FILE` names cannot be read, or holds no certificate.
     """
     age = time.monotonic() // _SECONDS
-    return _make_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"), age)
+    return _share_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"), age)
 
 
-@lru_cache(maxsize=1)
-def _make_context(file: str | None, _folder: str | None, _age: float) -> ssl.SSLContext:
+def make_tls_context() -> ssl.SSLContext:
+    """Return a new TLS context for clients: that of httpx2, which heeds `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+
+    Raises:
+        SettingError: The file that `SSL_CERT_FILE` names cannot be read, or holds no certificate.
+    """
     import httpx2
 
     try:
         return httpx2.create_ssl_context()
     except OSError as error:  # also of OpenSSL, whose words for a file without certificates are longer
-        if not file:
+        if not (file := os.environ.get("SSL_CERT_FILE")):
             raise
         why = error.strerror if type(error).__module__ == "builtins" else "it holds no certificate in PEM"
         raise SettingError(f"SSL_CERT_FILE is {file!r}, which cannot be used: {why}") from None
+
+
+@lru_cache(maxsize=1)
+def _share_context(_file: str | None, _folder: str | None, _age: float) -> ssl.SSLContext:
+    return make_tls_context()
