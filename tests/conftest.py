@@ -30,9 +30,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite what golden cases expect")
 
 
+FIRST = ("test_installing.py", "test_moved_servers.py")
+"""Files with tests of a minute each: as the last ones of a run, they would leave the other processes without work."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a mark that is not spelled in the test's own file: the Makefile looks there for the files to run.
+    """Put the longest tests first, and refuse a mark that is not spelled in the test's own file.
+
+    The Makefile looks there for the files to run.
 
     Raises pytest.UsageError.
     """
@@ -40,6 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long") and "mark.long" not in texts[item.path]:
             raise pytest.UsageError(f"{item.nodeid}: write `pytest.mark.long` in its file; the Makefile needs it")
+    items.sort(key=lambda item: item.path.name not in FIRST)
 
 
 @pytest.hookimpl(trylast=True)
