@@ -41,6 +41,12 @@ _CHARACTERS: Final = 1024 * 1024
 """Their total length; the latest is kept however long it is."""
 
 _current: ContextVar[list[Secret] | None] = ContextVar("secrets", default=None)
+# Short words count only as whole parts of a name, since `keyboard` and `compass` are no secrets, nor is `author`.
+_SECRET_NAME: Final = re.compile(
+    r"token|secret|passw|passphrase|pwd|credential|cookie|(?:^|[_.-])(?:pass|pat|sig|dsn|keys?)(?:$|[_.-])"
+    r"|(?:api|access|private|signing)keys?$|auth(?!ors?(?:$|[_.-]))",
+    re.IGNORECASE,
+)
 _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
@@ -99,6 +105,11 @@ def scrub(text: str) -> str:
 def mask(text: str, secrets: Sequence[str]) -> str:
     """Remove secrets from a text: plain, as written in JSON, Python or a URL, and pieces of the longer ones."""
     return _without_all(text, _longest_first(secrets))
+
+
+def is_secret_name(name: str) -> bool:
+    """Return True if the value of a header, an option or a variable of this name is likely a secret."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def _without(value: Json, ways: list[list[str]]) -> Any:

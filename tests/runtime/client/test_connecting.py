@@ -312,6 +312,15 @@ ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
         b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "tok-1234567890abcdefgh is over"}}',
         "answers with HTTP 403 Forbidden: [redacted] is over",
     ),
+    "words that are in the URL by chance": (
+        404,
+        {"Content_Type": "text/plain"},
+        b"no such path for s3cret",
+        (
+            "does not exist: it answers with HTTP 404 Not Found (text/plain): no such [redacted] for [redacted]; "
+            "check the path, which is `/mcp` at most servers"
+        ),
+    ),
 }
 
 
@@ -328,7 +337,7 @@ async def test_a_refusal_repeats_no_secret_of_the_request(name: str) -> None:
         answering(lambda handler, _: say(handler, status, body, **headers)) as url,
         pytest.raises(mcp.MCPError) as raised,
     ):
-        async with EchoClient.connect(url + "?key=s3cret", headers=own):
+        async with EchoClient.connect(url + "?key=s3cret&by=path", headers=own):
             pass
     assert isinstance(raised.value, ConnectError)
     assert raised.value.why == why

@@ -9,18 +9,14 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from stubwright_runtime.observability.redaction import is_secret_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 HIDDEN: Final = "…"
 """The text that stands in place of a secret."""
 
-# Short words count only as whole parts of a name, since `keyboard` and `compass` are no secrets, nor is `author`.
-_SECRET_NAME: Final = re.compile(
-    r"token|secret|passw|passphrase|pwd|credential|cookie|(?:^|[_.-])(?:pass|pat|sig|dsn|keys?)(?:$|[_.-])"
-    r"|(?:api|access|private|signing)keys?$|auth(?!ors?(?:$|[_.-]))",
-    re.IGNORECASE,
-)
 _USER: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", re.IGNORECASE)
 _QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)\?[^\s#]*", re.IGNORECASE)
 _OPTION: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)")
@@ -58,7 +54,7 @@ def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple
             shown.append(hidden if hidden != word else HIDDEN)
         else:
             shown.append(_hide_in_word(put_names(word, variables)))
-        follows_option = option is not None and _is_secret(option["name"])
+        follows_option = option is not None and is_secret_name(option["name"])
     return tuple(shown)
 
 
@@ -83,14 +79,9 @@ def put_values(text: str, variables: Mapping[str, str]) -> str:
 
 def _hide_in_word(word: str) -> str:
     assignment = _ASSIGNMENT.fullmatch(word)
-    if assignment is not None and _is_secret(assignment["name"]) and "${" not in word:
+    if assignment is not None and is_secret_name(assignment["name"]) and "${" not in word:
         return f"{assignment['start']}{HIDDEN}"
     return hide_in_url(_TOKEN.sub(HIDDEN, word))
-
-
-def _is_secret(name: str) -> bool:
-    """Tell whether a name is that of a secret."""
-    return _SECRET_NAME.search(name) is not None
 
 
 def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -98,7 +89,7 @@ def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, st
     parts = urlsplit(url)
     named = [*headers.items(), *variables.items(), *parse_qsl(parts.query)]
     for name, value in named:
-        if _is_secret(name):
+        if is_secret_name(name):
             yield from (
                 (name, secret) for secret in dict.fromkeys((value, value.rpartition(" ")[2]))
             )  # without `Bearer`

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ...observability.redaction import mask
+from ...observability.redaction import is_secret_name, mask
 from ...values.json import Json
 from ...values.terminal import to_one_line
 from .batches import find_excess
@@ -33,9 +34,6 @@ _LONGEST_TEXT: Final = 200
 
 _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
 """The members of an error in JSON that say in words what is wrong (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
-
-_SECRET_HEADERS: Final = re.compile("auth|cookie|credential|key|passw|secret|session|token", re.IGNORECASE)
-"""Parts of the names of headers whose values nobody may read."""
 
 _BETWEEN: Final = re.compile(r"[\s;,]+|=(?=\w)")
 """Separators of a scheme and its token (RFC 9110, section 11.4), and of cookies."""
@@ -115,32 +113,21 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         method: The method of the request.
         body: The body if it is JSON, or the start of a plain text or a problem (RFC 9457); otherwise empty.
     """
-    refusal = _judge(request, response, method, body)
-    return refusal and replace(refusal, why=mask(refusal.why, _list_secrets(request)))
-
-
-def _list_secrets(request: httpx2.Request) -> Sequence[str]:
-    """Return the secrets that a request may carry: some servers repeat them in an error."""
-    values = [value for name, value in request.headers.items() if _SECRET_HEADERS.search(name)]
-    words = [word for value in values for word in _BETWEEN.split(value) if word == value or len(word) >= _SHORTEST]
-    return [*words, *(value for _, value in request.url.params.multi_items()), request.url.password]
-
-
-def _judge(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
     from mcp_types import METHOD_NOT_FOUND
 
     status, url = response.status_code, hide_secrets(request)
     challenge = response.headers.get("www-authenticate")
     media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    message = "" if media == "text/plain" else _error_message(body)
-    excerpt = "" if message or response.is_success else _shorten_text(_find_text(body, media), status)
+    hide = partial(mask, secrets=_list_secrets(request))  # some servers repeat in an error what they were sent
+    message = "" if media == "text/plain" else hide(_error_message(body))
+    excerpt = "" if message or response.is_success else _shorten_text(hide(_find_text(body, media)), status)
     text = message or excerpt
     if status == HTTPStatus.UNAUTHORIZED:
         bare = "" if "authorization" in request.headers else "the request had no token"
-        why = f"answers with {_phrase(status)}{_joined(bare, *_reasons(response), text)}"
+        why = f"answers with {_phrase(status)}{_joined(bare, *map(hide, _reasons(response)), text)}"
         return Refusal("unauthorized", url, why, status, challenge)
     if status == HTTPStatus.FORBIDDEN:
-        why = f"answers with {_phrase(status)}{_joined(*_reasons(response), text)}"
+        why = f"answers with {_phrase(status)}{_joined(*map(hide, _reasons(response)), text)}"
         return Refusal("forbidden", url, why, status, challenge)
     if status == HTTPStatus.MISDIRECTED_REQUEST:
         host = to_one_line(request.headers["host"])[:_LONGEST]
@@ -156,7 +143,7 @@ def _judge(request: httpx2.Request, response: httpx2.Response, method: str, body
         return None
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_joined(excerpt)}"
     if response.is_redirect:
-        shown += f", which leads to {to_one_line(response.headers.get('location', ''))[:_LONGEST]!r}"
+        shown += f", which leads to {to_one_line(hide(response.headers.get('location', '')))[:_LONGEST]!r}"
     if status in _LATER:
         return Refusal("unreachable", url, f"answers with {shown}", status)
     is_of_sse = status == HTTPStatus.METHOD_NOT_ALLOWED or request.url.path.rstrip("/").endswith("/sse")
@@ -172,6 +159,13 @@ def _judge(request: httpx2.Request, response: httpx2.Response, method: str, body
         origin = "; a proxy may have sent it" if media == "text/html" else ""
         return Refusal("not_mcp", url, f"answers with {shown} instead of a message of MCP{origin}", status)
     return Refusal("refused", url, f"answers with {shown}", status)
+
+
+def _list_secrets(request: httpx2.Request) -> Sequence[str]:
+    """Return the secrets that a request may carry."""
+    values = [value for name, value in request.headers.items() if name == SESSION or is_secret_name(name)]
+    words = [word for value in values for word in _BETWEEN.split(value) if word == value or len(word) >= _SHORTEST]
+    return [*words, *(value for _, value in request.url.params.multi_items()), request.url.password]
 
 
 def _phrase(status: int) -> str:
