@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from hypothesis import HealthCheck, settings
 
 import processes
 import redis_server
@@ -20,6 +21,10 @@ from stubwright_runtime.client.core.environment import find_withheld
 from stubwright_runtime.values.certificates import share_tls_context
 
 processes.heed_interrupts()
+
+# How long an example takes depends on what runs beside it.
+settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 ROOT = Path(__file__).parents[1]
 

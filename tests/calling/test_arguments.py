@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stubwright.calling.arguments import ArgumentError, parse
@@ -166,7 +166,6 @@ TREES: Final = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the first of all draws reads the tables of Unicode
 @given(data=st.data(), kind=st.sampled_from(sorted(VALUES)), nullable=st.booleans())
 def test_each_value_can_be_said(data: st.DataObject, kind: str, nullable: bool) -> None:
     value = data.draw(VALUES[kind])

@@ -80,7 +80,7 @@ def test_what_is_not_read_of_a_pattern_is_said(pattern: str) -> None:
 
 
 @given(st.text(alphabet="ab0\\^$.|?*+()[]{},-:<>=!dwsu", max_size=12), st.integers(0, 3))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_any_text_for_a_pattern(pattern: str, seed: int) -> None:
     with contextlib.suppress(patterns.UnreadableError):
         assert isinstance(patterns.make_text(pattern, random.Random(seed)), str)

@@ -581,7 +581,7 @@ def _loops(schema: dict[str, Any]) -> bool:
     return False
 
 
-@settings(max_examples=choose(corpus.VARIABLE, 100, 400, 1000), deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=choose(corpus.VARIABLE, 100, 400, 1000), suppress_health_check=[*HealthCheck])
 @given(_cases())
 def test_it_accepts_the_same(case: tuple[dict[str, Any], list[Any]]) -> None:
     schema, values = case

@@ -57,7 +57,7 @@ def changed(place: tuple[Any, ...], value: Any, dialect: Dialect) -> dict[str, A
 
 @given(st.sampled_from(places(SCHEMA)), JSON, st.sampled_from(DIALECTS))
 @example(("definitions", "c", "$anchor"), "a\n", DIALECTS[0])  # a `$` of Python's, but not of JSON Schema's patterns
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_what_a_meta_schema_refuses_is_an_error_and_nothing_else_is(
     place: tuple[Any, ...], value: Any, dialect: Dialect
 ) -> None:

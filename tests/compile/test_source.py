@@ -367,7 +367,7 @@ def scalars(here: Any, pointer: tuple[str | int, ...] = ()) -> list[tuple[tuple[
     return [(pointer, here)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(VALUES, st.booleans(), st.sampled_from([None, 1, "\t"]))
 def test_json_values_and_their_tokens(data: Any, ascii_only: bool, indent: Any) -> None:
     text = json.dumps(data, ensure_ascii=ascii_only, indent=indent)
@@ -382,7 +382,7 @@ def test_json_values_and_their_tokens(data: Any, ascii_only: bool, indent: Any) 
         assert json.dumps(token) == json.dumps(scalar)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(VALUES, st.sampled_from([None, 1]))
 def test_json_means_the_same_as_yaml(data: Any, indent: Any) -> None:
     text = json.dumps(data, indent=indent)

@@ -34,7 +34,7 @@ SEEDS = st.integers(0, 2**48)
 DRAFT_4 = {"$schema": dialects.DRAFT_4.uri}
 DRAFT_7 = {"$schema": dialects.DRAFT_7.uri}
 
-run = settings(max_examples=PAIRS, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+run = settings(max_examples=PAIRS, suppress_health_check=[*HealthCheck], database=None)
 
 
 def compared(

@@ -222,7 +222,7 @@ def list_instances(one: Json, two: Json, seed: str) -> list[Json]:
     return [*found, *({"a": {**each, "kind": tag}} for each in objects[:12] for tag in TAGS), {"a": 1}, {"a": {}}]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+@settings(max_examples=200, suppress_health_check=[*HealthCheck], database=None)
 @given(st.integers(0, 2**48))
 def test_random_unions(seed: int) -> None:
     chance = random.Random(seed)

@@ -121,7 +121,7 @@ entries = some.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     info=some.dictionaries(
         some.sampled_from(["name", "version", "title", "icons", "instructions"]), words | json_values

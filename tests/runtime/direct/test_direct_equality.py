@@ -197,7 +197,7 @@ def normal(message: Any) -> Any:
     return json.loads(re.sub(r'"requestState": "[^"]+"', '"requestState": "S"', text))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
 @given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_standard_input(said: tuple[bool, list[Any]], package: ModuleType) -> None:
     core = build_core(package.TOOLS["add"].package, Handlers())
@@ -310,7 +310,7 @@ def test_http(revision: str, urls: Sequence[str]) -> None:
                 assert all_alike(answers), (how, message)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str]) -> None:
     stateless, messages = said

@@ -191,13 +191,13 @@ def taken(answers: Sequence[Any]) -> list[Any]:
     ]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(requests=said(), wait=st.sampled_from((0.0, 0.001, 0.01)))
 def test_bytes(requests: Sequence[Sequence[bytes]], wait: float, ports: tuple[int, int]) -> None:
     alike(ports, requests, wait)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), number=st.integers(1, 6), wait=st.sampled_from((0.0, 0.001, 0.01)))
 def test_requests_that_wait_for_no_answer(data: Any, number: int, wait: float, ports: tuple[int, int]) -> None:
     calls = [post(json.dumps({**CALL, "id": each}).encode()) for each in range(number)]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stubwright_runtime.server.transports.http.events import AnswerStream, EventStream, Line, Response
@@ -115,7 +115,6 @@ async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list
     return sent, client.messages
 
 
-@settings(deadline=None)
 @given(steps=STEPS)
 def test_each_message_arrives_once_and_in_order(steps: Sequence[str]) -> None:
     async def all_logs() -> None:

@@ -125,7 +125,7 @@ NODES = st.recursive(
 
 @pytest.mark.parametrize("tagged", [True, False])
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(node=NODES)
 def test_the_second_schema_finds_errors_where_the_first_does(tagged: bool, keyword: str, node: Any) -> None:
     schema = trees.schema(keyword, tagged=tagged)

@@ -193,9 +193,7 @@ class Walk(RuleBasedStateMachine):
 
 
 def test_walks_in_memory() -> None:
-    run_state_machine_as_test(
-        Walk, settings=settings(max_examples=100, stateful_step_count=40, deadline=None, database=None)
-    )
+    run_state_machine_as_test(Walk, settings=settings(max_examples=100, stateful_step_count=40, database=None))
 
 
 @pytest.mark.long
@@ -213,7 +211,6 @@ def test_walks_in_redis(shared_redis: redis_server.RedisServer) -> None:
         settings=settings(
             max_examples=8,
             stateful_step_count=20,
-            deadline=None,
             database=None,
             suppress_health_check=[*HealthCheck],
         ),
