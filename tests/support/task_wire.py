@@ -165,6 +165,8 @@ async def in_memory(
 class _Lines:
     """The way of a line on standard input."""
 
+    is_full = False
+
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.connection: Connection

@@ -23,6 +23,7 @@ from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handler
 from packages import generate, imported, manifest, tool
 from sdk_connection import sdk_connection
 from serving import WAYS
+from sink import Sink
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.core.core import Core
 from stubwright_runtime.server.transports.stdio.connection import Connection
@@ -144,16 +145,6 @@ def _said(client: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[st
     return {f"io.modelcontextprotocol/{key}": deepcopy(dict(value)) for key, value in said.items()}
 
 
-class Sink:
-    """Where the answers go."""
-
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-
-    async def send(self, line: bytes) -> None:
-        self.lines.append(json.loads(line))
-
-
 async def spoken(core: Core, messages: Sequence[Any], *, direct: bool) -> list[Any]:
     """What a client on standard input gets, one message after the other, from the server or from the SDK."""
     async with core.lifespan():
@@ -167,7 +158,7 @@ async def spoken(core: Core, messages: Sequence[Any], *, direct: bool) -> list[A
         async def take(line: bytes) -> None:
             await connection.take(Line(line))
 
-        await _say(messages, take, connection._due._waiting, sink.lines)
+        await _say(messages, take, connection._runs, sink.lines)
         await connection.disconnect()
         await connection.close()
     return [normal(line) for line in sink.lines]

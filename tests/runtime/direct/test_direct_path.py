@@ -18,6 +18,7 @@ import pytest
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
+from sink import Sink
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.protocol import parameters
 from stubwright_runtime.server.protocol.messages import parse
@@ -75,14 +76,6 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         yield module
 
 
-class Sink:
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-
-    async def send(self, line: bytes) -> None:
-        self.lines.append(json.loads(line))
-
-
 async def answered(package: ModuleType, *messages: Any) -> list[Any]:
     """All that a client on standard input hears that says these messages."""
     sink: Any = Sink()
@@ -92,7 +85,7 @@ async def answered(package: ModuleType, *messages: Any) -> list[Any]:
         for message in messages:
             await connection.take(Line(json.dumps(message).encode()))
         async with asyncio.timeout(20):
-            await connection._due.wait_for_all()
+            await connection.wait_for_answers()
         await connection.close()
     assert {message["id"] for message in messages if "id" in message} <= {line.get("id") for line in sink.lines}
     lines: list[Any] = sink.lines
@@ -216,7 +209,7 @@ def test_changes_of_a_resource_are_told(package: ModuleType) -> None:
                 request(1, "resources/subscribe", {"uri": "docs://a"}, stateless=False),
             ):
                 await connection.take(Line(json.dumps(message).encode()))
-            await connection._due.wait_for_all()
+            await connection.wait_for_answers()
             sink.lines.clear()
             await core.resources.updated("docs://a")  # before anything may be told
             await core.tools.disable("say")
@@ -255,7 +248,7 @@ async def asked(package: ModuleType, *then: Any) -> Any:
                 await connection.disconnect()
             else:
                 await connection.take(Line(json.dumps(message).encode()))
-        await connection._due.wait_for_all()
+        await connection.wait_for_answers()
         await asyncio.sleep(0)
         await connection.close()
     assert (sink.lines[1]["id"], sink.lines[1]["method"]) == (1, QUESTION)

@@ -16,6 +16,7 @@ import pytest
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
+from sink import Sink
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.direct.answers import Direct
 from stubwright_runtime.server.transports.http import events
@@ -57,14 +58,6 @@ async def shaken(http: httpx2.AsyncClient, url: str) -> str:
     session: str = response.headers["mcp-session-id"]
     await http.post(url, json=READY, headers=dict(usual(READY, REVISION, session)))
     return session
-
-
-class Sink:
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-
-    async def send(self, line: bytes) -> None:
-        self.lines.append(json.loads(line))
 
 
 def line_of(message: Any) -> Line:
@@ -297,10 +290,10 @@ async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: M
     async with core.lifespan(), asyncio.timeout(20):
         connection = Connection(core, sink)  # type: ignore[arg-type]
         await connection.take(line_of(shaking(REVISION)))
-        await connection._due.wait_for_all()
+        await connection.wait_for_answers()
         await connection.take(line_of(CALL))
         await connection.take(line_of(cancel))
-        await connection._due.wait_for_all()
+        await connection.wait_for_answers()
         assert connection._runs == {}
         await connection.close()
     assert handlers.starts == 0

@@ -20,6 +20,7 @@ import pytest
 from conversations import READY, REVISIONS, Handlers, shaking
 from odd_messages import SERVED, TOOLS, Case, grouped, odd_openings, odd_requests, out_of_turn, outcome
 from packages import generate, imported, manifest
+from sink import Sink
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.core.core import Core
 from stubwright_runtime.server.transports.stdio.connection import Connection
@@ -35,26 +36,16 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         yield module
 
 
-class Sink:
-    """Where the answers go."""
-
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-
-    async def send(self, line: bytes) -> None:
-        self.lines.append(json.loads(line))
-
-
 async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
     """What comes back for a message on a connection of its own."""
     sink: Any = Sink()
     connection = Connection(core, sink)
     for earlier in before:
         await connection.take(Line(json.dumps(earlier).encode()))
-    await connection._due.wait_for_all()
+    await connection.wait_for_answers()
     sink.lines.clear()
     await connection.take(Line(json.dumps(message).encode()))
-    await connection._due.wait_for_all()
+    await connection.wait_for_answers()
     await connection.close()
     return outcome(sink.lines)
 

@@ -17,6 +17,7 @@ import pytest
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
+from sink import Sink
 from stubwright_runtime.server.features.input_requests import MissingCapability
 from stubwright_runtime.server.features.truncation import truncate
 from stubwright_runtime.server.transports.stdio.connection import Connection
@@ -508,18 +509,10 @@ async def test_no_client_is_asked_what_its_revision_does_not_have(
             ):
                 await connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
             async with asyncio.timeout(20):
-                await connection._due.wait_for_all()
+                await connection.wait_for_answers()
             await connection.close()
         assert "asked nothing" in str(sink.lines[-1])
     assert seen == can
-
-
-class Sink:
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-
-    async def send(self, line: bytes) -> None:
-        self.lines.append(json.loads(line))
 
 
 async def test_a_handler_can_tell_what_a_client_can(package: ModuleType) -> None:

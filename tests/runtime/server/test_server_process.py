@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -327,6 +328,39 @@ def test_a_client_that_is_gone_ends_the_server_quietly(server: Process) -> None:
     log = server.popen.stderr.read().decode()
     assert "LEFT" in log
     assert "Traceback" not in log
+
+
+def test_a_client_that_does_not_read_is_served_no_further(server: Process) -> None:
+    """More than the budget waits for it: no handler begins until it reads, and nothing is lost or broken."""
+    assert server.popen.stderr is not None
+    for _ in range(20):
+        server.call("say", size=1_000_000)
+    for _ in range(20):
+        server.await_log("from a child")
+    time.sleep(0.5)  # until the last of them has returned
+    for _ in range(40):
+        server.call("say", size=1_000_000)
+    ready, _, _ = select.select([server.popen.stderr], [], [], 1)
+    assert not ready
+    answers = [server.receive() for _ in range(60)]
+    assert sorted(answer["id"] for answer in answers) == list(range(2, 62))
+    assert {len(answer["result"]["content"][0]["text"]) for answer in answers} == {1_000_000}
+
+
+def test_an_answer_that_is_cancelled_halfway_is_written_to_its_end(server: Process) -> None:
+    server.call("say", size=1_000_000)
+    server.await_log("from a child")
+    time.sleep(0.5)  # until its start is in the pipe
+    server.write(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}\n')
+    server.send("ping", {})
+    assert [server.receive()["id"] for _ in range(2)] == [2, 3]
+
+
+def test_input_that_ends_is_noticed_while_nothing_is_read(server: Process) -> None:
+    for _ in range(60):
+        server.call("say", size=1_000_000)
+    server.close()
+    assert server.popen.wait(20) == 0
 
 
 def test_input_from_a_file(project: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lines of standard input: from a pipe and from a file, no faster than they are taken."""
+"""Lines of standard input, no faster than they are taken, and of standard output, which are written whole."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from stubwright_runtime.server.transports.stdio.wire import Line, read_lines
+from stubwright_runtime.server.transports.stdio.wire import UNREAD, Line, Output, read_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -39,13 +40,27 @@ def source(kind: str, folder: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
+async def test_blank_lines_count_as_well() -> None:
+    descriptor, sink = os.pipe()
+    os.write(sink, b"\n" * 60_000)
+    async with read_lines(descriptor, lambda _: False, end=lambda: None) as lines, asyncio.timeout(60):
+        await asyncio.sleep(0.1)
+        os.set_blocking(sink, False)
+        written = os.write(sink, b"\n" * 60_000)
+        await asyncio.sleep(0.1)
+        assert os.write(sink, b"\n" * 65_536) + written < 120_000
+        assert await anext(aiter(lines)) == Line(b"")
+    os.close(descriptor)
+    os.close(sink)
+
+
 @pytest.mark.parametrize("kind", ["file", "pipe"])
 async def test_no_more_is_read_than_is_taken(kind: str, tmp_path: Path) -> None:
     with source(kind, tmp_path) as descriptor:
-        async with read_lines(descriptor, lambda _: False) as lines, asyncio.timeout(60):
+        async with read_lines(descriptor, lambda _: False, end=lambda: None) as lines, asyncio.timeout(60):
             await asyncio.sleep(0.3)
             waiting = lines.ag_frame.f_locals["self"]._waiting  # type: ignore[attr-defined]
-            assert 0 < len(waiting) < 80
+            assert 0 < len(waiting) < 120
             taken = [line async for line in lines]
     assert taken == [Line(LINE[:-1])] * COUNT
 
@@ -58,14 +73,64 @@ async def test_what_is_taken_at_once_does_not_wait(tmp_path: Path) -> None:
         return True
 
     with source("file", tmp_path) as descriptor:
-        async with read_lines(descriptor, take) as lines, asyncio.timeout(60):
+        async with read_lines(descriptor, take, end=lambda: None) as lines, asyncio.timeout(60):
             assert [line async for line in lines] == []
     assert len(taken) == COUNT
 
 
 async def test_a_file_is_read_no_further_when_the_reader_is_closed(tmp_path: Path) -> None:
     with source("file", tmp_path) as descriptor:
-        async with read_lines(descriptor, lambda _: False) as lines:
+        async with read_lines(descriptor, lambda _: False, end=lambda: None) as lines:
             assert await anext(aiter(lines)) == Line(LINE[:-1])
         await asyncio.sleep(0.1)
         assert os.lseek(descriptor, 0, os.SEEK_CUR) < len(LINE) * 200
+
+
+@contextmanager
+def output() -> Iterator[tuple[Output, BinaryIO, list[str]]]:
+    """An output on a pipe, the pipe's other end, and a list that says when its reader is gone."""
+    source, sink = os.pipe()
+    told: list[str] = []
+    written = Output(sink, lambda: told.append("gone"))
+    with os.fdopen(source, "rb") as reader:
+        yield written, reader, told
+    written.close()
+    os.close(sink)
+
+
+async def test_a_line_is_written_to_its_end_though_its_sender_is_cancelled() -> None:
+    lines = [character * 1_000_000 for character in (b"a", b"b", b"c")]
+    with output() as (written, reader, _):
+        senders = [asyncio.create_task(written.send(line)) for line in lines]
+        await asyncio.sleep(0)
+        for sender in senders[:2]:  # the first has begun
+            sender.cancel()
+        read = await asyncio.to_thread(lambda: [reader.readline(), reader.readline()])
+        await senders[2]
+        assert [sender.cancelled() for sender in senders] == [True, True, False]
+    assert read == [lines[0] + b"\n", lines[2] + b"\n"]
+
+
+async def test_it_is_full_until_enough_is_read() -> None:
+    with output() as (written, reader, _):
+        sender = asyncio.create_task(written.send(b"x" * 2 * UNREAD))
+        await asyncio.sleep(0)
+        assert written.is_full
+        reading = asyncio.create_task(asyncio.to_thread(reader.read, 2 * UNREAD + 1))
+        while written.is_full:
+            await written.wait_for_change()
+        assert not sender.done()
+        await reading
+        await sender
+
+
+async def test_all_senders_go_on_when_the_reader_is_gone() -> None:
+    with output() as (written, reader, told):
+        senders = [asyncio.create_task(written.send(LINE * 100)) for _ in range(3)]
+        await asyncio.sleep(0)
+        reader.close()
+        async with asyncio.timeout(10):
+            await asyncio.gather(*senders)
+            await written.send(LINE)
+        assert not written.is_full
+    assert told == ["gone"]

@@ -27,7 +27,6 @@ from ...protocol.requests import (
     refuse_id_in_use,
     refuse_late_handshake,
 )
-from .due import Due
 from .wire import LONGEST
 
 if TYPE_CHECKING:
@@ -53,8 +52,8 @@ class Connection:
         self._output = output
         self._outgoing = Outgoing(output.send)
         self._direct = Direct(core)
-        self._due = Due()
         self._runs: dict[str | int, Run] = {}
+        self._has_ended = False
         self._is_stateless: bool | None = None
         """True if each request says its revision, as the first one decides; `None` before it."""
         self._client: Client | None = None
@@ -68,8 +67,8 @@ class Connection:
         core.publishers.append(self._tell)
 
     def takes(self, line: Line) -> bool:
-        """Begin to answer a line if it is one well-formed request; tell whether it is."""
-        message = parse(line.data) if line.is_whole else None
+        """Begin to answer a line if it is one well-formed request, and the output has room; tell whether it did."""
+        message = parse(line.data) if line.is_whole and not self._output.is_full else None
         if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
         if message["id"] in self._runs:
@@ -77,8 +76,15 @@ class Connection:
         self._answer(message)
         return True
 
+    def end(self) -> None:
+        """Note that the input has ended, so that no more than what has come can pile up."""
+        self._has_ended = True
+        self._output.end_waits()
+
     async def take(self, line: Line) -> None:
-        """Answer the messages of a line, or begin to."""
+        """Answer the messages of a line, or begin to, as soon as the output has room or the input has ended."""
+        while self._output.is_full and not self._has_ended:
+            await self._output.wait_for_change()
         if not line.data.strip() or self.takes(line):
             return
         for entry in read(line.data) if line.is_whole else (refuse_long(line.data, LONGEST),):
@@ -121,10 +127,7 @@ class Connection:
         if shakes_hands:
             self._end_session = self._core.instrumentation.begin_session(exchange)
         self._runs[run.id] = run
-        self._due.add(run.id)
         run.task = asyncio.create_task(self._respond(run, exchange))
-        # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
-        run.task.add_done_callback(lambda _: self._give_up(run))
 
     def _find_fault(self, message: Mapping[str, Any]) -> ProtocolError | None:
         """Return the fault of a request in the era of the connection; `None` if there is none."""
@@ -148,24 +151,21 @@ class Connection:
     async def _respond(self, run: Run, exchange: DirectExchange) -> None:
         """Answer a request."""
         try:
-            result: Result | ProtocolError = await self._direct.answer(exchange)
-        except ProtocolError as error:
-            result = error
-        try:
+            while self._output.is_full:
+                await self._output.wait_for_change()
+            try:
+                result: Result | ProtocolError = await self._direct.answer(exchange)
+            except ProtocolError as error:
+                result = error
             await self._output.send(self._direct.encode_response(exchange, result))
         finally:
             self._forget(run)
 
-    def _give_up(self, run: Run) -> None:
-        """Forget a request that was cancelled."""
-        if self._runs.get(run.id) is run:
-            run.end()
-            self._forget(run)
-
     def _forget(self, run: Run) -> None:
         """Note that a request is answered, or that its answer is not wanted any more."""
-        del self._runs[run.id]
-        self._due.remove(run.id)
+        run.end()
+        if self._runs.get(run.id) is run:
+            del self._runs[run.id]
 
     async def _hear(self, message: Mapping[str, Any]) -> None:
         """Take a notification."""
@@ -179,7 +179,9 @@ class Connection:
         # `True` equals the id 1, and would find its call.
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
-            if run is not None and run.id != self._handshake:  # a handshake is not cancelled
+            if run is not None and run.task is not None and run.id != self._handshake:  # a handshake is not cancelled
+                # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
+                run.task.add_done_callback(lambda _: self._forget(run))
                 run.cancel()
 
     async def _tell(self, change: Change) -> None:
@@ -193,7 +195,7 @@ class Connection:
         self._core.in_flight.end()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_ERRORS):
-                await self._due.wait_for_all()
+                await self.wait_for_answers()
 
     async def disconnect(self) -> None:
         """Give requests under way time to end after the client's last message; questions to the client fail."""
@@ -201,16 +203,24 @@ class Connection:
         self._core.end_streams()
         try:
             async with asyncio.timeout(_LAST_ANSWERS):
-                await self._due.wait_for_all()
+                await self.wait_for_answers()
         except TimeoutError:
             await self.cut_off()
+
+    async def wait_for_answers(self) -> None:
+        """Wait until no request is under way."""
+        while tasks := self._list_tasks():
+            await asyncio.wait(tasks)
+
+    def _list_tasks(self) -> list[asyncio.Task[None]]:
+        return [task for run in self._runs.values() if (task := run.task) is not None]
 
     async def close(self) -> None:
         """End all that is under way."""
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._tell)
-        tasks = [task for run in self._runs.values() if (task := run.task) is not None]
+        tasks = self._list_tasks()
         if self._telling_task is not None:
             tasks.append(self._telling_task)
         for task in tasks:

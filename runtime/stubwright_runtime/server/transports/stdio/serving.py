@@ -62,7 +62,7 @@ async def _serve(core: Core, wire: Wire) -> None:
 
 
 async def _serve_client(core: Core, wire: Wire, connection: Connection) -> None:
-    async with core.lifespan(), read_lines(wire.source, connection.takes) as lines:
+    async with core.lifespan(), read_lines(wire.source, connection.takes, connection.end) as lines:
         try:
             with watch_loop(core.package.name):
                 async for line in lines:

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 LONGEST: Final = 32 * 1024 * 1024
 """Bytes of the longest line that is read."""
 
+UNREAD: Final = 16 * 1024 * 1024
+"""Bytes that may wait for a client to read them; beyond that, none of its requests is begun."""
+
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
-_AHEAD: Final = 64  # lines that may wait before no more is read
+_AHEAD: Final = 1 << 20  # bytes of lines that may wait before no more is read
+_BESIDE: Final = 128  # bytes that a line takes beside its data
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +88,18 @@ def _flush_lines() -> Generator[None, None, None]:
 
 
 @asynccontextmanager
-async def read_lines(descriptor: int, take: Callable[[Line], bool]) -> AsyncGenerator[AsyncIterator[Line], None]:
+async def read_lines(
+    descriptor: int, take: Callable[[Line], bool], end: Callable[[], None]
+) -> AsyncGenerator[AsyncIterator[Line], None]:
     """Yield an iterator of incoming lines, read without a thread from a pipe, by a thread from anything else.
 
     Args:
         descriptor: The file descriptor to read.
         take: Takes a line at once, and tells whether it did, unless an earlier one waits; the iterator has the others.
+        end: Is called at the end of the input, before the lines that wait have been looked at.
     """
     loop = asyncio.get_running_loop()
-    lines = _Lines(take)
+    lines = _Lines(take, end)
     if not _is_pipe(descriptor):
         reader = _ThreadReader(descriptor, lines, loop)
         try:
@@ -160,11 +167,13 @@ class _ThreadReader(asyncio.ReadTransport):
 class _Lines(asyncio.Protocol):
     """The lines of incoming bytes. Only the start of a line that is too long is kept."""
 
-    def __init__(self, take: Callable[[Line], bool]) -> None:
+    def __init__(self, take: Callable[[Line], bool], end: Callable[[], None]) -> None:
         self._take = take
+        self._end = end
         self._rest = bytearray()
         self._is_skipping = False
         self._waiting: deque[Line] = deque()
+        self._size = 0
         self._is_busy = False
         self._is_over = False
         self._woken = asyncio.Event()
@@ -192,6 +201,7 @@ class _Lines(asyncio.Protocol):
             self._give(Line(bytes(self._rest), is_whole=not self._is_skipping))
         self._is_over = True
         self._woken.set()
+        self._end()
 
     def _give(self, line: Line) -> None:
         """Have a line taken at once, unless one before it waits."""
@@ -199,7 +209,8 @@ class _Lines(asyncio.Protocol):
             return
         self._waiting.append(line)
         self._woken.set()
-        if len(self._waiting) == _AHEAD and self._transport is not None:
+        before, self._size = self._size, self._size + len(line.data) + _BESIDE
+        if before < _AHEAD <= self._size and self._transport is not None:
             self._transport.pause_reading()
 
     async def read_waiting(self) -> AsyncIterator[Line]:
@@ -208,14 +219,31 @@ class _Lines(asyncio.Protocol):
             # While the consumer looks at a line, a later one must not be taken at once and overtake it.
             self._is_busy = True
             while self._waiting:
-                yield self._waiting.popleft()
-                if len(self._waiting) == _AHEAD - 1 and self._transport is not None:
+                line = self._waiting.popleft()
+                yield line
+                before, self._size = self._size, self._size - len(line.data) - _BESIDE
+                if self._size < _AHEAD <= before and self._transport is not None:
                     self._transport.resume_reading()
             self._is_busy = False
             if self._is_over:
                 return
             self._woken.clear()
             await self._woken.wait()
+
+
+@dataclass(eq=False, slots=True)
+class _Unwritten:
+    """The rest of a line that waits for its client to read.
+
+    Attributes:
+        data: The bytes.
+        written: Done when they are written; its sender waits for it.
+        is_begun: True if the start of the line is written.
+    """
+
+    data: memoryview
+    written: asyncio.Future[None]
+    is_begun: bool
 
 
 class Output:
@@ -225,43 +253,86 @@ class Output:
         """Take the file descriptor, and the function to call once when its reader is gone."""
         self._descriptor = descriptor
         self._gone: Callable[[], None] | None = gone
-        self._writing = asyncio.Lock()
+        self._unwritten: deque[_Unwritten] = deque()
+        self._size = 0
+        self._changed = asyncio.Event()
         self._is_pipe = _is_pipe(descriptor)
         if self._is_pipe:
             os.set_blocking(descriptor, False)
 
-    async def send(self, line: bytes) -> None:
-        """Write a line; does nothing after the client is gone."""
-        async with self._writing:
-            data = memoryview(line + b"\n")
-            while data and self._gone is not None:
-                try:
-                    data = data[os.write(self._descriptor, data) :]
-                except BlockingIOError:
-                    await self._wait_until_writable()
-                except (BrokenPipeError, ConnectionResetError):
-                    gone, self._gone = self._gone, None
-                    gone()
+    @property
+    def is_full(self) -> bool:
+        """True if more than `UNREAD` bytes wait for the client to read them."""
+        return self._size > UNREAD
 
-    async def _wait_until_writable(self) -> None:
+    async def wait_for_change(self) -> None:
+        """Wait until the client reads some of it, or `end_waits` is called."""
+        self._changed.clear()
+        await self._changed.wait()
+
+    def end_waits(self) -> None:
+        """End the waits for a change."""
+        self._changed.set()
+
+    async def send(self, line: bytes) -> None:
+        """Write a line; does nothing after the client is gone.
+
+        If the sender is cancelled, a line that has begun is written to its end, since half of it would spoil the next.
+        """
+        whole = memoryview(line + b"\n")
+        rest = whole if self._unwritten else self._write(whole)
+        if not rest:
+            return
         loop = asyncio.get_running_loop()
-        writable = loop.create_future()
-        loop.add_writer(self._descriptor, _set, writable)
-        try:
-            await writable
-        finally:
-            loop.remove_writer(self._descriptor)
+        if not self._unwritten:
+            loop.add_writer(self._descriptor, self._write_waiting)
+        waiting = _Unwritten(rest, loop.create_future(), is_begun=len(rest) < len(whole))
+        self._unwritten.append(waiting)
+        self._size += len(rest)
+        await waiting.written
+
+    def _write(self, data: memoryview) -> memoryview:
+        """Write as much as the client has room for; return the rest, which is empty if the client is gone."""
+        while data and self._gone is not None:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:
+                return data
+            except (BrokenPipeError, ConnectionResetError):
+                gone, self._gone = self._gone, None
+                gone()
+        return data[:0]
+
+    def _write_waiting(self) -> None:
+        """Write the lines that wait, as far as the client has room for them."""
+        while self._unwritten:
+            first = self._unwritten[0]
+            size = len(first.data)
+            if not first.is_begun and first.written.cancelled():
+                first.data = first.data[:0]
+            try:
+                first.data = self._write(first.data)
+            except OSError as error:
+                first.data = first.data[:0]
+                if not first.written.done():
+                    first.written.set_exception(error)
+            self._size += len(first.data) - size
+            first.is_begun = first.is_begun or len(first.data) < size
+            if first.data:
+                break
+            self._unwritten.popleft()
+            if not first.written.done():
+                first.written.set_result(None)
+        self._changed.set()
+        if not self._unwritten:
+            asyncio.get_running_loop().remove_writer(self._descriptor)
 
     def close(self) -> None:
         """Leave the stream as it was."""
+        if self._unwritten:
+            asyncio.get_running_loop().remove_writer(self._descriptor)
         if self._is_pipe:
             os.set_blocking(self._descriptor, True)
-
-
-def _set(future: asyncio.Future[None]) -> None:
-    # The event loop may call a writer once more in the turn in which the wait for it was cancelled.
-    if not future.done():
-        future.set_result(None)
 
 
 def _is_pipe(descriptor: int) -> bool:

@@ -1,0 +1,18 @@
+"""The output of a connection on standard output that is no file: its lines, as JSON values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+class Sink:
+    """An output with room for everything."""
+
+    is_full = False
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+
+    async def send(self, line: bytes) -> None:
+        self.lines.append(json.loads(line))
