@@ -21,7 +21,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from server_fixture import ENVELOPE, HELLO
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.wire import Line
+from stubwright_runtime.server.transports.stdio.reading import Line
 
 if TYPE_CHECKING:
     from pathlib import Path

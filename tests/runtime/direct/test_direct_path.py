@@ -23,7 +23,7 @@ from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.protocol import parameters
 from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.wire import Line
+from stubwright_runtime.server.transports.stdio.reading import Line
 
 TOOLS = [
     tool("add", {"a": {"type": "integer"}}, outputSchema={"type": "object"}),

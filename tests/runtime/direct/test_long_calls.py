@@ -22,7 +22,7 @@ from stubwright_runtime.server.direct.answers import Direct
 from stubwright_runtime.server.transports.http import events
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.wire import Line
+from stubwright_runtime.server.transports.stdio.reading import Line
 
 REVISION = "2025-11-25"
 LARGE = 100_000

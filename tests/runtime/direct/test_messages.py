@@ -24,7 +24,7 @@ from sink import Sink
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.core.core import Core
 from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.wire import Line
+from stubwright_runtime.server.transports.stdio.reading import Line
 
 FOLDER = Path(__file__).parents[2] / "messages"
 

@@ -12,7 +12,7 @@ import pytest
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
 from stubwright_runtime.server.protocol.messages import read
-from stubwright_runtime.server.transports.stdio.wire import LONGEST
+from stubwright_runtime.server.transports.stdio.reading import LONGEST
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import BinaryIO
 
 import pytest
 
-from stubwright_runtime.server.transports.stdio.wire import UNREAD, Line, Output, read_lines
+from stubwright_runtime.server.transports.stdio.reading import Line, read_lines
+from stubwright_runtime.server.transports.stdio.writing import UNREAD, Output
 
 pytestmark = pytest.mark.anyio
 

@@ -27,7 +27,7 @@ from ...protocol.requests import (
     refuse_id_in_use,
     refuse_late_handshake,
 )
-from .wire import LONGEST
+from .reading import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from ...core.core import Core
     from ...core.exchange import Result
     from ...core.lists import Change
-    from .wire import Line, Output
+    from .reading import Line
+    from .writing import Output
 
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
 _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off

@@ -16,7 +16,8 @@ from ....observability.logs import log
 from ...execution.watchdog import watch_loop
 from ..signals import stop_signals, stop_signals_heard
 from .connection import Connection
-from .wire import Output, read_lines
+from .reading import read_lines
+from .writing import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
