@@ -75,6 +75,33 @@ def test_a_header_that_names_another_revision_is_a_mismatch(
         assert repr(LATEST) in response.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@pytest.mark.parametrize("named", ["1999-01-01", ""])
+def test_an_unknown_revision_is_refused_whatever_the_method(
+    method: str, named: str, urls: Sequence[str], http: httpx2.Client
+) -> None:
+    for url in urls:
+        session = open_session(http, url, OLD[1])
+        headers = change(usual(READY, OLD[1], session), mcp_protocol_version=named)
+        assert error_of(http.request(method, url, headers=headers)) == (400, None, -32022), url
+        assert http.delete(url, headers=dict(usual(READY, OLD[1], session))).status_code == 200, "it is still there"
+        latest = {**headers, "mcp-protocol-version": LATEST}
+        assert http.request(method, url, headers=latest).status_code == 405
+
+
+@pytest.mark.parametrize("revision", [*OLD, LATEST])
+def test_what_a_client_accepts_may_be_said_in_several_lines(
+    revision: str, urls: Sequence[str], http: httpx2.Client
+) -> None:
+    message = request(1, "tools/call", CALL, stateless=revision == LATEST)
+    for url in urls:
+        session = None if revision == LATEST else open_session(http, url, revision)
+        plain = [each for each in usual(message, revision, session) if each[0] != "accept"]
+        both = [("accept", "application/json"), ("accept", "text/event-stream")]
+        assert http.post(url, json=message, headers=[*plain, *both]).status_code == 200, url
+        assert http.post(url, json=message, headers=[*plain, both[0], both[0]]).status_code == 406, url
+
+
 @pytest.mark.parametrize("revision", OLD)
 def test_a_mismatch_is_one_in_a_session_too(revision: str, urls: Sequence[str], http: httpx2.Client) -> None:
     for url in urls:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, ProtocolError
+from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ProtocolError
 from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....values.sanitizing import clean
 from ...protocol.messages import encode_error
@@ -87,6 +87,7 @@ _ACCEPTS_NOT_BOTH: Final = Refused(
     406, "Not Acceptable: Client must accept both application/json and text/event-stream", INVALID_REQUEST
 )
 _ACCEPTS_NO_EVENTS: Final = Refused(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
+_UNKNOWN_REVISION: Final = Refused(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
 _NO_SESSIONS: Final = Refused(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
 """The answer without sessions: a client has nothing to listen to, and nothing to end."""
 
@@ -118,7 +119,9 @@ def judge_head(
     for name, value in headers:
         if name in fields and name in _ROUTING and doubled is None:
             doubled = name
-        fields.setdefault(name, value.decode("latin-1"))
+        text = value.decode("latin-1")
+        # A header that is a list may come in several lines (RFC 9110, 5.3).
+        fields[name] = f"{fields[name]},{text}" if name == b"accept" and name in fields else fields.get(name, text)
     head = Head(
         fields.get(b"mcp-session-id"),
         fields.get(_VERSION),
@@ -131,7 +134,7 @@ def judge_head(
     if _is_large(fields.get(b"content-length")):
         return TOO_LARGE
     if head.is_stateless:
-        return _judge_stateless(method, fields) or head
+        return _judge_stateless(method, fields, head.revision) or head
     refused = _judge_handshake(method, fields, stateless=stateless)
     return head if refused is None else refused._replace(session=None if stateless else head.session)
 
@@ -201,8 +204,14 @@ def _find_other_revision(
     return ProtocolError(HEADER_MISMATCH, message)
 
 
-def _judge_stateless(method: str, fields: Mapping[bytes, str]) -> Refused | None:
-    """Return the refusal of a request from 2026-07-28 on, without an error of JSON-RPC; `None` if it is fine."""
+def _judge_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Refused | None:
+    """Return the refusal of a request that names no revision with a handshake; `None` if it is fine.
+
+    A GET or a DELETE of an unknown revision may be one of a session (MCP 2025-11-25, basic/transports, "Protocol
+    Version Header": 400).
+    """
+    if method in ("GET", "DELETE") and revision not in STATELESS:
+        return _UNKNOWN_REVISION
     if method != "POST":
         return Refused(405, allow="POST")
     if not _begins_as_json(fields):
