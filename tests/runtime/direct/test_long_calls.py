@@ -75,6 +75,43 @@ CALL = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=Fal
 EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
 
 
+class Late:
+    """Goes on after its answer."""
+
+    def __init__(self) -> None:
+        self.later: asyncio.Task[None] | None = None
+
+    async def wait(self, args: Any, ctx: Any) -> str:
+        async def go_on() -> None:
+            await asyncio.sleep(0.2)
+            await ctx.progress(2)
+            await ctx.log("info", "after the answer")
+
+        await ctx.progress(1)
+        self.later = asyncio.create_task(go_on())
+        return "done"
+
+
+@EVERY_WAY
+def test_no_progress_is_told_after_the_answer(way: Any, package: ModuleType) -> None:
+    call = request(7, "tools/call", {"name": "wait", "_meta": {"progressToken": "t"}}, stateless=False)
+
+    async def use(url: str) -> str:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = await shaken(http, url)
+            answer = await http.post(url, json=call, headers=dict(usual(call, REVISION, session)))
+            assert answer.text.count('"progressToken":"t"') == 1
+            listening = {"mcp-session-id": session, "accept": "text/event-stream"}
+            async with http.stream("GET", url, headers=listening) as stream:
+                async for line in stream.aiter_lines():
+                    if line.startswith("data: {"):
+                        return line
+        return ""
+
+    with way(package.asgi_app(Late())) as url:
+        assert "after the answer" in asyncio.run(use(f"{url}/mcp")), "the first message after the answer"
+
+
 @EVERY_WAY
 @pytest.mark.parametrize("revision", [REVISION, "2026-07-28"])
 def test_a_slow_call_runs_once(revision: str, way: Any, package: ModuleType) -> None:

@@ -74,22 +74,25 @@ class DirectExchange:
 
 
 class Direct:
-    """The direct path of requests to the core of one server.
-
-    Attributes:
-        answer: Gives the result of a request. Raises ProtocolError.
-    """
+    """The direct path of requests to the core of one server."""
 
     def __init__(self, core: Core) -> None:
         """Take the core of the server."""
         self._core = core
         self._texts: dict[int, tuple[Result, bytes]] = {}
-        self.answer = core.make_answerer(self._rest)
+        self._answer = core.make_answerer(self._rest)
 
     @property
     def has_tasks(self) -> bool:
         """True if the server has tasks."""
         return self._core.tasks is not None
+
+    async def answer(self, exchange: DirectExchange) -> Result:
+        """Return the result of a request. Raises ProtocolError."""
+        try:
+            return await self._answer(exchange)
+        finally:
+            exchange.way.end_progress()
 
     async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:
         """Have a notification observed that needs no other answer."""

@@ -120,6 +120,7 @@ class DirectChannel:
         self.connection = connection
         self.session = session
         self.is_resumable = release is not None
+        self._is_answered = False
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
@@ -151,9 +152,13 @@ class DirectChannel:
         if self.connection is not None:
             await self.connection.notify(method, params)
 
+    def end_progress(self) -> None:
+        """Note the answer, after which no progress is sent (MCP 2025-11-25, basic/utilities/progress)."""
+        self._is_answered = True
+
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Send a progress notification, if the caller asked for them."""
-        if (token := self.token) is not None:
+        """Send a progress notification, if the caller asked for them and waits for the answer."""
+        if (token := self.token) is not None and not self._is_answered:
             await self.outgoing.notify("notifications/progress", make_progress(token, done, total, message))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
