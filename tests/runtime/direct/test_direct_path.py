@@ -20,7 +20,7 @@ from packages import generate, imported, manifest, tool
 from serving import asgi
 from sink import Sink
 from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.protocol import parameters
+from stubwright_runtime.server.protocol import outgoing, parameters
 from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
@@ -274,6 +274,14 @@ def test_a_question_is_taken_back_when_its_call_is_cancelled(package: ModuleType
     [taken_back] = asyncio.run(asked(package, cancel))
     assert taken_back["method"] == "notifications/cancelled"
     assert taken_back["params"]["requestId"] == 1
+
+
+def test_a_question_is_taken_back_when_nobody_answers_it(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outgoing, "PATIENCE", 0.05)
+    taken_back, result = asyncio.run(asked(package))
+    assert (taken_back["method"], taken_back["params"]["requestId"]) == ("notifications/cancelled", 1)
+    assert result["result"]["isError"] is True
+    assert "the client could not ask for it" in result["result"]["content"][0]["text"]
 
 
 def test_a_question_fails_when_the_input_ends(package: ModuleType) -> None:

@@ -375,6 +375,29 @@ def test_handshakes_count_in_the_budget_of_their_caller(package: ModuleType) -> 
     del core.package.manifest["storage"]
 
 
+@EVERY_WAY
+def test_calls_that_go_on_without_their_clients_have_a_budget(way: Any, package: ModuleType) -> None:
+    handlers = Handlers(30)
+    call = request(0, "tools/call", {"name": "wait", "arguments": {"a": "x" * 900_000}}, stateless=False)
+
+    async def use(url: str) -> None:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = await shaken(http, url)
+            for number in range(8):
+                message = {**call, "id": number}
+                sent = dict(usual(message, REVISION, session))
+                async with http.stream("POST", url, json=message, headers=sent) as answer:
+                    assert answer.headers["content-type"] == "text/event-stream"
+            async with asyncio.timeout(10):
+                while len(handlers.ends) < 2:  # noqa: ASYNC110 - it is in another thread
+                    await asyncio.sleep(0.01)
+            assert (handlers.starts, len(handlers.ends)) == (8, 2), "six take 16 MiB"
+            await http.delete(url, headers={"mcp-session-id": session})
+
+    with way(package.asgi_app(handlers)) as url:
+        asyncio.run(use(f"{url}/mcp"))
+
+
 def test_there_are_so_many_sessions(package: ModuleType) -> None:
     core = build_core(package.TOOLS["wait"].package, Handlers())
     plain, odd = shaking(REVISION), shaking(REVISION)

@@ -28,6 +28,7 @@ from ..middlewares.in_flight import InFlight
 from ..middlewares.lost_store import LostStore
 from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation
+from ..protocol.outgoing import PATIENCE
 from ..protocol.wants import ChangeLog
 from ..toolsets import Toolsets
 from .call_state import CURRENT
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from ..observability.audit import Recorder
     from .exchange import Exchange, Middleware, Rest, Result
     from .lists import Change, Publish
-
-_PATIENCE: Final = 3600.0
-"""Seconds that a person may take for an answer, from 2026-07-28 on: so long the state of a request holds."""
 
 _PAGES: Final = 64
 """First pages that are kept, at most: of each list, for each revision, and for callers with the same scopes."""
@@ -127,7 +125,7 @@ class Core:
             self.methods |= part.list_answers(host)
         self.instrumentation = Instrumentation(package, recorder, user)
         self.in_flight = InFlight()
-        self.input_requests = InputRequestRunner(_PATIENCE, store)
+        self.input_requests = InputRequestRunner(PATIENCE, store)
         info: Mapping[str, Any] = package.manifest["server"]
         self.identity = {key: info[key] for key in _IDENTITY if info.get(key)}
         self._user = user
@@ -138,7 +136,7 @@ class Core:
             self.instrumentation,
             self.in_flight,
             LostStore(self.stamp),
-            EncryptedRequestState(store, package.manifest["server"]["name"], _PATIENCE, user),
+            EncryptedRequestState(store, package.manifest["server"]["name"], PATIENCE, user),
             *list_task_methods(self),
             self.listeners,
             self._answer,

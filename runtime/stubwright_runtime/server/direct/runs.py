@@ -37,14 +37,26 @@ class Run:
         stream: Over HTTP, the stream that it may be answered on.
     """
 
-    def __init__(self, request_id: str | int, move: Callable[[Run], object] | None = None) -> None:
-        """Take the id, and the function that moves it to a stream, if it may have one."""
+    def __init__(
+        self,
+        request_id: str | int,
+        move: Callable[[Run], object] | None = None,
+        may_go_on: Callable[[Run], bool] = lambda _: True,
+    ) -> None:
+        """Take a request.
+
+        Args:
+            request_id: Its id.
+            move: Moves it to a stream, if it may have one.
+            may_go_on: Tells whether it may go on without its client, if the client can come back.
+        """
         self.id = request_id
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False
         self.is_moved = False
         self.stream: AnswerStream | None = None
         self._move = move
+        self._may_go_on = may_go_on
         self._has_ended = False
 
     def move(self) -> None:
@@ -60,9 +72,11 @@ class Run:
             self.stream.release()
 
     def abandon(self) -> None:
-        """Note that its client left before its stream had a connection; if it cannot come back, cancel the run."""
+        """Note that its client left. If it cannot come back, or there is no room to wait for it, cancel the run."""
         if self.stream is not None and self.stream.is_kept:
             self.stream.abandon()
+            if not self._has_ended and not self._may_go_on(self):
+                self.cancel()
         else:
             self.cancel()
 

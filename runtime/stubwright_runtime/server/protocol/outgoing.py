@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
+from ...mcp.errors import CONNECTION_CLOSED, REQUEST_TIMEOUT, ProtocolError
 from .messages import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
 
     from ...mcp.vocabulary import LogLevel
+
+
+PATIENCE: Final = 3600.0
+"""Seconds that a client may take for an answer to a question (MCP 2025-11-25, basic/lifecycle, "Timeouts")."""
 
 
 class Notifier(Protocol):
@@ -105,22 +109,30 @@ class Outgoing:
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Send a request with its parameters, if it has any, and return the client's answer.
 
-        If the caller is cancelled, the client is told that its answer is not wanted any more (MCP 2025-11-25,
-        basic/utilities/cancellation).
+        If the caller is cancelled, or the client takes too long, it is told that its answer is not wanted any more
+        (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle, "Timeouts").
 
         Raises:
-            ProtocolError: The client answers with an error.
+            ProtocolError: The client answers with an error, or takes too long.
             DisconnectedError: It has disconnected.
         """
         with self.questions.open_question() as (name, answer):
             fields = {} if params is None else {"params": params}
             try:
-                await self._send(to_json({"jsonrpc": "2.0", "id": name, "method": method, **fields}))
-                return await answer
+                async with asyncio.timeout(PATIENCE):
+                    await self._send(to_json({"jsonrpc": "2.0", "id": name, "method": method, **fields}))
+                    return await answer
             except asyncio.CancelledError:
-                if not self.questions.is_closed:
-                    await self.notify("notifications/cancelled", {"requestId": name, "reason": "caller cancelled"})
+                await self._take_back(name, "caller cancelled")
                 raise
+            except TimeoutError:
+                await self._take_back(name, "no answer in time")
+                raise ProtocolError(REQUEST_TIMEOUT, "the client did not answer in time") from None
+
+    async def _take_back(self, question: int, reason: str) -> None:
+        """Tell the client that its answer to a question is not wanted any more, unless it has disconnected."""
+        if not self.questions.is_closed:
+            await self.notify("notifications/cancelled", {"requestId": question, "reason": reason})
 
     async def send_elicit_complete(self, elicitation_id: str, _related_request_id: str | int | None) -> None:
         """Tell the client that all is done at a URL that it was asked to open. Raises DisconnectedError."""

@@ -39,6 +39,7 @@ from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless
 from ...protocol.wants import Wants
 from .events import AnswerStream, Response
 from .judging import NO_SESSION, UNNAMED_SESSION, Refused, find_header_fault
+from .sessions import make_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from .heads import Head
     from .resumption.log import EventLog
     from .sessions import Session, Sessions
+    from .unattended import Unattended
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
 Owner: TypeAlias = "Mapping[str, Any] | None"
@@ -90,18 +92,28 @@ class _Sender(NamedTuple):
 class Answering:
     """The handler of messages to one server."""
 
-    def __init__(self, core: Core, sessions: Sessions, open_log: Callable[[], EventLog], *, stateless: bool) -> None:
+    def __init__(
+        self,
+        core: Core,
+        sessions: Sessions,
+        unattended: Unattended,
+        open_log: Callable[[], EventLog],
+        *,
+        stateless: bool,
+    ) -> None:
         """Take the server.
 
         Args:
             core: The server.
             sessions: Its sessions.
+            unattended: Its requests that go on without their clients.
             open_log: Returns the log of a new session of the caller.
             stateless: True if there are no sessions.
         """
         self._core = core
         self._direct = Direct(core)
         self._sessions = sessions
+        self._unattended = unattended
         self._open_log = open_log
         self._stateless = stateless
         self._mirroring: dict[str, bool] = {}
@@ -157,7 +169,11 @@ class Answering:
             fault = self._find_parameter_fault(head, message, headers)
             if fault is not None:
                 return self._refuse(Refusal(message["id"], fault))
-        run = Run(message["id"], lambda run: self._move(run, session, connect))
+        run = Run(
+            message["id"],
+            lambda run: self._move(run, session, connect),
+            lambda run: self._may_go_on(run, owner, len(body)),
+        )
         if session is not None:
             session.runs[run.id] = run  # now: its cancellation may be read before its task begins
         return self._answer(sender, session, message, owner, run, peer)
@@ -270,6 +286,7 @@ class Answering:
                 return None
         finally:
             run.end()
+            self._unattended.end(run)
             self._moments.end(run)
             if expiry is not None:
                 expiry.cancel()
@@ -326,6 +343,13 @@ class Answering:
         """Have a request answered on a stream."""
         run.stream = AnswerStream() if session is None else session.open_stream()
         connect(run)
+
+    def _may_go_on(self, run: Run, owner: Owner, size: int) -> bool:
+        """Tell whether a request may go on without its client; if not, the log says so."""
+        if self._unattended.admit(run, make_key(owner), size):
+            return True
+        self.refused.count("its client left, and the requests that go on without theirs use up the memory for them")
+        return False
 
     def _response(
         self, client: Client, session: Session | None, exchange: DirectExchange, result: Result | ProtocolError

@@ -25,6 +25,7 @@ from .events import EventStream, Line, Response
 from .heads import read_head
 from .judging import NO_SESSION, Refused, judge_head
 from .sessions import Sessions
+from .unattended import Unattended
 from .uploads import Uploads
 
 if TYPE_CHECKING:
@@ -88,8 +89,9 @@ class HttpEndpoint:
         self._core = core
         self._hosts, self._origins = hosts, origins
         self._stateless = stateless
-        self._sessions = Sessions(most, Budget.from_manifest(core.package.manifest), idle)
-        self._answering = Answering(core, self._sessions, open_log, stateless=stateless)
+        budget = Budget.from_manifest(core.package.manifest)
+        self._sessions = Sessions(most, budget, idle)
+        self._answering = Answering(core, self._sessions, Unattended(budget), open_log, stateless=stateless)
         self._elsewhere = elsewhere
         self._uploads = Uploads()
         self._resumed = Streams(_RESUMED, _RESUMED_EACH)
@@ -240,9 +242,8 @@ async def _serve(run: Run, receive: Receive, send: Send) -> None:
     line = Line(send, stream.session)
     try:
         await stream.connect(line)
-        # Where nothing is kept the client cannot come back for the answer.
-        if await line.serve(receive) and not stream.is_kept:
-            run.cancel()
+        if await line.serve(receive):
+            run.abandon()
     finally:
         stream.disconnect(line)
 

@@ -162,14 +162,14 @@ class Sessions:
 
     def has_room(self, client: Client, owner: Mapping[str, Any] | None) -> bool:
         """Tell whether the budget of a caller allows one more session with its handshake."""
-        own, total = self._bytes[_key(owner)], self._bytes.total()
+        own, total = self._bytes[make_key(owner)], self._bytes.total()
         return self._budget.refuses(_size(client), own, total) is None
 
     def open(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog) -> Session:
         """Open one, for a client that shakes hands."""
         session = Session(client, owner, log)
         self._open[session.id] = session
-        self._bytes[_key(owner)] += _size(client)
+        self._bytes[make_key(owner)] += _size(client)
         self._look(session, self._idle)
         return session
 
@@ -181,7 +181,7 @@ class Sessions:
     def end(self, session: Session) -> None:
         """End one."""
         if self._open.pop(session.id, None) is not None:
-            key = _key(session.owner)
+            key = make_key(session.owner)
             self._bytes[key] -= _size(session.client)
             if not self._bytes[key]:
                 del self._bytes[key]
@@ -214,7 +214,8 @@ class Sessions:
             self.end(session)
 
 
-def _key(owner: Mapping[str, Any] | None) -> str:
+def make_key(owner: Mapping[str, Any] | None) -> str:
+    """Return the key that the bytes of a caller are counted by."""
     return json.dumps(owner, sort_keys=True, default=str)
 
 

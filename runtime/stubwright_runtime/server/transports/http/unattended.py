@@ -1,0 +1,54 @@
+"""The requests that go on without their clients, up to 2025-11-25, and the limit on the memory that they take.
+
+Takes requests whose clients have left; tells whether they may go on (MCP 2025-11-25, basic/transports: a client that
+disconnects does not cancel). Connections bound all others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ....state.budget import Budget
+    from ...direct.runs import Run
+
+_EACH: Final = 16 * 1024
+"""The approximate number of bytes that a request takes beside its arguments: its tasks and its stream."""
+
+_COPIES: Final = 3
+"""Copies of the arguments in memory: as they came, parsed, and as a model."""
+
+
+class Unattended:
+    """The requests of one server that go on without their clients."""
+
+    def __init__(self, budget: Budget) -> None:
+        """Take the limits on their bytes, of one caller and in all."""
+        self._budget = budget
+        self._bytes: Counter[str] = Counter()
+        self._runs: dict[Run, tuple[str, int]] = {}
+
+    def admit(self, run: Run, owner: str, body: int) -> bool:
+        """Tell whether a request may go on without its client; if so, count it until it ends.
+
+        Args:
+            run: The request.
+            owner: Its caller.
+            body: The bytes of its message.
+        """
+        if run not in self._runs:
+            size = _EACH + _COPIES * body
+            if self._budget.refuses(size, self._bytes[owner], self._bytes.total()) is not None:
+                return False
+            self._runs[run] = owner, size
+            self._bytes[owner] += size
+        return True
+
+    def end(self, run: Run) -> None:
+        """Note that a request has ended."""
+        if run in self._runs:
+            owner, size = self._runs.pop(run)
+            self._bytes[owner] -= size
+            if not self._bytes[owner]:
+                del self._bytes[owner]
