@@ -146,6 +146,30 @@ def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
         it.says("serving")
 
 
+def test_the_last_good_server_answers_what_nobody_has_asked_it_before(project: Path) -> None:
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        write(project / "diary.yaml", MANIFEST % "tell")  # the package is generated anew, and has no model of `say`
+        it.says("the server of the last good save goes on")
+        it.answers("helped one")
+
+
+def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(project: Path) -> None:
+    handlers = project / "src" / "diary.py"
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        first = it.answers("helped one")
+        saving = 'from pathlib import Path\nPath(__file__).write_text("class Diary(:")\n'
+        write(handlers, HANDLERS + saving)  # saved as the proof imports it
+        it.says("SyntaxError")
+        it.says("the server of the last good save goes on")
+        assert it.answers("helped one") == first
+        write(handlers, HANDLERS.replace("one", "two"))
+        it.answers("helped two")
+        assert "no server runs" not in it.log.read_text()
+        assert "it is started again" not in it.log.read_text()
+
+
 def test_a_request_in_flight_gets_its_answer(project: Path) -> None:
     async def both(it: Dev) -> list[str]:
         async with asyncio.TaskGroup() as group:

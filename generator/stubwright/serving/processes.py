@@ -1,4 +1,4 @@
-"""The processes of a server that is replaced: each is proved before the one before it ends, and none is left behind.
+"""The processes of a server that is replaced: each is made before the one before it ends, and none is left behind.
 
 The address is bound once, here, and each server gets the listener as it starts: while one server takes over from
 another, clients wait in the listener's queue for some tenths of a second, and no one is refused. A server that is
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,8 +22,6 @@ from stubwright_runtime.server import main
 from stubwright_runtime.server.handlers.loading import StartError
 
 if TYPE_CHECKING:
-    import socket
-
     from stubwright.project.launch import Launch
 
 _PATIENCE: Final = 8
@@ -31,8 +30,11 @@ _PATIENCE: Final = 8
 _LAST: Final = 1
 """Seconds for the last lines of a server that has ended: what it started may keep its standard error open."""
 
+_HANDOVER: Final = 1
+"""Seconds that a server waits for the one before it to end, which may hold what both need, such as a locked file."""
+
 _PROOF: Final = Path(__file__).with_name("proof.py")
-_PROTECTED: Final = Path(__file__).with_name("protected.py")
+_SERVER: Final = Path(__file__).with_name("server.py")
 
 
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
@@ -40,6 +42,10 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compa
 
 class AddressError(Exception):
     """The address cannot be bound; the text says why."""
+
+
+class UnmadeError(Exception):
+    """A server ended before it was made, so that the one before it goes on; the server itself has said why."""
 
 
 def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
@@ -96,14 +102,14 @@ class Serving:
         self._host = host
         self._ended = ended
         self._said = write_line
-        self._key = key
+        self._key = key or ""
         self._options = options
         self._debugging = debugging
         self._readers: list[threading.Thread] = []
         self._servers: list[subprocess.Popen[bytes]] = []
-        self._dismissed: set[int] = set()
+        self._wanted: subprocess.Popen[bytes] | None = None  # the one that is to answer
         try:
-            self._listener: socket.socket = main.listen(host, port)
+            self._listener = main.listen(host, port)
         except StartError as error:
             raise AddressError(str(error)) from error
         self._listener.set_inheritable(True)
@@ -126,22 +132,47 @@ class Serving:
     @property
     def is_running(self) -> bool:
         """True if a server answers."""
-        return bool(self._servers) and self._servers[-1].poll() is None
+        return self._wanted is not None and self._wanted.poll() is None
 
     def replace(self, launch: Launch, variables: Mapping[str, str]) -> None:
-        """Start a server, which was proved, in place of the one that runs. Raises OSError."""
-        if sys.platform == "win32":
+        """Start a server in place of the one that runs, which ends when the new one is made.
+
+        Raises:
+            OSError: The server cannot be started.
+            UnmadeError: It ended before it was made, because of a save after the proof.
+        """
+        if sys.platform == "win32" or self._debugging:  # both would need the same address, or the same debugger's port
             self._dismiss(wait=True)
-            address, shared = f"{self.host}:{self.port}", ()
+            self._start(launch, variables)
+            return
+        gate, its_gate = socket.socketpair()
+        with gate:
+            with its_gate:
+                process = self._start(launch, variables, its_gate)
+            if not gate.recv(1):
+                end(process)
+                self._servers.remove(process)
+                raise UnmadeError
+            self._dismiss(wait=False, but=process)
+            with suppress(OSError):  # it was killed while it waited, which is reported as any end
+                gate.sendall(b".")
+
+    def _start(
+        self, launch: Launch, variables: Mapping[str, str], gate: socket.socket | None = None
+    ) -> subprocess.Popen[bytes]:
+        if sys.platform == "win32":
+            address, shared = f"{self.host}:{self.port}", []
         else:
-            self._dismiss(wait=bool(self._debugging))
-            address, shared = f"fd:{self._listener.fileno()}", (self._listener.fileno(),)
+            address, shared = f"fd:{self._listener.fileno()}", [self._listener.fileno()]
+        number = ""
+        if gate is not None:
+            number = str(gate.fileno())
+            shared.append(gate.fileno())
         named = [] if self._host in (self.host, "localhost", *_EVERYWHERE) else ["--allow-host", self._host]
-        words = launch.arguments
-        if self._key is not None:
-            words = ("-P", str(_PROTECTED), self._key, *words[words.index(launch.package) :])
+        words = launch.arguments[launch.arguments.index(launch.package) :]
+        command = [launch.python, "-P", str(_SERVER), number, self._key, *words, "--http", address]
         process = subprocess.Popen(  # noqa: S603 - our own
-            [launch.python, *words, "--http", address, *named, *self._options, *self._debugging],
+            [*command, *named, *self._options, *self._debugging],
             env=_environment(launch, variables),
             stdin=None if _is_terminal() else subprocess.DEVNULL,  # so that `breakpoint()` can ask
             stderr=subprocess.PIPE,
@@ -149,10 +180,13 @@ class Serving:
             start_new_session=True,  # a terminal's Ctrl-C comes once, from here, and not twice
         )
         self._servers.append(process)
+        if gate is None:
+            self._wanted = process
         reader = threading.Thread(target=self._read, args=(process,), daemon=True)
         self._readers = [*filter(threading.Thread.is_alive, self._readers), reader]
         reader.start()
         threading.Thread(target=self._watch, args=(process, reader), daemon=True).start()
+        return process
 
     def close(self) -> None:
         """Stop all servers, and release the address."""
@@ -162,15 +196,19 @@ class Serving:
         with suppress(OSError):
             self._listener.close()
 
-    def _dismiss(self, *, wait: bool) -> None:
-        """Ask the servers to stop; with `wait`, make sure that they do."""
-        for process in self._servers:
-            self._dismissed.add(process.pid)
+    def _dismiss(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
+        """Ask the servers to stop; with `wait`, make sure that they do, otherwise give the last one a moment."""
+        self._wanted = but
+        leaving = [process for process in self._servers if process is not but]
+        for process in leaving:
             if process.poll() is None:
                 process.terminate()
-        for process in self._servers if wait else ():
+        for process in leaving if wait else ():
             end(process)
-        self._servers = [process for process in self._servers if process.poll() is None]
+        for process in leaving[-1:]:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_HANDOVER)
+        self._servers = [process for process in self._servers if process is but or process.poll() is None]
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         with process.stderr as stream:  # type: ignore[union-attr]
@@ -180,7 +218,7 @@ class Serving:
     def _watch(self, process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
         status = process.wait()
         reader.join(_LAST)  # the lines that say why come before the end
-        if process.pid not in self._dismissed:
+        if process is self._wanted:
             self._ended(status)
 
 

@@ -26,7 +26,7 @@ from .transports import printing
 from .transports.signals import end_without_threads, stop_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from ..package import Package
     from ..sdk.auth import TokenVerifier
@@ -39,13 +39,20 @@ _LAST_PORT: Final = 65535
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
 
 
-def main(package: Package, argv: Sequence[str] | None = None, *, verifier: TokenVerifier | None = None) -> None:
+def main(
+    package: Package,
+    argv: Sequence[str] | None = None,
+    *,
+    verifier: TokenVerifier | None = None,
+    proceed: Callable[[], None] = lambda: None,
+) -> None:
     """Run a package's server, on standard input and output or over HTTP, until it is asked to stop.
 
     Args:
         package: The package.
         argv: The command line, by default the process's.
         verifier: The verifier of bearer tokens over HTTP; by default that of the manifest's `auth`.
+        proceed: Called over HTTP when the server is made, before its handlers start; it may wait.
 
     Raises:
         SystemExit: With 2 if the command line or the handlers are wrong, with 1 if the address cannot be had or the
@@ -62,7 +69,7 @@ def main(package: Package, argv: Sequence[str] | None = None, *, verifier: Token
             elif options.http is None:
                 _serve_stdio(handwritten, options)
             else:
-                _serve_http(handwritten, options, verifier)
+                _serve_http(handwritten, options, verifier, proceed)
     except StartError as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
@@ -293,7 +300,12 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         end_without_threads()  # while nothing that a thread prints reaches the client
 
 
-def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier: TokenVerifier | None) -> None:
+def _serve_http(
+    handwritten: Handwritten,
+    options: argparse.Namespace,
+    verifier: TokenVerifier | None,
+    proceed: Callable[[], None],
+) -> None:
     from .transports.http import asgi
     from .transports.http.listener.connections import Bounds
     from .transports.http.listener.graceful_shutdown import GracefulServer
@@ -324,6 +336,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
         stateless=options.stateless,
         health=options.health,
     )
+    proceed()
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
     bounds = Bounds.choose(options.connections, options.connections_per_address)

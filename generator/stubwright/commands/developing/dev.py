@@ -161,6 +161,8 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Repor
     except OSError as error:
         write_err(f"stubwright: the server cannot be started: {error.strerror or error}")
         return None
+    except processes.UnmadeError:
+        return None
     write_out(f"{manifest.package}: serving {serving.url}\n")
     reporter.report_served(saved, manifest, serving.url)
     return manifest

@@ -1,0 +1,71 @@
+"""A server of `dev`: it loads the whole package at its start, and serves when it is told to.
+
+    python -P server.py GATE KEY PACKAGE [WORD …]
+
+`GATE` is a socket on which it says that it is made, and then waits for its turn; empty if it need not. `KEY` is the JWK
+that verifies all tokens in the place of those of the manifest's issuer; empty if there is none. The rest is as for
+`python -m PACKAGE`. A program of its own, which imports nothing of the compiler: a generated server has no option for
+these, and no key can be had by mistake.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import socket
+import sys
+from typing import Any
+
+
+class Key:
+    """The only key there is."""
+
+    def __init__(self, jwk: dict[str, Any]) -> None:
+        """Take the key."""
+        from jwt import PyJWK
+
+        self._id, self._algorithm = jwk["kid"], jwk["alg"]
+        self._key = PyJWK(jwk, self._algorithm)
+
+    async def find(self, kid: str | None, algorithm: str) -> Any:
+        """Return the key, where it is asked for."""
+        return self._key if (kid, algorithm) == (self._id, self._algorithm) else None
+
+
+def main() -> None:
+    """Serve."""
+    gate, jwk, name, words = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    package: Any = importlib.import_module(f"{name}.registry").PACKAGE
+    running: Any = importlib.import_module("stubwright_runtime.server.main")
+    verifier = None
+    if jwk:
+        tokens: Any = importlib.import_module("stubwright_runtime.policy.tokens")
+        verifier = tokens.Tokens(package.manifest["auth"], Key(json.loads(jwk)), keeps_text=package.exchanges_tokens)
+
+    def wait_for_turn() -> None:
+        _load(name)
+        if gate:
+            _wait(int(gate))
+
+    running.main(package, words, verifier=verifier, proceed=wait_for_turn)
+
+
+def _load(name: str) -> None:
+    """Import all modules of the package: the next save overwrites them, perhaps with what these handlers do not fit."""
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
+
+
+def _wait(number: int) -> None:
+    """Say that the server is made, and wait for its turn, which never comes if `dev` has ended. Raises SystemExit."""
+    with socket.socket(fileno=number) as gate:
+        gate.sendall(b".")
+        if not gate.recv(1):
+            raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    main()
