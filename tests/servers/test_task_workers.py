@@ -333,6 +333,29 @@ async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
     assert runs(project) == {"once 1": 1, "again 2": 2, "once 3": 1, "once 4": 1}
 
 
+async def test_each_of_many_tasks_is_handed_back_at_a_stop(redis_url: str) -> None:
+    store = store_at(redis_url, cast("Package", SimpleNamespace(name="p_mcp", manifest={"server": {"name": "p"}})))
+    begun, handed_back = set[str](), set[str]()
+
+    async def work(task: str) -> bool:
+        begun.add(task)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.1 * int(task))  # one takes longer than another
+            handed_back.add(task)
+            raise
+        return True
+
+    engine = StreamEngine(store)
+    engine.grace = 0.01
+    async with engine.run(work):
+        for number in range(5):
+            await engine.submit(f"{number:016}")
+        await until(lambda: len(begun) == 5)
+    assert handed_back == begun
+
+
 async def test_tasks_outlive_redis(project: Path, start: Callable[..., Process], tmp_path_factory: Any) -> None:
     options = ("--appendonly", "yes", "--appendfsync", "always")
     with redis_server.running(tmp_path_factory.mktemp("redis"), *options) as server:

@@ -201,7 +201,8 @@ class StreamEngine:
                     working = asyncio.create_task(self._work(work, *taken))
                     under_way.add(working)
                     working.add_done_callback(under_way.discard)
-            await asyncio.gather(*under_way)
+            # All are waited for, also when cancelled: a second cancellation would break off the handing back of a task.
+            await asyncio.gather(*under_way, return_exceptions=True)
         finally:
             for working in under_way:
                 working.cancel()
