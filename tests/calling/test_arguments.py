@@ -114,8 +114,10 @@ def test_files_are_read(tmp_path: Path) -> None:
     assert parsed(f"place=@{tmp_path}/place.json") == {"place": {"city": "Oslo"}}
     with pytest.raises(ArgumentError, match="is no text in UTF-8, which `text` needs"):
         parsed(f"text=@{tmp_path}/picture")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ArgumentError, match=r"^`text` is read from `.*/nothing`: No such file or directory$"):
         parsed(f"text=@{tmp_path}/nothing")
+    with pytest.raises(ArgumentError, match=r"^`text` is read from `.*`: "):
+        parsed(f"text=@{tmp_path}")
 
 
 @pytest.mark.parametrize(
@@ -136,6 +138,8 @@ def test_files_are_read(tmp_path: Path) -> None:
         (["text=a", "text=b"], "`text` is given twice, and is no list"),
         (["text:=x"], "`text` is given as JSON with `:=`, and `x` is none"),
         (["place:=5", "place.city=x"], "`place.city` is below a value that is no object"),
+        (["text=\udcff"], "`text` has bytes that are not UTF-8, or half of a surrogate pair; neither can be sent"),
+        (['place.city:="\\ud800"'], "`place` has bytes that are not UTF-8, or half of a surrogate pair"),
         (["{"], "the argument is not JSON: Expecting property name enclosed in double quotes"),
     ],
 )

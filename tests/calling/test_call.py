@@ -180,6 +180,35 @@ def test_arguments_come_from_standard_input(desk: Path) -> None:
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 15\n}\n')
 
 
+@pytest.mark.parametrize(
+    ("given", "status", "told"),
+    [
+        (b'\xef\xbb\xbf{"numbers": [7, 8]}', 0, ""),
+        (b'{"numbers": "\xff"}', 2, "stubwright: standard input is not text in UTF-8\n"),
+    ],
+)
+def test_standard_input_is_in_utf_8(given: bytes, status: int, told: str, desk: Path) -> None:
+    done = subprocess.run(
+        [*command_in(desk), "call", "add", "-"], input=given, cwd=desk, capture_output=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    assert done.stderr.decode().endswith(told)
+    assert b"Traceback" not in done.stderr
+
+
+def test_standard_input_may_be_closed(desk: Path) -> None:
+    """As under some supervisors of services."""
+    for word, status, told in (
+        ("numbers=7", 0, ""),
+        ("-", 2, "stubwright: `-` reads standard input, which is closed\n"),
+    ):
+        command = [sys.executable, "-m", "stubwright", "call", "add", word]
+        shell = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+        done = subprocess.run(shell, cwd=desk, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+        assert done.stderr.endswith(told)
+
+
 def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
     done = forking("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
     assert (done.returncode, done.stdout) == (0, "here it is\n[image: image/png, 8 bytes]\n")
@@ -198,7 +227,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
         (["ad", "numbers=1"], 2, "stubwright: there is no tool `ad`; did you mean `add`?\n"),
         (["add", "numbers=x"], 2, "stubwright: `numbers` is a number, and `x` is none\n"),
         (["add", "number=1"], 2, "stubwright: there is no argument `number`; did you mean `numbers`?\n"),
-        (["add", "numbers=@none"], 2, "stubwright: No such file or directory (`none`)\n"),
+        (["add", "numbers=@none"], 2, "stubwright: `numbers` is read from `none`: No such file or directory\n"),
         ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
         (["none.yaml", "add"], 1, "error[SW001]: `none.yaml` does not exist"),
         (["add", "n=1", "http://h/mcp"], 2, "stubwright: the server comes first: put `http://h/mcp` before `add`\n"),

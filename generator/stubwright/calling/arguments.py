@@ -55,8 +55,8 @@ def parse(
         read_input: Reads standard input.
 
     Raises:
-        ArgumentError: A word is none of these, names no argument, or its value is not of the argument's type.
-        OSError: A file cannot be read.
+        ArgumentError: A word is none of these, names no argument, or its value is not of the argument's type; or a file
+            cannot be read.
     """
     reader = _Reader(schema, read)
     arguments: dict[str, Any] = {}
@@ -76,7 +76,19 @@ def parse(
         if path in seen and "array" not in reader.find_types(place):
             raise ArgumentError(f"`{place.name}` is given twice, and is no list")
         seen.add(path)
+    for name, value in arguments.items():
+        _check_text(name, value)
     return arguments
+
+
+def _check_text(name: str, value: Any) -> None:
+    """Raise ArgumentError if a value has text that no message can have: it would be sent as `\ufffd`."""
+    try:
+        json.dumps({name: value}, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(
+            f"`{name}` has bytes that are not UTF-8, or half of a surrogate pair; neither can be sent"
+        ) from None
 
 
 def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again: bool) -> None:
@@ -160,7 +172,10 @@ class _Reader:
         raise ArgumentError(f"`{place.name}` is {wanted}, and `{shorten(text)}` is none")
 
     def _from_file(self, path: str, place: _Place) -> Any:
-        data = self._read(path)
+        try:
+            data = self._read(path)
+        except OSError as error:
+            raise ArgumentError(f"`{place.name}` is read from `{path}`: {error.strerror or error}") from None
         if any(schema.get("contentEncoding") == "base64" for schema in self._flat(place.schemas)):
             return base64.b64encode(data).decode()
         try:

@@ -7,7 +7,6 @@ goes to standard error, so that standard output has the answer alone.
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from stubwright.calling import arguments
@@ -76,7 +75,7 @@ class Log:
 class Asking:
     """Asks a person at the terminal what a server wants to know."""
 
-    def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str] = sys.stdin.readline) -> None:
+    def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str]) -> None:
         """Take the terminal, what shows progress, which makes way, and what reads a line; an empty one ends all."""
         self._stream = stream
         self._progress = progress

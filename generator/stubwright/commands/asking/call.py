@@ -92,7 +92,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     progress = terminal.Progress(sys.stderr)
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
 
-    asking: OnQuestion | None = terminal.Asking(sys.stderr, progress) if is_asked else None
+    asking: OnQuestion | None = terminal.Asking(sys.stderr, progress, sys.stdin.readline) if is_asked else None
     answers: terminal.Answers | None = None
     if arguments.answer:
         try:
@@ -103,7 +103,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     aliases = destination.find_aliases()
 
     def make(definition: Mapping[str, Any]) -> dict[str, Any]:
-        return parse(given, definition.get("inputSchema") or {}, lambda path: Path(path).read_bytes(), sys.stdin.read)
+        return parse(given, definition.get("inputSchema") or {}, lambda path: Path(path).read_bytes(), _read_input)
 
     async def run() -> Outcome:
         return await calls.call(
@@ -139,6 +139,20 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     if answers is not None and answers.unused:
         write_err(f"note: nothing was asked for --answer {', '.join(answers.unused)}")
     return _show(outcome, tool, arguments)
+
+
+def _read_input() -> str:
+    """Return the text of standard input, which is in UTF-8 whatever the locale. Raises ArgumentError."""
+    from stubwright.calling.arguments import ArgumentError
+
+    if sys.stdin is None:
+        raise ArgumentError("`-` reads standard input, which is closed")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")  # PowerShell begins with a byte order mark
+    except UnicodeDecodeError:
+        raise ArgumentError("standard input is not text in UTF-8") from None
+    except OSError as error:
+        raise ArgumentError(f"standard input cannot be read: {explain(error)}") from None
 
 
 def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
