@@ -22,6 +22,7 @@ import forked
 from command_line import stubwright
 from processes import await_end
 from serving import asgi
+from stubwright.compile.syntax import yamlwriter
 from stubwright.importers.contracts import contract, secrets
 from stubwright.project.files.disk import Disk
 from terminals import Terminal
@@ -329,6 +330,18 @@ def test_a_file_that_is_no_contract(text: str, said: str, folder: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
     assert (folder / "b.env").read_text() == ""
+
+
+@pytest.mark.parametrize("command", ["verify", "test"])
+def test_nothing_is_asked_of_a_contract_in_a_newer_format(command: str, folder: Path) -> None:
+    path = lock(folder, "a")
+    manifest = contract.read_contract(str(path), Disk()).manifest
+    path.write_text(yamlwriter.format_locked({**manifest, "stubwright": 2}))
+    (folder / "a.env").write_text("")
+    done = stubwright(command, "contracts/a.yaml", cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "contracts/a.yaml:3:13: error[SW100]: `2` is not a version of the format" in done.stderr
+    assert (folder / "a.env").read_text() == ""
 
 
 @pytest.mark.parametrize(

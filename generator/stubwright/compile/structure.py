@@ -41,6 +41,7 @@ FRAGMENT_KEYS = frozenset(
 )
 """The keys that an included file may have; the other keys are about the whole server."""
 
+_VERSION = 1
 _RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
 _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
@@ -74,6 +75,16 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
         yield from _explained(error, value, at, grammar)
     for pointer, schema in _strangers(value, grammar.schema, grammar):
         yield _stranger(Place(file, pointer), schema, grammar)
+
+
+def check_version(value: Mapping[str, Json], file: str) -> Diagnostic | None:
+    """Return the fault in the version of a document's format; None if this stubwright knows it."""
+    if "stubwright" not in value:
+        return _missing("stubwright", value, Place(file), "")
+    version = value["stubwright"]
+    if version == _VERSION and version is not True:
+        return None
+    return _version(version, Place(file, ("stubwright",)))
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.compile import source
+from stubwright.compile import source, structure
 from stubwright.compile.syntax import yamltext, yamlwriter
 from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.importers import servers
@@ -84,6 +84,10 @@ def read_contract(path: str, reader: Reader) -> Contract:
             "SW405", "this file is not a contract", Span(path, 1, 1, 1, 2), "write it with `stubwright lock`"
         )
         raise DocumentError(problem.message, [problem], {path: document})
+    # Of another version nothing is known, not even whether its command is meant to be run.
+    fault = structure.check_version(document.value, path) if isinstance(document.value, dict) else None
+    if fault is not None:
+        raise DocumentError(fault.message, [fault], {path: document})
     if location is None:
         message = f"this contract does not say where its server is: `{KEY}` has one of `url`, `command` and `file`"
         problem = Diagnostic("SW405", message, Place(path, (KEY,)), "lock the server again")
