@@ -42,6 +42,24 @@ def test_a_staged_file_that_somebody_removed_fails_by_the_name_of_its_target(
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="open files have no names here")
+def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    """A file moved to `/dev/stdout` or `/dev/full`, as root can, would take it from all programs."""
+    source, sink = os.pipe()
+    disk.write(Path(f"/dev/fd/{sink}"), b"new")
+    assert os.read(source, 10) == b"new"
+    with (tmp_path / "open").open("w") as file:
+        file.write("old, ")
+        file.flush()
+        disk.write(Path(f"/dev/fd/{file.fileno()}"), b"new")
+    assert (tmp_path / "open").read_bytes() == b"old, new"
+    (tmp_path / "link").symlink_to(os.devnull)
+    disk.write(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    os.close(source)
+    os.close(sink)
+
+
 def test_windows_is_asked_again_for_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     pauses = runpy.run_path(disk.__file__)["_PAUSES"]

@@ -1,6 +1,7 @@
 """Files: reading the compiler's input, and writing one file whole or not at all.
 
-A file is written beside its target first and then moved into place.
+A file is written beside its target first and then moved into place. What is no file, such as a device or a pipe, is
+written to.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -119,6 +121,10 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write one file, whole or not at all; a new one with that mode. Raises OSError, with the name of a file."""
     staged = None
     try:
+        if _is_stream(path):
+            with open(path, "ab", buffering=0) as stream:  # noqa: PTH123 - which `Path.open` cannot do without a buffer
+                stream.write(data)
+            return
         with suppress(FileExistsError):  # what stands there is no folder, which the next line tells better
             path.parent.mkdir(parents=True, exist_ok=True)
         name_temporary(path, 0, "stubwright").unlink(missing_ok=True)  # a killed run left it
@@ -129,6 +135,23 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
             staged.unlink(missing_ok=True)
         # The error may name the staged file, of which the user knows nothing.
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _is_stream(path: Path) -> bool:
+    """Tell whether a path leads to a device, a pipe or an open file, which a file moved into its place would destroy.
+
+    `/dev/stdout` is a link to what may be a file.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    is_open_file = path.is_symlink() and any(path.absolute().is_relative_to(folder) for folder in _OPEN_FILES)
+    return is_open_file or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+_OPEN_FILES = ("/dev", "/proc")
+"""Folders with links to the open files of a process."""
 
 
 def retry(change: Callable[[], object]) -> None:
