@@ -145,7 +145,7 @@ def test_patterns(tmp_path: Path) -> None:
     def seen(pattern: str) -> tuple[list[str], list[str]]:
         found = Pattern.make_relative(tmp_path, pattern)
         folders = {path.relative_to(tmp_path).as_posix() for path in found.find_folders()}
-        return sorted(folders), [path.relative_to(tmp_path).as_posix() for path in found.find_files()]
+        return sorted(folders), sorted(path.relative_to(tmp_path).as_posix() for path in found.find_files())
 
     assert seen("a/d/*.json") == (["a/d"], ["a/d/x.json"])
     assert seen("a/*/x.json") == (["a", "a/b", "a/d"], ["a/d/x.json"])

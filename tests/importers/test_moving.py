@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -568,7 +569,8 @@ def test_what_cannot_move_says_why_and_leaves_nothing(
         (tmp_path / name).write_text(text)
     done = move(tmp_path, source, "--timeout", "10")
     assert (done.returncode, done.stdout) == (status, "")
-    assert said.format(folder=tmp_path) in done.stderr
+    unmarked = re.sub(r"\n  \| +[~^]+(?=\n)", "", done.stderr)  # Python marks more or fewer places, as the version is
+    assert said.format(folder=tmp_path) in unmarked
     assert not (tmp_path / "moved").exists()
 
 

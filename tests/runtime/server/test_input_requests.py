@@ -867,7 +867,7 @@ async def test_the_policy_of_all_tools_holds_where_one_says_nothing_else(tmp_pat
         assert "``pay``. The server asks the user for permission first. Never logged: ``/card``." in (
             made.GuardedHandlers.pay.__doc__
         )
-        assert made.GuardedHandlers.look.__doc__.endswith("Tool ``look``.\n        ")
+        assert made.GuardedHandlers.look.__doc__.rstrip().endswith("Tool ``look``.")
         assert [made.TOOLS[name].redacted for name in ("pay", "look", "tell")] == [["/card"], ["/card"], []]
         built = made.build_server(Handlers())
         asked = []
