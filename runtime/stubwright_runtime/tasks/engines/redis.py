@@ -201,8 +201,9 @@ class StreamEngine:
                     working = asyncio.create_task(self._work(work, *taken))
                     under_way.add(working)
                     working.add_done_callback(under_way.discard)
-            # All are waited for, also when cancelled: a second cancellation would break off the handing back of a task.
-            await asyncio.gather(*under_way, return_exceptions=True)
+            if under_way:
+                # Not `gather`, which passes a cancellation on: a second one would break off the handing back of a task.
+                await asyncio.wait(under_way)
         finally:
             for working in under_way:
                 working.cancel()
