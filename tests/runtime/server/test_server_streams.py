@@ -194,6 +194,38 @@ async def test_a_call_goes_on_and_its_answer_is_there_for_the_next_token(
         assert (answer["id"], answer["result"]["content"][0]["text"]) == (7, "let go")
 
 
+@pytest.mark.parametrize("kept", ["memory", "redis"])
+async def test_a_stream_goes_on_though_what_was_told_on_it_is_not_kept(
+    package: ModuleType, kept: str, request: pytest.FixtureRequest
+) -> None:
+    telling: list[asyncio.Task[None]] = []
+
+    async def busy(args: Any, ctx: Any) -> str:
+        for number in range(600):  # of a session, 512 messages are kept
+            await ctx.progress(number)
+
+        async def tell() -> None:  # after the answer, and so on the stream of the session
+            await asyncio.sleep(0.1)
+            await ctx.log("info", "later")
+
+        if not telling:
+            telling.append(asyncio.create_task(tell()))
+        return "done"
+
+    state = "memory://" if kept == "memory" else request.getfixturevalue("redis_url")
+    async with served(package, Handlers(never=busy), state=state) as server:
+        session = await server.session(HANDSHAKE, "alice-forever")
+        params = {**called("never"), "_meta": {"progressToken": 1}}
+        headers = server.headers(HANDSHAKE, "alice-forever", session)
+        async with server.http.stream("GET", server.url, headers=headers) as stream:
+            await server.ask(HANDSHAKE, "alice-forever", "tools/call", params, session)
+            known = await anext(line async for line in stream.aiter_lines() if line.startswith("id:"))
+        await server.ask(HANDSHAKE, "alice-forever", "tools/call", params, session)  # now "later" is not kept any more
+        back = server.get("alice-forever", session, last_event_id=known[3:].strip())
+        assert await asyncio.wait([back], timeout=0.5) == (set(), {back}), "it waits for the next message"
+        back.cancel()
+
+
 async def _first(server: Server, session: str, last: str) -> dict[str, Any]:
     """The first message after that."""
     while True:

@@ -45,7 +45,10 @@ class EventLog(Protocol):
         ...
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of a message of this session, by its id; `None` if it is unknown."""
+        """Return the position of a message of this session, by its id; `None` if this session has sent none that late.
+
+        The message need not be kept any more: its stream may go on.
+        """
         ...
 
     async def replay(self, position: Position, send: Sending) -> None:

@@ -105,11 +105,6 @@ class Archive:
         """Keep a message no longer, if it is kept."""
         self._drop(session.principal, (session.number, number))
 
-    def find_stream(self, session: _Session, number: int) -> str | None:
-        """Return the stream of a message that is kept."""
-        event = self.get(session, number)
-        return None if event is None else event.stream
-
     def get(self, session: _Session, number: int) -> _Event | None:
         """Return a message that is kept."""
         return self._events.get(session.principal, _NONE).get((session.number, number))
@@ -157,22 +152,18 @@ class Replay:
         return f"{self._number}/{stream}"
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of a message, by its id; `None` if no message of its stream is kept."""
+        """Return the position of a message, by its id; `None` if this session has sent none that late."""
         parts = _ID.fullmatch(last)
         if parts is None or int(parts[1]) > self._number:
             return None
-        position = Position(parts[2], int(parts[1]))
-        return position if self._of(position.stream) else None
+        return Position(parts[2], int(parts[1]))
 
     async def replay(self, position: Position, send: Sending) -> None:
         """Send the messages after a position on its stream."""
-        for number in self._of(position.stream):
-            event = self._archive.get(self._session, number) if number > position.number else None
-            if event is not None and event.text is not None:
+        for number in [number for number in self._numbers if number > position.number]:
+            event = self._archive.get(self._session, number)
+            if event is not None and event.stream == position.stream and event.text is not None:
                 await send(event.text, f"{number}/{position.stream}")
-
-    def _of(self, stream: str) -> list[int]:
-        return [number for number in self._numbers if self._archive.find_stream(self._session, number) == stream]
 
     def _is_full(self) -> bool:
         return self._archive.measure(self._session) > self._largest

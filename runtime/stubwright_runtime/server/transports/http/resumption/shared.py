@@ -128,14 +128,11 @@ class SharedReplay:
         return place
 
     async def find(self, last: str) -> Position | None:
-        """Return the position of a message of this session, by its id; `None` if it is unknown."""
-        try:
-            place = await _locate(self._store, last)
-        except StateLost:
+        """Return the position of a message, by its id; `None` if this session has sent none that late."""
+        parts = _ID.fullmatch(last)
+        if parts is None or (parts[1], _principal()) != (self._session, self._principal) or int(parts[2]) > self._last:
             return None
-        if place is None or place[0].session != self._session:
-            return None
-        return Position(place[0].name, place[1])
+        return Position(parts[3], int(parts[2]))
 
     async def replay(self, position: Position, send: Sending) -> None:
         """Send the messages after a position on its stream, unless the store is lost."""
