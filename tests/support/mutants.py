@@ -147,10 +147,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         170,
-        "server/transports/http/endpoint.py",
-        "async def _serve(",
-        "and not stream.is_kept",
-        "",
+        "server/direct/runs.py",
+        "def abandon(",
+        "and self.stream.is_kept",
+        "and False",
         "tests/runtime/direct/test_long_calls.py::test_a_client_that_leaves",
     ),
 )
