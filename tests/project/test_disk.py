@@ -53,9 +53,12 @@ def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
         file.flush()
         disk.write(Path(f"/dev/fd/{file.fileno()}"), b"new")
     assert (tmp_path / "open").read_bytes() == b"old, new"
-    (tmp_path / "link").symlink_to(os.devnull)
+    disk.write(Path(os.devnull), b"new")
+    assert not Path(os.devnull).is_file()
+    (tmp_path / "link").symlink_to(f"/dev/fd/{sink}")  # a checkout may hold one to any device
     disk.write(tmp_path / "link", b"new")
-    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "link").is_file()
+    assert not (tmp_path / "link").is_symlink()
     os.close(source)
     os.close(sink)
 

@@ -140,14 +140,15 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
 def _is_stream(path: Path) -> bool:
     """Tell whether a path leads to a device, a pipe or an open file, which a file moved into its place would destroy.
 
-    `/dev/stdout` is a link to what may be a file.
+    `/dev/stdout` is a link to what may be a file. No other link is followed: a checkout may hold one to a disk.
     """
     try:
-        mode = path.stat().st_mode
+        mode = path.lstat().st_mode
     except OSError:
         return False
-    is_open_file = path.is_symlink() and any(path.absolute().is_relative_to(folder) for folder in _OPEN_FILES)
-    return is_open_file or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    if stat.S_ISLNK(mode):
+        return any(path.absolute().is_relative_to(folder) for folder in _OPEN_FILES)
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 _OPEN_FILES = ("/dev", "/proc")
