@@ -39,7 +39,6 @@ from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless
 from ...protocol.wants import Wants
 from .events import AnswerStream, Response
 from .judging import NO_SESSION, UNNAMED_SESSION, Refused, find_header_fault
-from .sessions import make_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -346,7 +345,7 @@ class Answering:
 
     def _may_go_on(self, run: Run, owner: Owner, size: int) -> bool:
         """Tell whether a request may go on without its client; if not, the log says so."""
-        if self._unattended.admit(run, make_key(owner), size):
+        if self._unattended.admit(run, owner, size):
             return True
         self.refused.count("its client left, and the requests that go on without theirs use up the memory for them")
         return False

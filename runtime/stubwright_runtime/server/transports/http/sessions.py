@@ -6,9 +6,7 @@ Takes handshakes; gives sessions by their ids (MCP 2025-11-25, basic/transports,
 from __future__ import annotations
 
 import asyncio
-import json
 import math
-from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,6 +16,7 @@ from ....state.budget import count_bytes
 from ...protocol.changes import Telling
 from ...protocol.outgoing import Outgoing, Questions
 from ...protocol.wants import Wants
+from .accounts import Accounts
 from .events import AnswerStream, EventStream
 from .resumption.log import LISTENING
 
@@ -150,9 +149,7 @@ class Sessions:
         if most <= 0:
             raise ValueError("max_sessions must be a positive number of sessions")
         self._most = most
-        self._budget = budget
-        self._bytes: Counter[str] = Counter()
-        """The bytes of the handshakes of open sessions, by callers."""
+        self._handshakes = Accounts(budget)
         self._idle = idle
         self._open: dict[str, Session] = {}
 
@@ -162,14 +159,13 @@ class Sessions:
 
     def has_room(self, client: Client, owner: Mapping[str, Any] | None) -> bool:
         """Tell whether the budget of a caller allows one more session with its handshake."""
-        own, total = self._bytes[make_key(owner)], self._bytes.total()
-        return self._budget.refuses(_size(client), own, total) is None
+        return self._handshakes.has_room(owner, _size(client))
 
     def open(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog) -> Session:
         """Open one, for a client that shakes hands."""
         session = Session(client, owner, log)
         self._open[session.id] = session
-        self._bytes[make_key(owner)] += _size(client)
+        self._handshakes.add(owner, _size(client))
         self._look(session, self._idle)
         return session
 
@@ -181,10 +177,7 @@ class Sessions:
     def end(self, session: Session) -> None:
         """End one."""
         if self._open.pop(session.id, None) is not None:
-            key = make_key(session.owner)
-            self._bytes[key] -= _size(session.client)
-            if not self._bytes[key]:
-                del self._bytes[key]
+            self._handshakes.remove(session.owner, _size(session.client))
             session.close()
 
     def end_streams(self) -> None:
@@ -212,11 +205,6 @@ class Sessions:
             self._look(session, left)
         else:
             self.end(session)
-
-
-def make_key(owner: Mapping[str, Any] | None) -> str:
-    """Return the key that the bytes of a caller are counted by."""
-    return json.dumps(owner, sort_keys=True, default=str)
 
 
 def _size(client: Client) -> int:

@@ -6,10 +6,13 @@ disconnects does not cancel). Connections bound all others.
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from .accounts import Accounts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ....state.budget import Budget
     from ...direct.runs import Run
 
@@ -25,11 +28,10 @@ class Unattended:
 
     def __init__(self, budget: Budget) -> None:
         """Take the limits on their bytes, of one caller and in all."""
-        self._budget = budget
-        self._bytes: Counter[str] = Counter()
-        self._runs: dict[Run, tuple[str, int]] = {}
+        self._accounts = Accounts(budget)
+        self._runs: dict[Run, tuple[Mapping[str, Any] | None, int]] = {}
 
-    def admit(self, run: Run, owner: str, body: int) -> bool:
+    def admit(self, run: Run, owner: Mapping[str, Any] | None, body: int) -> bool:
         """Tell whether a request may go on without its client; if so, count it until it ends.
 
         Args:
@@ -39,16 +41,13 @@ class Unattended:
         """
         if run not in self._runs:
             size = _EACH + _COPIES * body
-            if self._budget.refuses(size, self._bytes[owner], self._bytes.total()) is not None:
+            if not self._accounts.has_room(owner, size):
                 return False
             self._runs[run] = owner, size
-            self._bytes[owner] += size
+            self._accounts.add(owner, size)
         return True
 
     def end(self, run: Run) -> None:
         """Note that a request has ended."""
         if run in self._runs:
-            owner, size = self._runs.pop(run)
-            self._bytes[owner] -= size
-            if not self._bytes[owner]:
-                del self._bytes[owner]
+            self._accounts.remove(*self._runs.pop(run))
