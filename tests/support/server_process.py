@@ -35,6 +35,7 @@ class Process:
         )  # what starts it may be a process of its own
         self.popen: subprocess.Popen[bytes] = self._ending.enter_context(started)
         self.number = 0
+        self._received = b""
 
     def send(self, method: str, params: dict[str, Any]) -> None:
         self.number += 1
@@ -48,9 +49,14 @@ class Process:
 
     def receive(self) -> dict[str, Any]:
         assert self.popen.stdout is not None
-        ready, _, _ = select.select([self.popen.stdout], [], [], 15)
-        assert ready, "no answer"
-        answer: dict[str, Any] = json.loads(self.popen.stdout.readline())
+        while b"\n" not in self._received:
+            ready, _, _ = select.select([self.popen.stdout], [], [], 15)
+            # All that is there at once: `readline` of an unbuffered pipe takes one byte after the other.
+            part = self.popen.stdout.read(1 << 20) if ready else b""
+            assert part, "no answer"
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
     def call(self, name: str, **arguments: Any) -> None:
@@ -68,7 +74,7 @@ class Process:
         assert self.popen.stdout is not None
         assert self.popen.stderr is not None
         status = self.popen.wait(10)
-        return status, self.popen.stderr.read().decode(), self.popen.stdout.read()
+        return status, self.popen.stderr.read().decode(), self._received + self.popen.stdout.read()
 
     def url(self) -> str:
         """Where it serves, once it does."""
