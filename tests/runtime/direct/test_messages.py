@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from circles import no_requests_left
 from conversations import READY, REVISIONS, Handlers, shaking
 from odd_messages import SERVED, TOOLS, Case, grouped, odd_openings, odd_requests, out_of_turn, outcome
 from packages import generate, imported, manifest
@@ -54,8 +55,9 @@ async def all_asked(core: Core, before: Sequence[Any], named: Iterable[tuple[str
     """What comes back for all cases, as a file holds it."""
     text = ""
     async with core.lifespan():
-        for name, cases in named:
-            text += f"{name}\n" + grouped({case.name: await asked(core, before, case.message) for case in cases})
+        with no_requests_left():
+            for name, cases in named:
+                text += f"{name}\n" + grouped({case.name: await asked(core, before, case.message) for case in cases})
     return text
 
 

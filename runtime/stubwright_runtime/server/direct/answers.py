@@ -87,10 +87,14 @@ class Direct:
         """True if the server has tasks."""
         return self._core.tasks is not None
 
-    async def answer(self, exchange: DirectExchange) -> Result:
-        """Return the result of a request. Raises ProtocolError."""
+    async def answer(self, exchange: DirectExchange) -> Result | ProtocolError:
+        """Return the result of a request, or the error that it is answered with."""
         try:
             return await self._answer(exchange)
+        except ProtocolError as error:
+            # Frames hold the message, and the error. With them, both would stay until Python next looks for cycles.
+            error.__traceback__ = error.__context__ = None
+            return error
         finally:
             exchange.way.end_progress()
 
@@ -99,7 +103,7 @@ class Direct:
         params = message.get("params")
         channel = DirectChannel(sender, params, Outgoing(_drop))
         exchange = DirectExchange(message["method"], params, None, peer is not None, sender, channel, peer)
-        await self.answer(exchange)
+        await self._answer(exchange)
 
     def encode_response(self, exchange: DirectExchange, result: Result | ProtocolError) -> bytes:
         """Return the response with a result, or an error, as JSON."""

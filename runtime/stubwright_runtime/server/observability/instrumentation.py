@@ -102,6 +102,7 @@ class Instrumentation:
                 if self._recorder is not None and call_state is not None and _is_over(result, error):
                     call_state.seconds, call_state.trace = seconds, trace
                     self._record(self._recorder, exchange, call_state, error)
+                error = None  # its traceback holds this frame
         return result
 
     def _observe(self, exchange: Exchange, transport: Transport) -> Observation | None:

@@ -299,8 +299,6 @@ class Answering:
         try:
             if not run.is_cancelled:
                 return await self._direct.answer(exchange)
-        except ProtocolError as error:
-            return error
         except asyncio.CancelledError:
             if run.task is None or not run.is_cancelled:
                 raise

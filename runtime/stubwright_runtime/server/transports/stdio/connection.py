@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...core.core import Core
-    from ...core.exchange import Result
     from ...core.lists import Change
     from .reading import Line
     from .writing import Output
@@ -154,11 +153,12 @@ class Connection:
         try:
             while self._output.is_full:
                 await self._output.wait_for_change()
-            try:
-                result: Result | ProtocolError = await self._direct.answer(exchange)
-            except ProtocolError as error:
-                result = error
+            result = await self._direct.answer(exchange)
             await self._output.send(self._direct.encode_response(exchange, result))
+        except asyncio.CancelledError:
+            if not run.is_cancelled:
+                raise
+            # A task that ends as cancelled keeps the frames that it was in, which hold the message, and the task.
         finally:
             self._forget(run)
 
