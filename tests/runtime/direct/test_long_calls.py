@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -110,6 +111,30 @@ def test_no_progress_is_told_after_the_answer(way: Any, package: ModuleType) -> 
 
     with way(package.asgi_app(Late())) as url:
         assert "after the answer" in asyncio.run(use(f"{url}/mcp")), "the first message after the answer"
+
+
+@EVERY_WAY
+def test_a_session_is_told_on_the_stream_that_came_last(way: Any, package: ModuleType) -> None:
+    """A client whose connection broke unnoticed comes again, while the server still has the old stream."""
+    call = request(7, "tools/call", {"name": "wait"}, stateless=False)
+
+    async def use(url: str) -> None:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = await shaken(http, url)
+            listening = {"mcp-session-id": session, "accept": "text/event-stream"}
+            get = partial(http.stream, "GET", url, headers=listening)
+            async with get() as first, get() as second:
+                assert [first.status_code, second.status_code] == [200, 200]
+                assert "data: {" not in (await first.aread()).decode(), "it has ended"
+                await http.post(url, json=call, headers=dict(usual(call, REVISION, session)))
+                async for line in second.aiter_lines():
+                    if line.startswith("data: {"):
+                        assert "after the answer" in line
+                        return
+        pytest.fail("the second stream ended, too")
+
+    with way(package.asgi_app(Late())) as url:
+        asyncio.run(use(f"{url}/mcp"))
 
 
 @EVERY_WAY

@@ -1,8 +1,9 @@
 """What clients of sessions are told over HTTP, up to 2025-11-25, event by event.
 
 `tests/messages/session_*.txt` was recorded from the official SDK, which once had these streams; `pytest --update`
-writes the files anew. One thing is meant to differ: a request whose session ends is answered, since the handler may
-have done something; the SDK ends its stream.
+writes the files anew. Two things are meant to differ. A request whose session ends is answered, since the handler may
+have done something; the SDK ends its stream. A GET takes the place of the one before, whose client may be gone
+unnoticed; the SDK refuses it with 409.
 """
 
 from __future__ import annotations
@@ -149,9 +150,11 @@ async def cancelling(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
 
 async def hearing(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
     yield f"subscribe: {await caller.post(request(1, 'resources/subscribe', {'uri': 'docs://a'}, stateless=False))}"
+    first = caller.send("GET")
+    yield await first.head()
     stream = caller.send("GET")
-    yield await stream.head()
-    yield f"a second stream: {await caller.send('GET').head()}"
+    yield f"a second stream: {await stream.head()}"
+    yield f"the first: {await first.rest()}"
     yield f"switch: {await caller.post(call('switch', on=False))}"
     yield await stream.next()
     yield await stream.next()

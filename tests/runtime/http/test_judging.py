@@ -3,8 +3,8 @@
 `tests/messages/heads.txt`, `routing.txt` and `parameter_headers.txt` were recorded from the official SDK, which once
 judged all that is odd; `pytest --update` writes them anew. Since then, a foreign host or origin is refused before
 anything else, 405 says which methods there are, a server without sessions has no GET, a header whose base64 cannot be
-decoded says something else than the body, several lines of `Accept` are one list, and a GET or a DELETE of an unknown
-revision is answered with 400.
+decoded says something else than the body, several lines of `Accept` are one list, a GET or a DELETE of an unknown
+revision is answered with 400, and an empty origin is a foreign one.
 """
 
 from __future__ import annotations

@@ -618,6 +618,7 @@ async def test_handlers_of_an_http_application(package: Any) -> None:
             403,
             "its Origin is 'https://evil.example'; to allow it, use `--allow-origin`",
         ),
+        ({"host": "localhost", "origin": ""}, 403, "its Origin is ''; to allow it, use `--allow-origin`"),
     ],
 )
 async def test_hosts_and_origins(

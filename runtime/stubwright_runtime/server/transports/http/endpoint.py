@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
-from ....mcp.errors import INVALID_REQUEST
 from ....state.budget import Budget
 from ...core.exchange import Peer
 from ...core.principal import ANONYMOUS, find_current
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from .sessions import Session
 
 _NOT_STARTED: Final = Refused(500, "the server was mounted without its lifespan; its log says what to do")
-_CONFLICT: Final = Refused(409, "Conflict: Only one SSE stream is allowed per session", INVALID_REQUEST)
 
 _RESUMED: Final = 500
 """The maximum number of open requests with `Last-Event-ID`."""
@@ -199,9 +197,6 @@ class HttpEndpoint:
         if session is None:
             if last is None or self._elsewhere is None or not await self._elsewhere.answer(last, receive, send):
                 await NO_SESSION.answer().send(send)
-            return
-        if last is None and session.listening.is_connected:
-            await _CONFLICT.answer().send(send)
             return
         line = Line(send, session.id)
         position = None if last is None else await session.log.find(last)

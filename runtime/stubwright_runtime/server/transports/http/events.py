@@ -205,18 +205,14 @@ class EventStream:
         """True if its messages are kept, so that it goes on without its client."""
         return self._log is not None
 
-    @property
-    def is_connected(self) -> bool:
-        """True if it has a connection."""
-        return self._line is not None
-
     async def send(self, message: bytes) -> None:
         """Send a message; without a connection, it is only kept."""
         async with self._sending:
             await self._write(as_event(message, await self._keep(message)))
 
     async def connect(self, line: Line) -> None:
-        """Send further messages over a connection, from now on."""
+        """Send further messages over a connection in place of the last one, whose client may be gone unnoticed."""
+        self._give_up()
         self._line = line
         await line.begin()
         if self.is_over:

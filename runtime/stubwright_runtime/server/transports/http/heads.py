@@ -137,7 +137,7 @@ def find_foreign(
         if not hosts.judge(value):
             return "Host", value
     for name, value in headers:
-        if name == b"origin" and value and not origins.judge(value):
+        if name == b"origin" and not origins.judge(value):
             return "Origin", value
     return None
 
