@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -329,6 +330,17 @@ def test_a_file_that_is_no_contract(text: str, said: str, folder: Path) -> None:
     done = verify(folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
+    assert (folder / "b.env").read_text() == ""
+
+
+@pytest.mark.parametrize("words", [(), ("contracts/a.yaml",)])
+def test_a_pipe_among_contracts_is_not_waited_for(words: tuple[str, ...], folder: Path) -> None:
+    lock(folder, "b")
+    os.mkfifo(folder / "contracts" / "a.yaml")
+    (folder / "b.env").write_text("")
+    done = verify(folder, *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error[SW001]: `contracts/a.yaml` cannot be read: it is a pipe, not a file\n" in done.stderr
     assert (folder / "b.env").read_text() == ""
 
 

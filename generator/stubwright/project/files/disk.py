@@ -43,9 +43,15 @@ class Disk:
         return Disk({}, self._files, self._listings)
 
     def read(self, path: str) -> bytes:
-        """Return the file's bytes. Raises OSError, also for a file of more than 64 MiB."""
+        """Return the file's bytes.
+
+        Raises:
+            OSError: It cannot be read, has more than 64 MiB, or is a pipe or a device, which might never end. Those
+                below `/dev` and `/proc` are read: they are what a shell passes.
+        """
         if path not in self._files:
-            with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
+            opener = None if path.startswith(_PASSED) else _open_regular
+            with open(path, "rb", opener=opener) as file:
                 data = file.read(_MOST)
                 if len(data) == _MOST:  # room for `MAX_FILE` is not made for each small file
                     data += file.read(MAX_FILE + 1 - _MOST)
@@ -72,6 +78,19 @@ class Disk:
         if folder not in self._folders:
             self._folders[folder] = inside.Inside(folder or ".")
         return self._folders[folder].holds(path)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a file, without waiting for the writer of a pipe. Raises OSError if it is neither a file nor a folder."""
+    handle = os.open(path, flags | _NO_WAITING)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` refuses a folder
+        return handle
+    os.close(handle)
+    raise OSError(f"it is a {inside.name_kind(mode)}, not a file")
+
+
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 
 
 def find_module(name: str, folders: Sequence[str]) -> Path | None:
@@ -153,6 +172,8 @@ def _is_stream(path: Path) -> bool:
 
 _OPEN_FILES = ("/dev", "/proc")
 """Folders with links to the open files of a process."""
+
+_PASSED = tuple(f"{folder}/" for folder in _OPEN_FILES)
 
 
 def retry(change: Callable[[], object]) -> None:

@@ -103,6 +103,11 @@ def find_kind(path: str | Path) -> Kind:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return "nothing"
+    return name_kind(mode)
+
+
+def name_kind(mode: int) -> Kind:
+    """Return the kind of file that has a mode."""
     return next((name for bits, name in _KINDS if stat.S_IFMT(mode) == bits), "device")
 
 
