@@ -162,12 +162,23 @@ def test_a_manifest_is_verified_without_a_server(folder: Path) -> None:
     assert done.returncode == 1
     assert 'now: "Seeks."' in done.stdout
     assert verify(folder / "contracts", "desk.yaml").stdout == done.stdout.replace("contracts/", "")
+    text = manifest.read_text()
     manifest.unlink()
     gone = verify(folder)
     assert (gone.returncode, gone.stdout) == (1, "")
-    assert "contracts/desk.yaml:5:9: error[SW011]: `desk.yaml` does not exist" in gone.stderr
+    assert "contracts/desk.yaml:5:9: error[SW011]: `desk.yaml` does not exist, neither here" in gone.stderr
     assert "relative to the folder where the contract was locked" in gone.stderr
     assert "contracts/desk.yaml is not verified" in gone.stderr
+    inner = folder / "contracts" / "desks"
+    inner.mkdir()
+    (folder / "contracts" / "desk.yaml").rename(inner / "locked.yaml")
+    for where in (folder, folder / "contracts"):
+        (where / "desk.yaml").write_text(text)
+    several = verify(inner, "locked.yaml")
+    assert (several.returncode, several.stdout) == (1, "")
+    files = f"`{folder}/contracts/desk.yaml`, `{folder}/desk.yaml`"
+    assert f"locked.yaml:5:9: error[SW011]: several folders above have `desk.yaml`: {files}\n" in several.stderr
+    assert "run this there" in several.stderr
 
 
 # --- formats ----------------------------------------------------------------------------------------------------------

@@ -97,10 +97,13 @@ def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, st
 
 
 def _find_file(contract: Contract) -> str:
-    """Return the path of the file that a contract names, from here. Raises DocumentError if there is none.
+    """Return the path of the file that a contract names, from here.
 
     A contract does not say from which folder it was locked. It was this one, or the one above the contract that has the
     file, if no other has.
+
+    Raises:
+        DocumentError: There is none, or several folders have one.
     """
     file, own = contract.location.file, Path(contract.path).absolute()
 
@@ -113,7 +116,11 @@ def _find_file(contract: Contract) -> str:
     if len(found) == 1:
         return found[0].as_posix()
     fix = "the path is relative to the folder where the contract was locked: run this there"
-    problem = Diagnostic("SW011", f"`{file}` does not exist", Place(contract.path, (KEY, "file")), fix)
+    if found:
+        message = f"several folders above have `{file}`: {', '.join(f'`{path.as_posix()}`' for path in found)}"
+    else:
+        message = f"`{file}` does not exist, neither here nor in the folders above the contract"
+    problem = Diagnostic("SW011", message, Place(contract.path, (KEY, "file")), fix)
     raise DocumentError(problem.message, [problem], {contract.path: contract.document})
 
 
