@@ -676,6 +676,17 @@ async def test_a_list_without_an_end_is_an_error(follows: Callable[[int], int], 
     assert raised.value.message == message
 
 
+async def test_an_empty_cursor_on_each_page_is_explained() -> None:
+    async def page(ctx: Any) -> Mapping[str, Any]:
+        return {"prompts": [], "nextCursor": "", "ttlMs": 0, "cacheScope": "private"}
+
+    async with TownClient.connect(Handling(prompts_list=page).server) as client:
+        with pytest.raises(mcp.MCPError) as raised:
+            await list_prompts(client)
+    why = "the cursor '' comes again; the last page has no `nextCursor`, not an empty one"
+    assert raised.value.message == f"the server's list goes round in a circle: {why}"
+
+
 async def test_a_list_may_take_too_long() -> None:
     async def never(ctx: Any) -> Mapping[str, Any]:
         await anyio.sleep(30)

@@ -29,7 +29,9 @@ class EndlessError(Exception):
 async def follow_pages(
     fetch: Callable[[str | None], Awaitable[_Any]], following: Callable[[_Any], str | None]
 ) -> AsyncIterator[_Any]:
-    """Yield all pages of a list (MCP 2025-11-25, server/utilities/pagination).
+    """Yield all pages of a list.
+
+    Only a missing cursor ends it: an empty one is followed (MCP 2026-07-28, server/utilities/pagination).
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.
@@ -47,7 +49,8 @@ async def follow_pages(
         if cursor is None:
             return
         if cursor in seen:
-            raise EndlessError(f"goes round in a circle: the cursor {cursor[:100]!r} comes again")
+            fix = "" if cursor else "; the last page has no `nextCursor`, not an empty one"
+            raise EndlessError(f"goes round in a circle: the cursor {cursor[:100]!r} comes again{fix}")
         seen.add(cursor)
     raise EndlessError(f"has more than {_PAGES} pages")
 
