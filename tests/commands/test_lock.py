@@ -25,6 +25,7 @@ from serving import asgi
 from stubwright import paths
 from stubwright.commands.contracts import files
 from stubwright.compile.syntax import yamlwriter
+from stubwright.importers import tools
 from stubwright.importers.contracts import contract, secrets
 from stubwright.importers.contracts.locations import KEY, Location
 from stubwright.importers.reading import DocumentError
@@ -112,6 +113,23 @@ def test_what_a_contract_cannot_hold_is_left_out_with_a_note(folder: Path) -> No
     assert "good" in names
     for name in left_out:
         assert f"note: tool `{name}` was left out: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("entry", "had"),
+    [
+        ({}, "no `inputSchema`"),
+        ({"inputSchema": True}, "`true` as its `inputSchema`"),
+        ({"inputSchema": False}, "`false` as its `inputSchema`"),
+        ({"inputSchema": None}, "`null` as its `inputSchema`"),
+        ({"inputSchema": ["a"]}, '`["a"]` as its `inputSchema`'),
+    ],
+)
+def test_what_is_no_schema_of_arguments_is_named(entry: dict[str, Any], had: str) -> None:
+    notes: list[str] = []
+    [fixed] = tools.fix([{"name": "go", **entry}], notes)
+    assert fixed["inputSchema"] == {"type": "object"}
+    assert notes == [f"tool `go` had {had}; it got one that takes any arguments"]
 
 
 # --- the weather, from its manifest and from its server -------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.compile.syntax import jsontext
 from stubwright.diagnostics import Place
+from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers import collisions, forgiving, reading
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema import dialects, metaschema
@@ -180,9 +181,7 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
         fixed = {**tool, "name": wire}
         if fixed.pop("stubwright", None) is not None:
             notes.append(f"tool `{wire}` had a key `stubwright`, which only manifests have; it was left out")
-        fixed["inputSchema"] = _find_dialect(
-            wire, "inputSchema", _fix_input(wire, tool.get("inputSchema"), notes), notes
-        )
+        fixed["inputSchema"] = _find_dialect(wire, "inputSchema", _fix_input(wire, tool, notes), notes)
         if not isinstance(fixed.get("outputSchema", {}), dict):
             del fixed["outputSchema"]
             notes.append(f"tool `{wire}` had an `outputSchema` that is not a schema; it was left out")
@@ -192,9 +191,12 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
     return tools
 
 
-def _fix_input(wire: str, schema: Any, notes: list[str]) -> Any:
+def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
+    schema = tool.get("inputSchema")
     if not isinstance(schema, dict):
-        notes.append(f"tool `{wire}` had no `inputSchema`; it got one that takes any arguments")
+        # MCP has no `true` and `false` here, unlike JSON Schema.
+        had = f"`{shorten(json.dumps(schema))}` as its" if "inputSchema" in tool else "no"
+        notes.append(f"tool `{wire}` had {had} `inputSchema`; it got one that takes any arguments")
         return {"type": "object"}
     if "type" not in schema:
         notes.append(f"the `inputSchema` of tool `{wire}` had no `type`; it got `type: object`, as MCP requires")
