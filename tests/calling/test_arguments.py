@@ -140,6 +140,14 @@ def test_files_are_read(tmp_path: Path) -> None:
         (["place:=5", "place.city=x"], "`place.city` is below a value that is no object"),
         (["text=\udcff"], "`text` has bytes that are not UTF-8, or half of a surrogate pair; neither can be sent"),
         (['place.city:="\\ud800"'], "`place` has bytes that are not UTF-8, or half of a surrogate pair"),
+        (['{"count": 1, "count": 2}'], "the argument has the key `count` twice in one object"),
+        (['{"place": {"city": "a", "city": "b"}}'], "the argument has the key `city` twice in one object"),
+        (['place={"city": "a", "city": "b"}'], "`place` has the key `city` twice in one object"),
+        (['place:={"city": "a", "city": "b"}'], "`place` has the key `city` twice in one object"),
+        (['anything=[{"a": 1, "a": 2}]'], "`anything` has the key `a` twice in one object"),
+        (['count={"a": 1, "a": 2}'], "`count` is a whole number, and "),
+        (['{"size": NaN}'], "the argument is not JSON: NaN is no JSON"),
+        (['{"size": 1e400}'], "the argument is not JSON: 1e400 is too large for a number"),
         (["{"], "the argument is not JSON: Expecting property name enclosed in double quotes"),
     ],
 )
@@ -152,7 +160,13 @@ def test_what_can_be_read_in_no_way_is_refused(words: list[str], why: str) -> No
         assert str(raised.value).startswith(why)
 
 
+def test_a_text_may_look_like_an_object_with_a_key_twice() -> None:
+    assert parsed('text={"a": 1, "a": 2}') == {"text": '{"a": 1, "a": 2}'}
+
+
 def test_standard_input_is_an_object() -> None:
+    with pytest.raises(ArgumentError, match="standard input has the key `text` twice in one object"):
+        parsed("-", given='{"text": "a", "text": "b"}')
     with pytest.raises(ArgumentError, match="standard input is not an object in JSON"):
         parsed("-", given="[1]")
 

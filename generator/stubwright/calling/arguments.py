@@ -55,8 +55,8 @@ def parse(
         read_input: Reads standard input.
 
     Raises:
-        ArgumentError: A word is none of these, names no argument, or its value is not of the argument's type; or a file
-            cannot be read.
+        ArgumentError: A word is none of these, names no argument, or its value is not of the argument's type; an object
+            has a key twice; or a file cannot be read.
     """
     reader = _Reader(schema, read)
     arguments: dict[str, Any] = {}
@@ -153,7 +153,12 @@ class _Reader:
         return self._convert(text, place, types)
 
     def _convert(self, text: str, place: _Place, types: frozenset[str]) -> Any:
-        value = _try_json(text)
+        try:
+            value = _try_json(text)
+        except _TwiceError as error:
+            if types & {"object", "array"}:
+                raise error.describe(f"`{place.name}`") from None
+            value = _NOTHING  # a text
         kind = _type_of(value)
         if kind in ("object", "array") and kind in types:
             return value
@@ -295,11 +300,34 @@ def _type_of(value: Any) -> str | None:
 _NOTHING: Final = object()
 
 
+class _TwiceError(Exception):
+    """An object in JSON has this key twice, so that nobody knows which value is meant (RFC 8259, section 4)."""
+
+    def describe(self, what: str) -> ArgumentError:
+        """Return the error of what has the object."""
+        return ArgumentError(f"{what} has the key `{shorten(str(self))}` twice in one object")
+
+
+def _load_json(text: str) -> Any:
+    """Return the value of a text in JSON. Raises ValueError and RecursionError if it is none, and _TwiceError."""
+    return json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant, parse_float=_parse_float)
+
+
 def _try_json(text: str) -> Any:
+    """Return the value of a text in JSON; _NOTHING if it is none. Raises _TwiceError."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_float)
+        return _load_json(text)
     except (ValueError, RecursionError):
         return _NOTHING
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for key, item in pairs:
+        if key in value:
+            raise _TwiceError(key)
+        value[key] = item
+    return value
 
 
 def _refuse_constant(name: str) -> None:
@@ -314,7 +342,10 @@ def _parse_float(text: str) -> float:
 
 
 def _parse_json(text: str, place: _Place) -> Any:
-    value = _try_json(text)
+    try:
+        value = _try_json(text)
+    except _TwiceError as error:
+        raise error.describe(f"`{place.name}`") from None
     if value is _NOTHING:
         raise ArgumentError(f"`{place.name}` is given as JSON with `:=`, and `{shorten(text)}` is none")
     return value
@@ -322,7 +353,9 @@ def _parse_json(text: str, place: _Place) -> Any:
 
 def _parse_object(text: str, what: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = _load_json(text)
+    except _TwiceError as error:
+        raise error.describe(what) from None
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{what} is not JSON: {error}") from None
     if not isinstance(value, dict):
