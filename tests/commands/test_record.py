@@ -28,9 +28,10 @@ import forked
 from command_line import stubwright
 from packages import manifest, tool
 from processes import running
-from serving import Asked, Handling, served
-from stubwright.recording import stdio
-from stubwright.recording.writing import Lines
+from serving import Asked, Handling, asgi, served
+from stubwright.recording import http, stdio
+from stubwright.recording.redaction import Redactor
+from stubwright.recording.writing import Lines, Recorder
 
 WEATHER: Final = str(ROOT / "specs" / "weather.yaml")
 JWT: Final = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
@@ -336,7 +337,7 @@ def over_http(folder: Path, *argv: str) -> Iterator[str]:
             said += line
         yield found[1]
         process.send_signal(signal.SIGINT)
-        process.stderr.read()
+        assert "Traceback" not in process.stderr.read()
         assert process.wait(20) == 0
 
 
@@ -433,3 +434,51 @@ def test_a_proxy_over_http_passes_streams_and_its_recording_has_no_headers(tmp_p
         assert asyncio.run(converse(double, mode)) == expected
         if mode == "auto":  # an older client cannot be asked
             assert asyncio.run(ask_with_a_handshake(double)) == "hello Ann"
+
+
+async def break_off(scope: Any, receive: Any, send: Any) -> None:
+    """Answer a lifespan, and break off the answer to any request; as events, if `Accept` is only that."""
+    if scope["type"] == "lifespan":
+        for word in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{word}.complete"})
+        return
+    is_stream = dict(scope["headers"])[b"accept"] == b"text/event-stream"
+    kind = (b"content-type", b"text/event-stream" if is_stream else b"application/json")
+    length = [] if is_stream else [(b"content-length", b"99")]
+    await send({"type": "http.response.start", "status": 200, "headers": [kind, *length]})
+    message = b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}'
+    await send({"type": "http.response.body", "body": b"data: " + message + b"\n\n", "more_body": True})
+    await asyncio.sleep(0.1)
+    raise RuntimeError
+
+
+def test_an_answer_that_the_endpoint_breaks_off_is_no_traceback(tmp_path: Path) -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "go"}}
+    with asgi(break_off) as url, over_http(tmp_path, "record", "-o", "r.jsonl", f"{url}/mcp") as proxy:
+        whole = httpx2.post(proxy, json=request, headers={"Accept": "application/json"})
+        assert (whole.status_code, whole.text) == (502, "The endpoint broke off its answer.")
+        stream = httpx2.post(proxy, json=request, headers={"Accept": "text/event-stream"})
+        assert stream.text.startswith("data: ")
+    lines = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert [(line.get("from"), line.get("status")) for line in lines[1:]] == [
+        *[("client", None), ("server", 502)],
+        *[("client", None), ("server", 200)],
+    ]
+
+
+def test_connections_to_the_endpoint_are_closed_before_the_proxy_says_that_it_ended() -> None:
+    """Else the loop may end meanwhile, with a traceback."""
+    closed: list[tuple[str, bool]] = []
+    words = iter(["startup", "shutdown"])
+    client = httpx2.AsyncClient()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": f"lifespan.{next(words)}"}
+
+    async def send(message: Any) -> None:
+        closed.append((message["type"], client.is_closed))
+
+    proxy = http._Proxy("http://127.0.0.1/mcp", {}, client, Recorder(print, Redactor(), {}), (), print)
+    asyncio.run(proxy({"type": "lifespan"}, receive, send))
+    assert closed == [("lifespan.startup.complete", False), ("lifespan.shutdown.complete", True)]

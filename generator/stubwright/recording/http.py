@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import signal
 from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
@@ -116,10 +116,17 @@ class _Proxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send)
-            await self._client.aclose()
+            await self._live(receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        with suppress(asyncio.CancelledError):  # by a second signal, which ends the loop at once
+            await receive()
+        await self._client.aclose()  # the loop ends with the next message
+        await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         given: Mapping[bytes, bytes] = dict(scope["headers"])
@@ -169,39 +176,50 @@ class _Proxy:
                 await _refuse(send, 502, "The endpoint cannot be reached.")
                 return
             stack.push_async_callback(response.aclose)
-            await self._give(response, exchange, send)
+            if response.headers.get("content-type", "").partition(";")[0].strip().lower() == _EVENTS:
+                await self._give_events(response, exchange, send)
+            else:
+                await self._give(response, exchange, send)
 
     async def _give(self, response: httpx2.Response, exchange: int, send: Send) -> None:
-        headers = [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in _OWN]
-        start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
-        known = {"status": response.status_code, "session": "mcp-session-id" in response.headers}
-        if response.headers.get("content-type", "").partition(";")[0].strip().lower() != _EVENTS:
+        try:
             body = b"".join([part async for part in response.aiter_raw()])
-            if body:
-                self._recorder.take("server", body, exchange, **known)
-            else:
-                self._recorder.note("server", exchange, **known)
-            await send(start)
-            await send({"type": "http.response.body", "body": body})
+        except httpx2.HTTPError as error:
+            self._say(f"the endpoint broke off its answer: {describe(error, url=self._url)}")
+            self._recorder.note("server", exchange, status=502)
+            await _refuse(send, 502, "The endpoint broke off its answer.")
             return
+        start, known = _begin(response)
+        if body:
+            self._recorder.take("server", body, exchange, **known)
+        else:
+            self._recorder.note("server", exchange, **known)
+        await send(start)
+        await send({"type": "http.response.body", "body": body})
+
+    async def _give_events(self, response: httpx2.Response, exchange: int, send: Send) -> None:
         task = asyncio.current_task()
         if task is not None:
             self._streams.add(task)
             task.add_done_callback(self._streams.discard)
+        start, known = _begin(response)
         await send(start)
         reader = EventReader()
-        async for part in response.aiter_raw():
-            for data in reader.feed(part):
-                self._recorder.take("server", data, exchange, **known)
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+        try:
+            async for part in response.aiter_raw():
+                for data in reader.feed(part):
+                    self._recorder.take("server", data, exchange, **known)
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        except httpx2.HTTPError as error:  # the stream ends here for the client, too, which may resume it
+            self._say(f"the endpoint broke off a stream: {describe(error, url=self._url)}")
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _live(receive: Receive, send: Send) -> None:
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await send({"type": "lifespan.shutdown.complete"})
+def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the message that begins a response for the client, and what a recording has of its head."""
+    headers = [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in _OWN]
+    start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
+    return start, {"status": response.status_code, "session": "mcp-session-id" in response.headers}
 
 
 async def _read(receive: Receive) -> bytes | None:
