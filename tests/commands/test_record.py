@@ -23,6 +23,10 @@ import pytest
 import yaml
 from conftest import ROOT
 from mcp.client.stdio import stdio_client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 import forked
 from command_line import stubwright
@@ -434,6 +438,31 @@ def test_a_proxy_over_http_passes_streams_and_its_recording_has_no_headers(tmp_p
         assert asyncio.run(converse(double, mode)) == expected
         if mode == "auto":  # an older client cannot be asked
             assert asyncio.run(ask_with_a_handshake(double)) == "hello Ann"
+
+
+def test_credentials_and_cookies_of_a_client_stay_with_it(tmp_path: Path) -> None:
+    """A server may repeat what it gets; the proxy adds no cookie that another client got."""
+    seen: list[str] = []
+
+    async def echo(request: Request) -> Response:
+        seen.append(request.headers.get("cookie", ""))
+        said = json.dumps(dict(request.headers))
+        result = {"content": [{"type": "text", "text": said}]}
+        answer = {"jsonrpc": "2.0", "id": 1, "result": result}
+        return JSONResponse(answer, headers={"Set-Cookie": "crumb=first-client; Path=/"})
+
+    app = Starlette(routes=[Route("/mcp", echo, methods=["POST"])])
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}
+    own = {"Authorization": "Bearer own-t0ken", "X-Api-Key": "own-k3y-of-ann", "Cookie": "a=b; sid=own-s1d"}
+    mirrored = {"Mcp-Param-Token": "Rome"}
+    with asgi(app) as url, over_http(tmp_path, "record", "-o", "r.jsonl", f"{url}/mcp") as proxy:
+        answer = httpx2.post(proxy, json=request, headers={**own, **mirrored}).json()
+        httpx2.post(proxy, json=request)
+    assert "own-k3y-of-ann" in answer["result"]["content"][0]["text"]
+    assert seen == ["a=b; sid=own-s1d", ""]
+    text = (tmp_path / "r.jsonl").read_text()
+    assert "Rome" in text
+    assert [secret for secret in ("own-t0ken", "own-k3y", "own-s1d") if secret in text] == []
 
 
 async def break_off(scope: Any, receive: Any, send: Any) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
+from stubwright_runtime.observability.redaction import is_secret_name
 from stubwright_runtime.server.handlers.loading import StartError
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.heads import Allowed
@@ -77,7 +79,9 @@ def run(
     shown = f"[{host}]" if ":" in host else host
     # A call or a stream may be silent for as long as it takes; only connecting has a limit.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
-    client = httpx2.AsyncClient(timeout=timeout, verify=context, follow_redirects=False)
+    # Cookies are those of a client, and go to no other.
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+    client = httpx2.AsyncClient(timeout=timeout, verify=context, follow_redirects=False, cookies=cookies)
     proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say)
     server = GracefulServer(proxy, _GRACE, proxy.end_streams)
     for number in stop_signals():  # uvicorn sends them once more at its end
@@ -160,6 +164,7 @@ class _Proxy:
         known: dict[str, Any] = {"session": b"mcp-session-id" in given}
         if b"mcp-protocol-version" in given:
             known["protocolVersion"] = given[b"mcp-protocol-version"].decode("latin-1")
+        self._recorder.learn(_list_credentials(scope["headers"]))
         if body:
             self._recorder.take("client", body, exchange, **known)
         own = {name for name, _ in self._headers}
@@ -220,6 +225,17 @@ def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
     headers = [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in _OWN]
     start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
     return start, {"status": response.status_code, "session": "mcp-session-id" in response.headers}
+
+
+def _list_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
+    """Yield the credentials in a client's headers, which a server may repeat: whole, and in parts."""
+    for name, value in headers:
+        # `Mcp-Param-…` mirrors an argument, which the message has, too.
+        if is_secret_name(name.decode("latin-1")) and not name.startswith(b"mcp-"):
+            text = value.decode("latin-1")
+            yield from (text, text.rpartition(" ")[2])  # without `Bearer`
+            if name == b"cookie":
+                yield from (pair.partition("=")[2] for pair in text.split("; "))
 
 
 async def _read(receive: Receive) -> bytes | None:

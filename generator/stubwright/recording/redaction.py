@@ -48,7 +48,15 @@ class Redactor:
         self._names = frozenset(name.casefold() for name in names)
         self._tools = tools or {}
         self._secrets: dict[str, Secret] = {}
-        self._learn(secrets)
+        self.learn(secrets)
+
+    def learn(self, texts: Iterable[str]) -> None:
+        """Note secrets; the longest is searched for first, since another may be its start."""
+        new = {text for text in texts if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED}
+        if new <= self._secrets.keys():
+            return
+        self._secrets |= {text: Secret(text) for text in new - self._secrets.keys()}
+        self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
 
     def redact(self, message: Any, *, lists: bool = False) -> Any:
         """Return a copy of a message without secrets.
@@ -91,7 +99,7 @@ class Redactor:
         if not pointers or not isinstance(params, dict) or not isinstance(arguments, dict):
             return message
         for pointer in pointers:
-            self._learn(_list_texts(_follow(arguments, split_pointer(pointer))))
+            self.learn(_list_texts(_follow(arguments, split_pointer(pointer))))
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
     def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
@@ -107,15 +115,8 @@ class Redactor:
             return value
         if name.casefold() not in self._names or value is None:
             return self._redact_names(value, schemas=schemas)
-        self._learn(_list_texts(value))
+        self.learn(_list_texts(value))
         return REDACTED
-
-    def _learn(self, texts: Iterable[str]) -> None:
-        """Note secrets; the longest is searched for first, since another may be its start."""
-        for text in texts:
-            if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED:
-                self._secrets.setdefault(text, Secret(text))
-        self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
 
 
 def matches(recorded: Any, sent: Any) -> bool:

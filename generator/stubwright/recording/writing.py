@@ -10,7 +10,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -68,6 +68,11 @@ class Recorder:
             line = {"run": self._run, "at": round(time.monotonic() - self._start, 3), "from": sender}
             line |= {} if exchange is None else {"exchange": exchange}
             self._write({**line, **more, **self._describe(sender, data, exchange)})
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Note values that are secret from now on."""
+        with self._lock:
+            self._redactor.learn(secrets)
 
     def note(self, sender: Sender, exchange: int, **more: Any) -> None:
         """Write down what is known of a part of HTTP that has no message."""
