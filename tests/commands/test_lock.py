@@ -132,6 +132,15 @@ def test_what_is_no_schema_of_arguments_is_named(entry: dict[str, Any], had: str
     assert notes == [f"tool `go` had {had}; it got one that takes any arguments"]
 
 
+def test_what_was_mended_in_a_saved_list_is_noted(folder: Path) -> None:
+    (folder / "list.json").write_text('[{"name": "go", "inputSchema": true}, {"name": "odd", "title": "\\ud83d"}]')
+    done = stubwright("lock", "list.json", "-o", "-", cwd=folder)
+    assert done.returncode == 0
+    assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == ["go", "odd"]
+    assert "note: tool `go` had `true` as its `inputSchema`; it got one" in done.stderr
+    assert "note: tool `odd` had halves of surrogate pairs in its text; each became U+FFFD" in done.stderr
+
+
 # --- the weather, from its manifest and from its server -------------------------------------------------------------
 
 

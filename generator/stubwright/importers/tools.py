@@ -17,6 +17,7 @@ from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers import collisions, forgiving, reading
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema import dialects, metaschema
+from stubwright_runtime.values.text import replace_surrogates as join_surrogates
 
 if TYPE_CHECKING:
     from stubwright.compile.source import Reader
@@ -172,7 +173,7 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
         if not isinstance(raw, dict) or not isinstance(raw.get("name"), str) or not raw["name"]:
             notes.append(f"entry {index} is not a tool with a name, and was left out")
             continue
-        tool = replace_surrogates(f"entry {index}", raw, notes)
+        tool = replace_surrogates(f"tool `{raw['name']}`", raw, notes)
         wire = prefix + tool["name"]
         if wire in names:
             notes.append(f"tool `{wire}` is listed twice; the second was left out")
@@ -241,13 +242,12 @@ def _is_nearly(written: Any, uri: str) -> bool:
 
 def replace_surrogates(what: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return the value with U+FFFD for each half of a surrogate pair, which JSON can have and UTF-8 cannot."""
-    text = json.dumps(value, ensure_ascii=False)
-    replaced = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if replaced == text:
+    written = json.dumps(value, ensure_ascii=False)
+    replaced = join_surrogates(written)
+    if replaced == written:
         return value
     replaced_value: dict[str, Any] = json.loads(replaced)
-    label = f"tool `{replaced_value['name']}`" if "inputSchema" in replaced_value else what
-    notes.append(f"{label} had halves of surrogate pairs in its text; each became U+FFFD")
+    notes.append(f"{join_surrogates(what)} had halves of surrogate pairs in its text; each became U+FFFD")
     return replaced_value
 
 

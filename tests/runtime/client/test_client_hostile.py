@@ -419,6 +419,14 @@ UNREADABLE: Final[dict[str, tuple[str, str]]] = {
     "no result": ('{"jsonrpc":"2.0","id":$ID}', "it is a JSON object with neither a result nor an error"),
     "no JSON": ("<html>", "it is not JSON: expected value at line 1 column 1"),
     "half": ('{"a":', "it is not JSON: EOF while parsing a value at line 1 column 5"),
+    "half of a pair": (
+        '{"jsonrpc":"2.0","id":$ID,"result":{"a":["\\ud83d\\ude00",{"name":"odd \\ud83d"}],"b":"\\ud83d"}}',
+        "half of a surrogate pair, which is not a character, is in `result.a[1].name` of `odd \ufffd`",
+    ),
+    "half of a pair in a key": (
+        '{"jsonrpc":"2.0","id":$ID,"result":{"tools":[{"name":"odd","_meta":{"\\udc00":1}}]}}',
+        "half of a surrogate pair, which is not a character, is in a key of `result.tools[0]._meta` of `odd`",
+    ),
     "no version": ('{"id":$ID,"result":{}}', "it is not an answer of JSON-RPC: jsonrpc: Field required"),
     "a result that is a number": (
         '{"jsonrpc":"2.0","id":$ID,"result":5}',
@@ -446,7 +454,10 @@ async def test_what_is_no_message_is_named_in_a_sentence(transport: str, era: st
             assert _is_unknown(await _outcome(client._prompt("other", {})))
 
 
-@pytest.mark.parametrize("name", ["no result", "no version", "a result that is a number", "an error that is a text"])
+@pytest.mark.parametrize(
+    "name",
+    ["no result", "no version", "a result that is a number", "an error that is a text", "half of a pair"],
+)
 async def test_what_is_no_message_is_named_by_a_process_alike(name: str, tmp_path: Path) -> None:
     said, told = UNREADABLE[name]
     attacker = Attacker("stdio", HANDSHAKE, "tools/call", tmp_path)

@@ -243,9 +243,9 @@ def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
         entries, info = tools.read(text, path, notes)
     except (OSError, ValueError, RecursionError):
         return None  # errors are reported where the file is read as a manifest
-    notes += tools.note_pages(info)
-    manifest = tools.make_manifest(entries, name=info.get("name") or UNNAMED, info=info).manifest
-    return json.dumps(manifest, indent=2).encode()
+    draft = tools.make_manifest(entries, name=info.get("name") or UNNAMED, info=info)
+    notes += draft.notes
+    return json.dumps(draft.manifest, indent=2).encode()
 
 
 @dataclass(frozen=True, slots=True)

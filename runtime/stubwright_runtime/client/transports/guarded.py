@@ -23,7 +23,7 @@ from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .process import ProcessTransport
 from .refusals import Refusal
 from .renewal import Renewal
-from .unreadable import describe_message
+from .unreadable import describe_message, describe_syntax
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -564,7 +564,7 @@ def _answer_unreadable(error: Exception) -> SessionMessage | Exception:
     for problem in problems:
         received: Json = problem["input"]
         if isinstance(received, str) and (match := _ID.match(received)):
-            return _make_error(int(match[1]) if match[1] else match[2], f"it is not JSON: {problem['msg'][:200]}")
+            return _make_error(int(match[1]) if match[1] else match[2], describe_syntax(received, problem["msg"]))
         if isinstance(received, dict) and ("method" not in received or received.keys() & {"result", "error"}):
             key = received.get("id")
             if isinstance(key, str | int) and not isinstance(key, bool):

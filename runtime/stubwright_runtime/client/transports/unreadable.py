@@ -6,11 +6,14 @@ would list what is wrong with each class of message, in some twenty lines.
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ...values.json import Json
 from ...values.terminal import shorten
+from ...values.text import replace_surrogates
 from .batches import find_excess
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ _KINDS: Final = {
 """The class of a message by the first of these keys that it has, since the SDK reports the problems with each class."""
 
 _NAMES: Final = {list: "a JSON list", str: "a JSON string", bool: "a JSON boolean", type(None): "JSON null"}
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class UnreadableError(Exception):
@@ -48,10 +54,45 @@ def parse_object(data: bytes) -> dict[str, Any]:
     try:
         value: Json = from_json(data)
     except ValueError as error:
-        raise UnreadableError(f"it is not JSON: {shorten(str(error))}") from None
+        raise UnreadableError(describe_syntax(data, str(error))) from None
     if not isinstance(value, dict):
         raise UnreadableError(find_excess(data) or _name_value(value))
     return value
+
+
+def describe_syntax(data: str | bytes, why: str) -> str:
+    """Return the fault of a text that is not JSON, as the end of a sentence.
+
+    Half of a surrogate pair is found with its place, since JSON can write it, and no text can hold it (RFC 8259, 8.2).
+    """
+    with suppress(ValueError, RecursionError):  # which `why` describes
+        place = _find_surrogate(json.loads(data))
+        if place is not None:
+            return f"half of a surrogate pair, which is not a character, is in {shorten(place)}"
+    return f"it is not JSON: {shorten(why)}"
+
+
+def _find_surrogate(value: Any) -> str | None:
+    """Return the place of the first half of a surrogate pair, with the name of what has it; None if there is none."""
+    waiting: list[tuple[str, str, Any]] = [("", "", value)]
+    while waiting:
+        place, owner, item = waiting.pop()
+        if isinstance(item, str) and _is_half(item):
+            return f"`{place}`{owner}"
+        if isinstance(item, dict):
+            if any(map(_is_half, item)):
+                return f"a key of `{place}`{owner}"
+            name = item.get("name")
+            owner = f" of `{replace_surrogates(name)}`" if isinstance(name, str) else owner
+            # From the end, since the last one is looked at first.
+            waiting += [(f"{place}.{key}" if place else key, owner, item[key]) for key in reversed(item)]
+        elif isinstance(item, list):
+            waiting += [(f"{place}[{number}]", owner, each) for number, each in reversed([*enumerate(item)])]
+    return None
+
+
+def _is_half(text: str) -> bool:
+    return not text.isascii() and _SURROGATE.search(text) is not None
 
 
 def check_message(message: dict[str, Any], data: bytes) -> None:
