@@ -164,7 +164,7 @@ class _Proxy:
         known: dict[str, Any] = {"session": b"mcp-session-id" in given}
         if b"mcp-protocol-version" in given:
             known["protocolVersion"] = given[b"mcp-protocol-version"].decode("latin-1")
-        self._recorder.learn(_list_credentials(scope["headers"]))
+        self._recorder.add_secrets(_list_credentials(scope["headers"]))
         if body:
             self._recorder.take("client", body, exchange, **known)
         own = {name for name, _ in self._headers}

@@ -48,9 +48,9 @@ class Redactor:
         self._names = frozenset(name.casefold() for name in names)
         self._tools = tools or {}
         self._secrets: dict[str, Secret] = {}
-        self.learn(secrets)
+        self.add_secrets(secrets)
 
-    def learn(self, texts: Iterable[str]) -> None:
+    def add_secrets(self, texts: Iterable[str]) -> None:
         """Note secrets; the longest is searched for first, since another may be its start."""
         new = {text for text in texts if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED}
         if new <= self._secrets.keys():
@@ -99,7 +99,7 @@ class Redactor:
         if not pointers or not isinstance(params, dict) or not isinstance(arguments, dict):
             return message
         for pointer in pointers:
-            self.learn(_list_texts(_follow(arguments, split_pointer(pointer))))
+            self.add_secrets(_list_texts(_follow(arguments, split_pointer(pointer))))
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
     def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
@@ -115,7 +115,7 @@ class Redactor:
             return value
         if name.casefold() not in self._names or value is None:
             return self._redact_names(value, schemas=schemas)
-        self.learn(_list_texts(value))
+        self.add_secrets(_list_texts(value))
         return REDACTED
 
 

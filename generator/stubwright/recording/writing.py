@@ -69,10 +69,10 @@ class Recorder:
             line |= {} if exchange is None else {"exchange": exchange}
             self._write({**line, **more, **self._describe(sender, data, exchange)})
 
-    def learn(self, secrets: Iterable[str]) -> None:
+    def add_secrets(self, secrets: Iterable[str]) -> None:
         """Note values that are secret from now on."""
         with self._lock:
-            self._redactor.learn(secrets)
+            self._redactor.add_secrets(secrets)
 
     def note(self, sender: Sender, exchange: int, **more: Any) -> None:
         """Write down what is known of a part of HTTP that has no message."""
