@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -74,7 +74,6 @@ async def sdk_connection(core: Core) -> AsyncIterator[SdkConnection]:
     try:
         yield connection
     finally:
-        serving.cancel()
-        with suppress(asyncio.CancelledError):
+        given.close()  # cancelled, the SDK fails if it has not taken the last message yet
+        async with asyncio.timeout(60):
             await serving
-        given.close()
