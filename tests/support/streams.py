@@ -46,7 +46,7 @@ class Stream:
 
     async def head(self) -> str:
         """The status, the type, and whether it names a session; of what is no stream, the body, too."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self._begun.wait()
         assert self.response is not None
         headers = self.response.headers
@@ -61,7 +61,7 @@ class Stream:
 
     async def next(self) -> str:
         """The next event as a line, or that the stream has ended."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             event = await self._events.get()
         if event is None:
             return "end"

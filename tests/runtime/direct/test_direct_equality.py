@@ -171,7 +171,7 @@ async def _say(
     read = 0
     for message in messages:
         await take(json.dumps(message).encode())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while due:
                 await asyncio.sleep(0.001)
                 new, read = lines[read:], len(lines)
@@ -241,8 +241,10 @@ def variations() -> Iterator[tuple[str, Callable[[list[tuple[str, str]]], list[t
 
 @pytest.fixture(scope="module")
 def urls(package: ModuleType) -> Iterator[list[str]]:
-    """A server on each way over HTTP."""
+    """A server on each way over HTTP; on a busy machine, a moment would be over for some, which get streams."""
     with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr("stubwright_runtime.server.transports.http.answering._MOMENT", 60)
         apps = [(way, package.asgi_app(Handlers(), allowed_hosts=["localhost"])) for way in WAYS]
         yield [f"{stack.enter_context(way(app))}/mcp" for way, app in apps]
 
@@ -272,7 +274,7 @@ def posted(
 @pytest.mark.parametrize("revision", [*REVISIONS, "2026-07-28"])
 def test_http(revision: str, urls: Sequence[str]) -> None:
     stateless = revision == "2026-07-28"
-    with httpx2.Client(timeout=30) as http:
+    with httpx2.Client(timeout=60) as http:
         sessions: list[str | None] = [None] * len(urls)
         if not stateless:
             first = shaking(revision)
@@ -305,7 +307,7 @@ def test_http(revision: str, urls: Sequence[str]) -> None:
 @given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str]) -> None:
     stateless, messages = said
-    with httpx2.Client(timeout=30) as http:
+    with httpx2.Client(timeout=60) as http:
         sessions: list[str | None] = [None] * len(urls)
         revision = "2026-07-28"
         for message in messages:
