@@ -91,7 +91,7 @@ class Wire:
         """Send a request, and wait for its answer elsewhere."""
         return asyncio.ensure_future(self(method, **params))
 
-    async def __call__(self, method: str, *, seconds: float = 8, **params: Any) -> Message:
+    async def __call__(self, method: str, *, seconds: float = 60, **params: Any) -> Message:
         """The result of a request, or `{"error": …}`."""
         if self.revision >= STATELESS:
             envelope = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": self._capabilities}
@@ -104,7 +104,7 @@ class Wire:
         found: Message = {"error": message["error"]} if "error" in message else message["result"]
         return found
 
-    async def until(self, task: str, *statuses: str, seconds: float = 5) -> Message:
+    async def until(self, task: str, *statuses: str, seconds: float = 60) -> Message:
         """The task, when it has one of these statuses."""
         async with asyncio.timeout(seconds):
             while (said := await self("tasks/get", taskId=task)).get("status") not in statuses:
@@ -112,13 +112,13 @@ class Wire:
                 await asyncio.sleep(0.01)
         return said
 
-    async def questioned(self, seconds: float = 5) -> None:
+    async def questioned(self, seconds: float = 60) -> None:
         """Returns when the server has asked something."""
         async with asyncio.timeout(seconds):
             while not self.asked:  # noqa: ASYNC110 - what is asked is a list
                 await asyncio.sleep(0.01)
 
-    async def noted(self, method: str, count: int = 1, seconds: float = 5) -> list[Message]:
+    async def noted(self, method: str, count: int = 1, seconds: float = 60) -> list[Message]:
         """The parameters of notifications, when there are as many."""
         async with asyncio.timeout(seconds):
             while True:
@@ -237,7 +237,7 @@ async def over_stdio(
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        await asyncio.wait_for(process.wait(), 10)
+        await asyncio.wait_for(process.wait(), 60)
         await listening
 
 
@@ -294,7 +294,7 @@ async def over_http(
 ) -> AsyncIterator[Wire]:
     """A client of a server over HTTP."""
     wire = Wire(revision, capabilities, answer)
-    async with httpx2.AsyncClient(timeout=20, headers=dict(headers or {})) as client:
+    async with httpx2.AsyncClient(timeout=60, headers=dict(headers or {})) as client:
         transport = wire.transport = _Http(client, url, wire)
         try:
             if revision < STATELESS:
