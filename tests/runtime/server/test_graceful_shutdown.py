@@ -12,6 +12,7 @@ import pytest
 
 from stubwright_runtime.server.handlers.lifespan import Lifespan
 from stubwright_runtime.server.main import listen
+from stubwright_runtime.server.transports.http.listener import graceful_shutdown
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
 REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -59,6 +60,47 @@ async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refus
     for number, link in enumerate(links):
         with closing(link):
             assert (await asyncio.to_thread(_answer, link)).endswith(b"/%d" % number)
+
+
+@pytest.mark.anyio
+async def test_a_client_that_is_busy_when_the_server_stops_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graceful_shutdown, "_LATE", 0.0)
+    monkeypatch.setattr(graceful_shutdown, "_LATEST", 60.0)
+    listener = listen("127.0.0.1", 0)
+    server = GracefulServer(app, 5, lambda: None)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup([listener])
+    (new_reader, new), (used_reader, used) = [await asyncio.open_connection(*listener.getsockname()) for _ in range(2)]
+    used.write(b"GET /1 HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert b"connection: close" not in (await used_reader.readuntil(b"/1")).lower()
+    ending = asyncio.create_task(server.shutdown([listener]))
+    await asyncio.wait([ending], timeout=0.1)
+    async with asyncio.timeout(30):  # the server does not wait for a minute once each has been answered
+        for number, (reader, writer) in enumerate([(new_reader, new), (used_reader, used)], 2):
+            assert not ending.done()
+            writer.write(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
+            answer = await reader.read()
+            assert b"connection: close" in answer.lower()
+            assert answer.endswith(b"/%d" % number)
+            writer.close()
+        await ending
+
+
+@pytest.mark.anyio
+async def test_a_connection_without_a_request_holds_a_server_up_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(graceful_shutdown, "_LATEST", 0.3)
+    listener = listen("127.0.0.1", 0)
+    server = GracefulServer(app, 60, lambda: None)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup([listener])
+    with closing(socket.create_connection(listener.getsockname())) as silent:
+        async with asyncio.timeout(30):
+            await server.shutdown([listener])
+        assert await asyncio.to_thread(_answer, silent) == b""
 
 
 @pytest.mark.anyio

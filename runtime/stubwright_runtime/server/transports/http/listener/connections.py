@@ -108,6 +108,9 @@ class _WaitingConnections:
     def find_first(self) -> Connection | None:
         return next(iter(self._new or self._used), None)
 
+    def has_any_since(self, moment: float) -> bool:
+        return any(connection.waits_since >= moment for line in (self._new, self._used) for connection in line)
+
 
 class Connections:
     """All connections of one server."""
@@ -125,6 +128,10 @@ class Connections:
             log(), "connections refused: %d, because too many are open (see --connections in docs/deploy.md)"
         )
         self._dropped = Tally(log(), "connections closed: %d, because no complete request arrived in time")
+
+    def has_any_since(self, moment: float) -> bool:
+        """Tell whether a connection waits for a request that was made or answered since then, by the loop's clock."""
+        return self._waiting.has_any_since(moment)
 
     def make_protocol(self, **options: Any) -> Connection:
         """Return a protocol that speaks HTTP on a new connection."""
@@ -233,6 +240,7 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         is_used: True if a whole request has come on it.
+        waits_since: The time on the loop's clock at which it was made, or last answered.
     """
 
     transport: asyncio.Transport
@@ -248,6 +256,7 @@ class Connection(asyncio.Protocol):
         """Take all connections of the server, and uvicorn's own options."""
         super().__init__(**options)
         self.is_used = False
+        self.waits_since = 0.0
         self._all = connections
         self._deadline: float | None = None
         self._unsent = 0
@@ -323,10 +332,13 @@ class Connection(asyncio.Protocol):
             await self.flow.drain()
         if self._is_lost or self.transport.is_closing():
             return
-        headers = [*self.server_state.default_headers, *response.headers, *((CLOSE,) if self._is_ending else ())]
+        headers = [*self.server_state.default_headers, *response.headers]
+        is_last = self._is_ending or CLOSE in headers
+        if is_last:
+            headers = [*(header for header in headers if header != CLOSE), CLOSE]
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
         self._corked.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))
-        if headers[-1] is CLOSE:
+        if is_last:
             self.transport.close()
         self.on_response_complete()
 
@@ -380,7 +392,8 @@ class Connection(asyncio.Protocol):
         """Give the client time for the head of a request, which no part of one prolongs."""
         self._all.note_waiting(self)
         self._unsent = self.transport.get_write_buffer_size()
-        self._deadline = self.loop.time() + self._all.bounds.head + more
+        self.waits_since = self.loop.time()
+        self._deadline = self.waits_since + self._all.bounds.head + more
         if self._timer is None or self._timer.when() > self._deadline:
             self._set_timer(self._deadline)
 

@@ -25,6 +25,7 @@ from .connections import (
     choose_protocol,
     tell_of_errors,
 )
+from .direct import CLOSE
 
 if TYPE_CHECKING:
     import socket
@@ -37,7 +38,13 @@ if TYPE_CHECKING:
     from .direct import Endpoint
 
 _LATE: Final = 0.25
-"""Seconds for requests on connections that were there before the server was asked to stop."""
+"""The minimum seconds for requests on connections that were there before the server was asked to stop."""
+
+_LATEST: Final = 1.25
+"""The maximum, as long as there are connections that were made or answered so recently: their clients may be busy."""
+
+_LOOK: Final = 0.02
+"""Seconds between two looks at these connections."""
 
 _BACKLOG: Final = 2048
 """Connections that may wait to be taken."""
@@ -118,7 +125,7 @@ class GracefulServer(uvicorn.Server):
         self._asked = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         endpoint: Endpoint | None = getattr(app, "direct_endpoint", None)
-        connections = Connections(bounds or Bounds.choose(None, None), endpoint)
+        connections = self._connections = Connections(bounds or Bounds.choose(None, None), endpoint)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -189,8 +196,10 @@ class GracefulServer(uvicorn.Server):
         """Take the connections that wait at the listeners, close these at once, and leave a moment to those taken.
 
         A client that is connected must not be cut off without an answer, since it could not know whether its request
-        was carried out. One that comes later is refused, and knows.
+        was carried out. One that comes later is refused, and knows. One that is answered meanwhile is told to send its
+        next request on another connection.
         """
+        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]
         waiting: list[socket.socket] = []
         for listener in listeners:
             with suppress(OSError):  # raised as soon as none waits
@@ -201,7 +210,11 @@ class GracefulServer(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for connection in waiting:
             await loop.connect_accepted_socket(self._protocol, connection)
+        asked = loop.time()
         await asyncio.sleep(_LATE)
+        end = asked + _LATEST
+        while loop.time() < end and self._connections.has_any_since(loop.time() - _LATEST):  # noqa: ASYNC110 - seldom
+            await asyncio.sleep(_LOOK)
 
     def _protocol(self) -> asyncio.Protocol:
         make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
