@@ -136,6 +136,15 @@ class Gate:
         return "let go"
 
 
+class Clock:
+    """The clock of a server's store in memory, which stands still unless a test moves it."""
+
+    def __init__(self, server: Any) -> None:
+        store = server.core.tasks.task_store._store
+        self.now: float = store._clock()
+        store._clock = lambda: self.now
+
+
 def called(name: str, x: int = 1, **more: Any) -> Mapping[str, Any]:
     """The parameters of a call."""
     return {"name": name, "arguments": {"x": x} if name not in ("ask", "before") else {}, **more}

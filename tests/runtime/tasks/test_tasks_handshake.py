@@ -17,7 +17,7 @@ from packages import generate, imported, manifest, tool
 from server_fixture import exchange, opened
 from serving import asgi
 from task_wire import HANDSHAKE, RELATED, Wire, in_memory, on_connection, over_http
-from tasked import Gate, Handlers, called, first
+from tasked import Clock, Gate, Handlers, called, first
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -348,10 +348,10 @@ async def test_a_cancelled_task_stays_cancelled(package: ModuleType, style: str)
     gate = Gate()
     async with client(package, Handlers(work=getattr(gate, style))) as wire:
         name = await made(wire, "work")
-        assert await asyncio.to_thread(gate.begun.wait, 5)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
         said = await wire("tasks/cancel", taskId=name)
         assert said["status"] == "cancelled"
-        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+        assert await asyncio.to_thread(gate.cancelled.wait, 60)
         gate.go.set()
         await asyncio.sleep(0.05)
         assert (await wire("tasks/get", taskId=name))["status"] == "cancelled"
@@ -383,13 +383,15 @@ async def test_what_is_over_cannot_be_cancelled(package: ModuleType, status: str
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
 async def test_unknown_and_expired_tasks_are_answered_alike(package: ModuleType, method: str) -> None:
-    async with client(package) as wire:
+    server = package.build_server(Handlers())
+    clock = Clock(server)
+    async with in_memory(server, HANDSHAKE, FORMS) as wire:
         name = await made(wire, "few")
         await wire.until(name, "completed")
         unknown = await wire(method, taskId="nobody-made-this")
         assert unknown == {"error": {"code": -32602, "message": "Task not found"}}
         assert (await wire(method))["error"]["code"] == -32602
-        await asyncio.sleep(1.1)
+        clock.now += 1.1
         assert await wire(method, taskId=name) == unknown
         assert (await wire("tasks/list"))["tasks"] == []
 

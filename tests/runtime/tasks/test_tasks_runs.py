@@ -27,7 +27,7 @@ from stubwright_runtime.state.store import Record
 from stubwright_runtime.tasks.records import OVER, Question, Status, Task
 from stubwright_runtime.tasks.store import TaskStore
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
-from tasked import MANIFEST, Gate, Handlers, called, first
+from tasked import MANIFEST, Clock, Gate, Handlers, called, first
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -209,10 +209,10 @@ async def test_a_task_is_cancelled_by_another_process(package: ModuleType, style
     gate = Gate()
     async with replicas(package, Handlers(work=getattr(gate, style)), Handlers()) as (one, other):
         name = await made(one, "work")
-        assert await asyncio.to_thread(gate.begun.wait, 5)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
         await other("tasks/cancel", taskId=name)
         assert (await one("tasks/get", taskId=name))["status"] == "cancelled"
-        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+        assert await asyncio.to_thread(gate.cancelled.wait, 60)
 
 
 async def died(package: ModuleType, store: Any, tool: str) -> str:
@@ -317,7 +317,7 @@ async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: Modu
     found = server(package, store, Handlers(**{tool: gate.later}))
     async with in_memory(found, STATELESS, TASKS) as wire:
         name = await made(wire, tool)
-        assert await asyncio.to_thread(gate.begun.wait, 5)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
     assert gate.cancelled.is_set()
     left = await found.core.tasks.task_store.find(name)
     assert (left.status, left.run is None) == (status, tool == "again")
@@ -332,10 +332,10 @@ async def test_whoever_loses_the_lease_stops_and_changes_nothing(
     found = server(package, store, Handlers(work=gate.later))
     async with in_memory(found, STATELESS, TASKS) as wire:
         name = await made(wire, "work")
-        assert await asyncio.to_thread(gate.begun.wait, 5)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
         [held] = [lease for lease in store._leases if name in lease]
         store._leases[held] = ("somebody", store._clock() + 60)
-        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+        assert await asyncio.to_thread(gate.cancelled.wait, 60)
         gate.go.set()
         await asyncio.sleep(0.05)
         assert (await wire("tasks/get", taskId=name))["status"] == "working"
@@ -346,12 +346,19 @@ async def test_a_lease_is_renewed_as_long_as_the_handler_runs(
 ) -> None:
     runs = importlib.import_module("stubwright_runtime.tasks.runs")
     monkeypatch.setattr(runs, "RENEWAL", 0.02)
-    monkeypatch.setattr(runs, "LEASE", 0.1)
+    monkeypatch.setattr(runs, "LEASE", 100)
     gate, store = Gate(), store_of(package)
-    async with in_memory(server(package, store, Handlers(work=gate.later)), STATELESS, TASKS) as wire:
+    found = server(package, store, Handlers(work=gate.later))
+    clock = Clock(found)
+    async with in_memory(found, STATELESS, TASKS) as wire:
         name = await made(wire, "work")
-        for _ in range(15):
-            await asyncio.sleep(0.02)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
+        [held] = [lease for lease in store._leases if name in lease]
+        for _ in range(3):
+            clock.now += 60
+            async with asyncio.timeout(60):
+                while store._leases[held][1] < clock.now + 100:  # noqa: ASYNC110 - until it is renewed
+                    await asyncio.sleep(0.005)
             assert not await store.hold(f"task:{name}", "somebody", 1)
         gate.go.set()
         await wire.until(name, "completed")
@@ -363,7 +370,7 @@ async def test_an_expired_task_ends_its_handler(package: ModuleType, monkeypatch
     gate = Gate()
     async with in_memory(server(package, store_of(package), Handlers(few=gate.later)), STATELESS, TASKS) as wire:
         await made(wire, "few")
-        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+        assert await asyncio.to_thread(gate.cancelled.wait, 60)
 
 
 class Losing:
@@ -414,7 +421,7 @@ async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkey
     store, gate = losing(package), Gate()
     async with in_memory(server(package, store, Handlers(work=gate.later)), STATELESS, TASKS) as wire:
         name = await made(wire, "work")
-        assert await asyncio.to_thread(gate.begun.wait, 5)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
         store.is_lost = True
         await asyncio.sleep(0.1)
         gate.go.set()
@@ -447,11 +454,13 @@ async def test_a_task_is_run_whose_taking_was_not_answered(
 
 async def test_a_call_and_its_run_are_recorded_as_one(package: ModuleType) -> None:
     records: list[Any] = []
+    has_begun = asyncio.Event()
 
     async def works(args: Any, ctx: Any) -> str:
         if args.x == 2:
             raise package.ToolError("no")
         if args.x == 3:
+            has_begun.set()
             await asyncio.sleep(60)
         return "done"
 
@@ -460,9 +469,11 @@ async def test_a_call_and_its_run_are_recorded_as_one(package: ModuleType) -> No
         for x in (1, 2):
             await wire.until(await made(wire, "work", x), "completed")
         name = await made(wire, "work", 3)
-        await asyncio.sleep(0.05)
-        await wire("tasks/cancel", taskId=name)
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            await has_begun.wait()
+            await wire("tasks/cancel", taskId=name)
+            while len(records) < 6:  # noqa: ASYNC110 - another thread adds to it
+                await asyncio.sleep(0.01)
     built.core.recorder.flush()
     found = [(one.id, one.outcome, one.tool, tuple(one.keys), one.principal, one.client) for one in records]
     ids = list(dict.fromkeys(one[0] for one in found))

@@ -14,7 +14,7 @@ import tasked
 from server_fixture import ENVELOPE
 from serving import asgi
 from task_wire import EXTENSION, HANDSHAKE, RELATED, STATELESS, Wire, in_memory, on_connection, over_http
-from tasked import Gate, Handlers, called, first
+from tasked import Clock, Gate, Handlers, called, first
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -115,10 +115,13 @@ async def test_a_client_that_does_not_declare_it_is_refused(package: ModuleType,
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
 async def test_unknown_and_expired_tasks_are_answered_alike(package: ModuleType, method: str) -> None:
-    async with client(package) as wire:
+    server = package.build_server(Handlers())
+    clock = Clock(server)
+    async with in_memory(server, STATELESS, TASKS) as wire:
         name = await made(wire, "few")
+        await wire.until(name, "completed")
         assert await wire(method, taskId="nobody-made-this", inputResponses={}) == UNKNOWN
-        await asyncio.sleep(1.1)
+        clock.now += 1.1
         assert await wire(method, taskId=name, inputResponses={}) == UNKNOWN
         assert (await wire(method))["error"]["code"] == -32602
 
@@ -273,11 +276,11 @@ async def test_a_cancelled_task_reaches_its_handler(package: ModuleType, style: 
     gate = Gate()
     async with client(package, Handlers(work=getattr(gate, style))) as wire:
         name = await made(wire, "work")
-        assert await asyncio.to_thread(gate.begun.wait, 5)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
         said = await wire("tasks/cancel", taskId=name)
         assert (said["resultType"], {*said}) == ("complete", {"resultType", "_meta"})
         assert (await wire("tasks/get", taskId=name))["status"] == "cancelled"
-        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+        assert await asyncio.to_thread(gate.cancelled.wait, 60)
         assert (await wire("tasks/cancel", taskId=name))["resultType"] == "complete"  # also when it is over
         gate.go.set()
         await asyncio.sleep(0.05)
@@ -294,7 +297,7 @@ async def test_progress_is_a_message_and_nothing_else_is_sent(package: ModuleTyp
 
     async with client(package, Handlers(work=works)) as wire:
         name = await made(wire, "work")
-        assert await asyncio.to_thread(gate.begun.wait, 5)
+        assert await asyncio.to_thread(gate.begun.wait, 60)
         assert (await wire("tasks/get", taskId=name))["statusMessage"] == "1: unpacking"
         assert wire.notes == []
 
