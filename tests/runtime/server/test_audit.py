@@ -103,6 +103,13 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+async def logged(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Wait until this is in the log."""
+    with anyio.fail_after(60):
+        while text not in caplog.text:  # noqa: ASYNC110 - another thread writes it
+            await asyncio.sleep(0.01)
+
+
 def command(project: Path, *options: str) -> list[str]:
     return [*forked.interpreter(), "-m", "audited_mcp", "--handlers", "handwritten:Handlers", *options]
 
@@ -401,11 +408,12 @@ async def test_a_hook_that_raises_fails_no_call_and_is_told_once(
 
 async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog: pytest.LogCaptureFixture) -> None:
     records: list[Any] = []
-    go_on = asyncio.Event()
+    is_called, go_on = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def hook(record: Any) -> None:
-        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(20)
+        loop.call_soon_threadsafe(is_called.set)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
         records.append(record)
 
     server = package.build_server(handlers())
@@ -414,7 +422,8 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
     server.core.instrumentation._recorder = server.core.recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {})
-        await asyncio.sleep(0.2)  # one is with the hook
+        with anyio.fail_after(60):
+            await is_called.wait()  # one is with the hook
         for _ in range(10):
             await client.call_tool("ok", {})
         assert records == []
@@ -474,7 +483,7 @@ async def test_a_folder_that_is_gone_is_told_once_and_nothing_is_lost(
         shutil.rmtree(folder)
         for number in (2, 3):
             await client.call_tool("ok", {"x": number})
-        await asyncio.sleep(0.2)
+        await logged("cannot be written", caplog)
         folder.mkdir()
     assert [one["arguments"] for one in lines(path)] == [{"x": 2}, {"x": 3}]
     told = [record.getMessage() for record in caplog.records if "audit records" in record.getMessage()]
@@ -496,7 +505,7 @@ async def test_a_full_disk_is_told_once_and_a_line_says_what_was_lost(
     server.core.instrumentation._recorder = recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {"x": 0})
-        await asyncio.sleep(0.2)  # it is the one that cannot be written
+        await logged("No space left on device", caplog)  # it is the one that cannot be written
         for number in range(1, 6):
             await client.call_tool("ok", {"x": number})
         path.unlink()
