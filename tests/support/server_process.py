@@ -50,7 +50,7 @@ class Process:
     def receive(self) -> dict[str, Any]:
         assert self.popen.stdout is not None
         while b"\n" not in self._received:
-            ready, _, _ = select.select([self.popen.stdout], [], [], 15)
+            ready, _, _ = select.select([self.popen.stdout], [], [], 60)
             # All that is there at once: `readline` of an unbuffered pipe takes one byte after the other.
             part = self.popen.stdout.read(1 << 20) if ready else b""
             assert part, "no answer"
@@ -73,7 +73,7 @@ class Process:
         """Status, what was logged, and what else came out."""
         assert self.popen.stdout is not None
         assert self.popen.stderr is not None
-        status = self.popen.wait(10)
+        status = self.popen.wait(60)
         return status, self.popen.stderr.read().decode(), self._received + self.popen.stdout.read()
 
     def url(self) -> str:

@@ -316,14 +316,14 @@ def test_a_blocked_thread_does_not_hold_up_the_stop(server: Process) -> None:
     assert status == 0
     assert "LEFT" in log
     assert "a handler is still running in a thread; exiting without waiting for it" in log
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 30
 
 
 def test_a_client_that_is_gone_ends_the_server_quietly(server: Process) -> None:
     assert server.popen.stdout is not None
     server.popen.stdout.close()
     server.call("say", size=1_000_000)
-    assert server.popen.wait(10) == 0
+    assert server.popen.wait(60) == 0
     assert server.popen.stderr is not None
     log = server.popen.stderr.read().decode()
     assert "LEFT" in log
@@ -350,7 +350,8 @@ def test_a_client_that_does_not_read_is_served_no_further(server: Process) -> No
 def test_an_answer_that_is_cancelled_halfway_is_written_to_its_end(server: Process) -> None:
     server.call("say", size=1_000_000)
     server.await_log("from a child")
-    time.sleep(0.5)  # until its start is in the pipe
+    assert server.popen.stdout is not None
+    assert select.select([server.popen.stdout], [], [], 60)[0]  # its start is in the pipe
     server.write(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}\n')
     server.send("ping", {})
     assert [server.receive()["id"] for _ in range(2)] == [2, 3]

@@ -101,7 +101,7 @@ def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) 
             session = {"mcp-session-id": opened(web, url).headers["mcp-session-id"]}
             web.post(url, content=json.dumps(large(kind)), headers={**HEADERS, **session})
         # They are 74 MiB, or 223 MiB of results, of which nothing is kept.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while (grown := resident(process) - before) >= 20:
             assert time.monotonic() < deadline, grown
             opened(web, url)
@@ -113,14 +113,14 @@ def test_a_session_ends_when_nobody_uses_it_and_there_are_so_many(package: Modul
 
     server = package.build_server(SimpleNamespace(get_weather=none, say=none, cities=none))
     runtime = importlib.import_module("stubwright_runtime.server.transports.http.asgi")
-    app = runtime.asgi_app(server.core, session_idle_timeout=0.5, max_sessions=2)
+    app = runtime.asgi_app(server.core, session_idle_timeout=2, max_sessions=2)
     with asgi(app) as root, httpx2.Client(timeout=15) as web:
         url = f"{root}/mcp"
         sessions = [opened(web, url).headers["mcp-session-id"] for _ in range(2)]
         full = opened(web, url)
         assert (full.status_code, full.headers["retry-after"]) == (503, "5")
         ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while opened(web, url).status_code != 200:
             assert time.monotonic() < deadline
             time.sleep(0.1)

@@ -258,7 +258,7 @@ async def test_a_client_goes_there_and_calls_again(package: ModuleType, way: str
             started = time.monotonic()
             [block] = await made.files()
             assert block.text == "a.txt"
-            assert 0.25 < time.monotonic() - started < 5
+            assert 0.25 < time.monotonic() - started < 60
             [message] = await made.prompt_hello()
             assert message.content.text == "a.txt"
     assert [question.url for question in asked] == [f"{HERE}?n=0"]

@@ -133,15 +133,15 @@ async def test_a_mark_is_spent_once(state: str) -> None:
 
 async def test_a_lease_has_one_holder(state: str) -> None:
     async with opened(state) as store:
-        got = await asyncio.gather(*(store.hold("task", f"worker {n}", 0.3) for n in range(10)))
+        got = await asyncio.gather(*(store.hold("task", f"worker {n}", 1.5) for n in range(10)))
         assert sum(got) == 1
         holder = f"worker {got.index(True)}"
         await store.release("task", "another")
-        assert not await store.hold("task", "another", 0.3)
-        await asyncio.sleep(0.2)
-        assert await store.hold("task", holder, 0.3), "it is renewed"
-        await asyncio.sleep(0.2)
-        assert not await store.hold("task", "another", 0.3)
+        assert not await store.hold("task", "another", 1.5)
+        await asyncio.sleep(0.8)
+        assert await store.hold("task", holder, 1.5), "it is renewed"
+        await asyncio.sleep(0.8)
+        assert not await store.hold("task", "another", 1.5)
         await store.release("task", holder)
         assert await store.hold("task", "another", 0.05)
         await asyncio.sleep(0.1)
