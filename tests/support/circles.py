@@ -5,22 +5,27 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from stubwright_runtime.server.direct.answers import DirectExchange
-from stubwright_runtime.server.direct.runs import Run
+from stubwright_runtime.server.direct.runs import DirectChannel, Run
+
+
+def no_requests_left() -> AbstractContextManager[None]:
+    """Refuse that any request of what is done here is left in a circle, with its message."""
+    return none_left(DirectChannel, DirectExchange, Run)
 
 
 @contextmanager
-def no_requests_left() -> Iterator[None]:
-    """Refuse that any request of what is done here is left in a circle, with its message."""
+def none_left(*kinds: type) -> Iterator[None]:
+    """Refuse that any object of these kinds is left in a circle by what is done here."""
     gc.collect()
     gc.disable()
     try:
         yield
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
-        left = Counter(type(each).__name__ for each in gc.garbage if isinstance(each, DirectExchange | Run))
+        left = Counter(type(each).__name__ for each in gc.garbage if isinstance(each, kinds))
     finally:
         gc.set_debug(0)
         gc.garbage.clear()

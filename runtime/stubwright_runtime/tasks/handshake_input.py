@@ -50,6 +50,8 @@ class InputRequester:
                 answers.append(await _send(connection, task, question))
             except ProtocolError as error:
                 failures.append(error)
+            except anyio.get_cancelled_exc_class():
+                return  # anyio leaves a task that ends as cancelled in a circle of references, with its frames
             asking.cancel()
 
         with anyio.CancelScope() as asking, self._tasks.task_store.watch([task.id]) as changed:
@@ -65,7 +67,7 @@ class InputRequester:
                     if current is None or key not in current.pending:
                         asking.cancel()
         if failures:
-            raise failures[0]
+            raise failures.pop()  # its traceback holds this frame, which must not hold it
         if answers:
             await self._tasks.answer(task, {key: answers[0]})
 

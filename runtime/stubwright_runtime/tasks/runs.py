@@ -10,6 +10,7 @@ import math
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -167,13 +168,18 @@ class Runs:
         return _to_failed(task, INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done")
 
     async def _run(self, attempt: _Attempt) -> None:
+        async def watch() -> None:
+            # anyio leaves a task that ends as cancelled in a circle of references, with all that its frames hold.
+            with suppress(anyio.get_cancelled_exc_class()):
+                await self._watch(attempt)
+
         token = CURRENT.set(attempt.call_state)
         start = time.perf_counter()
         try:
             with open_span(attempt.task, attempt.call_state):
                 with attempt.scope:
                     async with anyio.create_task_group() as group:
-                        group.start_soon(self._watch, attempt)
+                        group.start_soon(watch)
                         await self._run_handler(attempt)
                         group.cancel_scope.cancel()
                 if attempt.scope.cancelled_caught and not attempt.is_ending:

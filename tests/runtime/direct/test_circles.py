@@ -15,27 +15,40 @@ import httpx2
 import pytest
 
 import conversations
-from circles import no_requests_left
+from circles import no_requests_left, none_left
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from sink import Sink
+from stubwright_runtime import ToolError
 from stubwright_runtime.server.core.building import build_core
+from stubwright_runtime.server.direct.answers import DirectExchange
+from stubwright_runtime.server.direct.runs import DirectChannel, Run
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
+from stubwright_runtime.tasks.records import Task
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, on_connection
 
+WHO = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TOOLS = [
     tool("say"),
     tool("fail", {"how": {"type": "string"}}),
     tool("talk", {"level": {"type": "string"}}),
     tool("wait"),
+    tool("block", {"how": {"type": "string"}}),
+    tool("ask", stubwright={"ask": {"who": {"message": "Who?", "schema": WHO}}}),
+    tool(
+        "work", execution={"taskSupport": "optional"}, stubwright={"ask": {"who": {"message": "Who?", "schema": WHO}}}
+    ),
 ]
 REQUESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a result": ("tools/call", {"name": "say"}),
     "messages before it": ("tools/call", {"name": "talk", "_meta": {"progressToken": "t"}}),
     "a tool error": ("tools/call", {"name": "fail", "arguments": {"how": "tool"}}),
     "an exception": ("tools/call", {"name": "fail", "arguments": {"how": "other"}}),
+    "a tool error in a thread": ("tools/call", {"name": "block", "arguments": {"how": "tool"}}),
+    "an exception in a thread": ("tools/call", {"name": "block", "arguments": {"how": "other"}}),
     "arguments that do not fit": ("tools/call", {"name": "fail", "arguments": {"how": 1}}),
     "an unknown tool": ("tools/call", {"name": "none"}),
     "an unknown method": ("nothing/known", {}),
@@ -43,6 +56,7 @@ REQUESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a second handshake": ("initialize", shaking("2025-11-25")["params"]),
     "too large a handshake": ("initialize", {**shaking("2025-11-25")["params"], "x": "x" * 70_000}),
 }
+ADA = {"action": "accept", "content": {"name": "Ada"}}
 WAIT = ("tools/call", {"name": "wait"})
 
 
@@ -53,6 +67,14 @@ class Handlers(conversations.Handlers):
     async def wait(self, args: Any, ctx: Any) -> None:
         self.begun.set()
         await asyncio.sleep(60)
+
+    def block(self, args: Any, ctx: Any) -> None:
+        raise ToolError("no") if args.how == "tool" else RuntimeError("secret")
+
+    async def ask(self, args: Any, ctx: Any) -> str:
+        return str((await ctx.ask.who()).name)
+
+    work = ask
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +140,48 @@ def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
 
     with way(asgi_app(build_core(package.TOOLS["say"].package, Handlers()))) as url:
         assert asyncio.run(use(f"{url}/mcp")) >= 4
+
+
+@pytest.mark.parametrize("body", [{"error": {"code": -1, "message": "no"}}, {"result": {"action": "decline"}}])
+def test_a_question(body: Any, package: ModuleType) -> None:
+    async def use() -> None:
+        async with on_connection(package.build_server(Handlers()), HANDSHAKE, {"elicitation": {}}) as wire:
+            with no_requests_left():
+                asking = wire.start("tools/call", name="ask", arguments={})
+                await wire.questioned()
+                await wire.transport.send({"id": wire.asked[0]["id"], **body})
+                await asking
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
+def test_tasks(revision: str, package: ModuleType) -> None:
+    asks = revision == HANDSHAKE
+    as_task: dict[str, Any] = {"task": {}} if asks else {}
+
+    async def use() -> None:
+        able: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
+        async with on_connection(package.build_server(Handlers()), revision, able) as wire:
+            with none_left(DirectChannel, DirectExchange, Run, Task):
+                made = await wire("tools/call", name="work", arguments={}, **as_task)
+                name = (made["task"] if asks else made)["taskId"]
+                await wire.until(name, "input_required")
+                if asks:  # the client leaves while it is asked, and comes back
+                    for number in (1, 2):
+                        asking = wire.start("tasks/result", taskId=name)
+                        while len(wire.asked) < number:  # noqa: ASYNC110 - what is asked is a list
+                            await asyncio.sleep(0.01)
+                        if number == 1:
+                            request_id = max(each for each in wire._waiting if isinstance(each, int))
+                            cancelled = {"method": "notifications/cancelled", "params": {"requestId": request_id}}
+                            await wire.transport.send(cancelled)
+                            asking.cancel()
+                    await wire.transport.send({"id": wire.asked[-1]["id"], "result": ADA})
+                    await asking
+                else:
+                    await wire("tasks/update", taskId=name, inputResponses={"who": ADA})
+                    await wire.until(name, "completed")
+                await asyncio.sleep(0.1)
+
+    asyncio.run(use())

@@ -106,8 +106,11 @@ class Threads:
             if started.acquire(blocking=False):  # it has not begun, and must not run any more
                 finish()
             raise
-        if error is not None:
-            raise error
+        try:
+            if error is not None:
+                raise error
+        finally:
+            error = None  # its traceback holds this frame, and with it the arguments
         return value
 
     async def _enter(self, name: str, patience: float) -> None:

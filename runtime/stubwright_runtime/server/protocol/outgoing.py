@@ -128,6 +128,8 @@ class Outgoing:
             except TimeoutError:
                 await self._take_back(name, "no answer in time")
                 raise ProtocolError(REQUEST_TIMEOUT, "the client did not answer in time") from None
+            finally:
+                del answer  # it holds the client's error, whose traceback holds this frame
 
     async def _take_back(self, question: int, reason: str) -> None:
         """Tell the client that its answer to a question is not wanted any more, unless it has disconnected."""
