@@ -140,7 +140,10 @@ class InFlight:
         finally:
             self._requests.remove(request)
         if request.error is not None:
-            raise request.error
+            try:
+                raise request.error
+            finally:
+                request.error = None  # its traceback holds this frame, and with it the request
         if request.scope.cancelled_caught:
             from mcp import MCPError
             from mcp_types import REQUEST_TIMEOUT

@@ -206,11 +206,14 @@ class Session:
         except MCPError as error:
             answer = error
         failure = self._find_failure(answer.error if isinstance(answer, MCPError) else answer)
-        if failure is not None:
-            raise failure  # here, so that its own cause and context stay
-        if isinstance(answer, MCPError):
-            raise answer
-        return answer
+        try:
+            if failure is not None:
+                raise failure  # here, so that its own cause and context stay
+            if isinstance(answer, MCPError):
+                raise answer
+            return answer
+        finally:
+            del answer, failure  # the traceback of an error holds this frame, and with it the arguments
 
     async def _send_until_visited(
         self,
@@ -307,9 +310,12 @@ class Session:
                 better = explain(error, self._client)
                 if better is error:
                     better = self.in_flight.explain_close(error)
-                if bound.broken is not None or better is not error:
-                    raise better from bound.broken
-                raise
+                try:
+                    if bound.broken is not None or better is not error:
+                        raise better from bound.broken
+                    raise
+                finally:
+                    del better  # its traceback holds this frame
 
 
 def _measure_json(result: BaseModel) -> int:

@@ -71,7 +71,10 @@ async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | Non
         ending = error
         raise
     finally:
-        await record.end(ending)
+        try:
+            await record.end(ending)
+        finally:
+            del ending  # its traceback holds this frame
 
 
 async def _tell(on_call: OnCall, event: CallEvent) -> None:

@@ -53,8 +53,10 @@ class Bound:
     def check(self, size: int, who: str = "the server's answer has") -> None:
         """Raise TooLargeError if `size` bytes exceed the bound."""
         if self.most is not None and size > self.most:
-            self.broken = TooLargeError(f"{who} more than {self.most:,} bytes", size, self.most)
-            raise self.broken
+            message = f"{who} more than {self.most:,} bytes"
+            # Two of them: the traceback of the one that is raised holds this bound, and what came.
+            self.broken = TooLargeError(message, size, self.most)
+            raise TooLargeError(message, size, self.most)
 
 
 @contextmanager
