@@ -124,7 +124,7 @@ class HttpEndpoint:
                 "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "
                 "`asgi_app` returned"
             )
-        if (run := scope.get(RUN)) is not None:
+        if (run := scope.pop(RUN, None)) is not None:  # the connection keeps its last scope, in a circle
             await _serve(run, receive, send)
             return
         method = scope["method"]

@@ -118,10 +118,10 @@ def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
     stateless = revision == "2026-07-28"
 
     async def use(url: str) -> int:
-        async with httpx2.AsyncClient(timeout=20) as web:
+        async with httpx2.AsyncClient(timeout=20) as web, httpx2.AsyncClient(timeout=0.3) as leaving:
 
-            async def post(message: Any, session: str | None = None, **options: Any) -> httpx2.Response:
-                return await web.post(url, json=message, headers=dict(usual(message, revision, session)), **options)
+            async def post(message: Any, session: str | None = None, by: httpx2.AsyncClient = web) -> httpx2.Response:
+                return await by.post(url, json=message, headers=dict(usual(message, revision, session)))
 
             session = None if stateless else (await post(shaking(revision))).headers["mcp-session-id"]
             refused = 0
@@ -131,11 +131,11 @@ def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
                     answer = await post(message, None if method == "initialize" else session)
                     refused += '"error":' in answer.text
                 with pytest.raises(httpx2.ReadTimeout):
-                    await post(request(7, *WAIT, stateless=stateless), session, timeout=0.2)
+                    await post(request(7, *WAIT, stateless=stateless), session, leaving)
                 if session is not None:
                     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
                     await post(cancelled, session)
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.5)
             return refused
 
     with way(asgi_app(build_core(package.TOOLS["say"].package, Handlers()))) as url:
@@ -182,6 +182,6 @@ def test_tasks(revision: str, package: ModuleType) -> None:
                 else:
                     await wire("tasks/update", taskId=name, inputResponses={"who": ADA})
                     await wire.until(name, "completed")
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.5)
 
     asyncio.run(use())
