@@ -45,7 +45,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 )
 def test_calls_that_fail(how: str, error: type[Exception], package: ModuleType) -> None:
     async def use(url: str) -> None:
-        async with package.FailingClient.connect(url, timeout=1, max_result_bytes=5000) as client:
+        timeout = 1 if how == "late" else 60
+        async with package.FailingClient.connect(url, timeout=timeout, max_result_bytes=5000) as client:
             with none_left(Bound, mcp_types.CallToolRequestParams):
                 with pytest.raises(error) as caught:
                     await client.fail(how=how)

@@ -116,9 +116,10 @@ def test_over_stdio(stateless: bool, package: ModuleType) -> None:
 @pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
 def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
     stateless = revision == "2026-07-28"
+    impatient = httpx2.Timeout(60, read=0.3)
 
     async def use(url: str) -> int:
-        async with httpx2.AsyncClient(timeout=20) as web, httpx2.AsyncClient(timeout=0.3) as leaving:
+        async with httpx2.AsyncClient(timeout=60) as web, httpx2.AsyncClient(timeout=impatient) as leaving:
 
             async def post(message: Any, session: str | None = None, by: httpx2.AsyncClient = web) -> httpx2.Response:
                 return await by.post(url, json=message, headers=dict(usual(message, revision, session)))
