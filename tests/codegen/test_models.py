@@ -688,7 +688,7 @@ def test_real_tools(corpus: Path, rich: bool) -> None:
     wrong: list[str] = []
     loose: list[str] = []
     drawn = 0
-    wires = [*tools_of(corpus)][:: choose(VARIABLE, 40, 6, 1)]
+    wires = [*tools_of(corpus)][:: choose(VARIABLE, 40, 12, 1)]
     for wire in wires if rich else ():
         chance = random.Random(wire["name"])
         wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}
@@ -792,7 +792,7 @@ def random_schema(chance: random.Random, depth: int) -> Any:
 
 
 @pytest.mark.parametrize("formats", ["text", "rich", "strict"])
-@pytest.mark.parametrize("seed", range(choose(VARIABLE, 40, 100, 400)))
+@pytest.mark.parametrize("seed", range(choose(VARIABLE, 40, 60, 400)))
 def test_random_schemas(seed: int, formats: str) -> None:
     chance = random.Random(seed)
     defs = {
@@ -837,7 +837,7 @@ def test_ruff_finds_nothing_in_random_packages(rich: bool, tmp_path: Path) -> No
     frag = {"type": "object", "properties": {"a": {"type": "string"}}}
     value = packages.manifest([], schemas={"Frag": frag, "Word": {"enum": ["a", "b"]}})
     value["python"] = {"formats": "rich" if rich else "text"}
-    for seed in range(choose(VARIABLE, 30, 50, 300)):
+    for seed in range(choose(VARIABLE, 30, 40, 300)):
         chance = random.Random(seed)
         x = {"type": "string"}
         sides = [

@@ -581,7 +581,7 @@ def _loops(schema: dict[str, Any]) -> bool:
     return False
 
 
-@settings(max_examples=choose(corpus.VARIABLE, 100, 400, 1000), suppress_health_check=[*HealthCheck])
+@settings(max_examples=choose(corpus.VARIABLE, 100, 200, 1000), suppress_health_check=[*HealthCheck])
 @given(_cases())
 def test_it_accepts_the_same(case: tuple[dict[str, Any], list[Any]]) -> None:
     schema, values = case
@@ -633,7 +633,7 @@ def _instance(pick: random.Random, depth: int) -> Any:
 
 def test_objects_that_are_merged_accept_the_same() -> None:
     accepted = plain = 0
-    for seed in range(choose(corpus.VARIABLE, 2000, 4000, 10_000)):
+    for seed in range(choose(corpus.VARIABLE, 2000, 3000, 10_000)):
         pick = random.Random(seed)
         dialect = pick.choice([dialects.DRAFT_2020_12, dialects.DRAFT_7])
         text = json.dumps([_object(pick, 1, dialect.defs), _object(pick, 1, dialect.defs)])
@@ -655,7 +655,7 @@ def test_objects_that_are_merged_accept_the_same() -> None:
 
 def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
     merged = proved = 0
-    for seed in range(choose(corpus.VARIABLE, 500, 1000, 2000)):
+    for seed in range(choose(corpus.VARIABLE, 500, 700, 2000)):
         pick = random.Random(seed)
         text = json.dumps([_object(pick, 1, "$defs"), _object(pick, 1, "$defs")])
         for name in "PQ":

@@ -148,10 +148,10 @@ def free(settle: Settle) -> list[Place]:
 def taking(once: Once, free: list[Place]) -> Callable[[str], list[Place]]:
     """Those of the other places that take the payload of a name; the rest refuse it with a diagnostic.
 
-    Of many, each payload is tried at one in six of them, and each of them with one in six payloads.
+    Of many, each payload is tried at one in twelve of them, and each of them with one in twelve payloads.
     """
     restricted = [place for place in PLACES if place not in free]
-    step = choose(VARIABLE, 1, 6, 1)
+    step = choose(VARIABLE, 1, 12, 1)
 
     def taking(name: str) -> list[Place]:
         tried = restricted[[*PAYLOADS].index(name) % step :: step]

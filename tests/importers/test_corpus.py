@@ -178,7 +178,7 @@ def typed_calls(module: Any, tool: Mapping[str, Any], seed: str) -> list[Call]:
     return [call for call in made if call is not None]
 
 
-EVERY_CHECKED = choose(real.VARIABLE, 1, 3, 1)
+EVERY_CHECKED = choose(real.VARIABLE, 1, 2, 1)
 """Of how many packages the slowest tools check one."""
 
 

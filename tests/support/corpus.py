@@ -26,10 +26,10 @@ Json = Any
 VARIABLE = "STUBWRIGHT_WHOLE_CORPUS"
 """Says how much of the corpus tests take: a sample if it is not set, `many`, or all of it, which needs some minutes."""
 
-EVERY = choose(VARIABLE, 20, 3, 1)
+EVERY = choose(VARIABLE, 20, 6, 1)
 """Of how many servers tests take one."""
 
-EVERY_RICH = choose(VARIABLE, 10, 3, 1)
+EVERY_RICH = choose(VARIABLE, 10, 6, 1)
 """Of how many servers whose tools have formats tests take one with `python: {formats: rich}`."""
 
 SHARDS = choose(VARIABLE, 2, 8, 16)
