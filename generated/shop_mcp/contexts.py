@@ -5,9 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Never
 
-from stubwright_runtime.generated import Ask, CallHandles, Context, PerCall
+from stubwright_runtime.generated import (
+    Ask,
+    CallHandles,
+    Context,
+    HandleT,
+    NameT,
+    PerCall,
+)
 
 from . import models as _models
 
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
     )
 
 
-class _Handles(CallHandles):
+class _Handles(CallHandles[NameT, HandleT]):
     """The kinds of state that the server keeps between calls."""
 
     @property
@@ -38,57 +45,25 @@ class _Handles(CallHandles):
 class CreateBasketContext(Context):
     """The context of a request for the tool ``create_basket``."""
 
-    handles = PerCall(_Handles)
-
-
-class AddItemHandles(_Handles):
-    """Handles of the tool ``add_item``."""
-
-    def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """Return the handle of an argument, by the argument's name."""
-        return self._given(name)
+    handles: PerCall[_Handles[Never, Never]] = PerCall(_Handles)
 
 
 class AddItemContext(Context):
     """The context of a request for the tool ``add_item``."""
 
-    handles = PerCall(AddItemHandles)
-
-
-class RemoveItemHandles(_Handles):
-    """Handles of the tool ``remove_item``."""
-
-    def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """Return the handle of an argument, by the argument's name."""
-        return self._given(name)
+    handles: PerCall[_Handles[Literal["basket_id"], Handle[Basket, BasketId]]] = PerCall(_Handles)
 
 
 class RemoveItemContext(Context):
     """The context of a request for the tool ``remove_item``."""
 
-    handles = PerCall(RemoveItemHandles)
-
-
-class ShowBasketHandles(_Handles):
-    """Handles of the tool ``show_basket``."""
-
-    def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """Return the handle of an argument, by the argument's name."""
-        return self._given(name)
+    handles: PerCall[_Handles[Literal["basket_id"], Handle[Basket, BasketId]]] = PerCall(_Handles)
 
 
 class ShowBasketContext(Context):
     """The context of a request for the tool ``show_basket``."""
 
-    handles = PerCall(ShowBasketHandles)
-
-
-class CheckoutHandles(_Handles):
-    """Handles of the tool ``checkout``."""
-
-    def __getitem__(self, name: Literal["basket_id"], /) -> Handle[Basket, BasketId]:
-        """Return the handle of an argument, by the argument's name."""
-        return self._given(name)
+    handles: PerCall[_Handles[Literal["basket_id"], Handle[Basket, BasketId]]] = PerCall(_Handles)
 
 
 class CheckoutAsk(Ask):
@@ -103,7 +78,7 @@ class CheckoutContext(Context):
     """The context of a request for the tool ``checkout``."""
 
     ask = PerCall(CheckoutAsk)
-    handles = PerCall(CheckoutHandles)
+    handles: PerCall[_Handles[Literal["basket_id"], Handle[Basket, BasketId]]] = PerCall(_Handles)
 
 
 class ShipOrderAsk(Ask):

@@ -55,8 +55,18 @@ MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
 """The same names, which no class of models may have."""
 
 PAGE_NAMES = frozenset(
-    {"Ask", "Binding", "BlobResourceContents", "CallHandles", "Completion", "ContentBlock", "Handles", "Mapping"}
-    | {"PerCall", "PrimitivesBinding", "PromptMessage", "Protocol", "Sequence", "TextResourceContents"}
+    {"Ask", "Binding", "BlobResourceContents", "CallHandles", "Completion", "ContentBlock", "HandleT", "Handles"}
+    | {
+        "Mapping",
+        "NameT",
+        "Never",
+        "PerCall",
+        "PrimitivesBinding",
+        "PromptMessage",
+        "Protocol",
+        "Sequence",
+        "TextResourceContents",
+    }
 )
 """Names that the pages with models (the client, the handlers, their contexts) import from elsewhere, except those that
 packages export: a model of that name would hide it there."""

@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from .server.features.handles import CallHandles as CallHandles
     from .server.features.handles import Handle as Handle
     from .server.features.handles import Handles as Handles
+    from .server.features.handles import HandleT as HandleT
+    from .server.features.handles import NameT as NameT
     from .server.features.handles import StaleHandle as StaleHandle
     from .server.features.handles import TooManyHandles as TooManyHandles
     from .server.features.handles import UnknownHandle as UnknownHandle
@@ -152,7 +154,9 @@ else:
             ".server.features.handles": (
                 "CallHandles",
                 "Handle",
+                "HandleT",
                 "Handles",
+                "NameT",
                 "StaleHandle",
                 "TooManyHandles",
                 "UnknownHandle",

@@ -34,7 +34,7 @@ WRONG = {
     'ctx.handles["basket"]': "Invalid index type",
     'await ctx.handles.basket.get("b1")': "BasketId",
     "await ctx.handles.basket.create(1)": "BasketState",
-    "ctx.handles.order": '"AddItemHandles" has no attribute "order"',
+    "ctx.handles.order": 'has no attribute "order"',
 }
 
 

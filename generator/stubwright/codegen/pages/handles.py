@@ -61,9 +61,16 @@ class ContextHandles:
     nested: bool
 
     @property
-    def are_given(self) -> bool:
-        """True if the arguments can have any."""
-        return bool(self.named) or self.nested
+    def is_overloaded(self) -> bool:
+        """True if names of arguments decide about the type of their handles, which needs a class of its own."""
+        return len(self.named) + self.nested > 1
+
+    @property
+    def type(self) -> Code:
+        """The class `_Handles` for the names of the arguments, and for the type of their handles."""
+        given = [fill("{}, {}", each.names, each.handle) for each in self.named]
+        given += [fill("str, Handle[Any, Any]")] if self.nested else []
+        return fill("_Handles[{}]", given[0] if given else fill("Never, Never"))
 
 
 def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:

@@ -120,13 +120,14 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     outcomes: set[str] = {"Cancelled", "Declined"} if asked else set()
     outcomes |= {"Accepted"} if any(question.by_url for question in asked) else set()
     held = [each.held for each in contexts if each.held is not None]
-    has_named, overloads = any(each.named for each in held), any(len(each.named) + each.nested > 1 for each in held)
+    has_named, overloads = any(each.named for each in held), any(each.is_overloaded for each in held)
     typing = {"Any"} if known else set()
     typing |= {"Literal"} if has_named else set()
+    typing |= {"Never"} if any(not (each.named or each.nested) for each in held) else set()
     has_pages = any(each.has_page for each in contexts)
     can = (("ask something", asked), ("have handles", known), ("give pages", has_pages))
     does = [words for words, there in can if there]
-    has = (("Ask", asked), ("CallHandles", known), ("PageRequest", has_pages))
+    has = (("Ask", asked), ("CallHandles", known), ("HandleT", known), ("NameT", known), ("PageRequest", has_pages))
     parts = {name for name, is_there in has if is_there}
     of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
     used = {RUNTIME: outcomes | (of_handles if known else set())}

@@ -119,10 +119,9 @@ class OwnContext:
         return naming.ask_class(self.names)
 
     @property
-    def handles(self) -> Code:
-        """The class of its handles: one of its own if its arguments have any."""
-        is_own = self.held is not None and self.held.are_given
-        return fill("{}", naming.name_own_handles_class(self.names)) if is_own else fill("_Handles")
+    def handles(self) -> Name:
+        """The class of its handles, if it needs one of its own."""
+        return naming.name_own_handles_class(self.names)
 
     @property
     def members(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ import json
 import secrets
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
 
 from ...errors import ToolError
 from ...models.base import Model, Root
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _State = TypeVar("_State")
 _Id = TypeVar("_Id", bound=str)
+NameT = TypeVar("NameT")
+HandleT = TypeVar("HandleT")
 
 
 _BYTES: Final = 24
@@ -227,8 +229,11 @@ class Handles(Generic[_State, _Id]):
         return state if self._model is None else self._model.model_validate(state)
 
 
-class CallHandles:
-    """The base of a handler's `ctx.handles`: generated classes have a member for each kind."""
+class CallHandles(Generic[NameT, HandleT]):
+    """The base of a handler's `ctx.handles`: generated classes have a member for each kind.
+
+    It is generic in the names of the arguments that are ids of handles, and in the type of these handles.
+    """
 
     def __init__(self, bound: Bound) -> None:
         """Take the handles of the call."""
@@ -242,6 +247,14 @@ class CallHandles:
     def __contains__(self, name: str) -> bool:
         """Tell whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
         return self._pointer(name) is not None
+
+    def __getitem__(self, name: NameT, /) -> HandleT:
+        """Return the handle of an argument, by its name, or by the JSON Pointer to its place.
+
+        Raises:
+            KeyError: The arguments have no id of a handle there.
+        """
+        return cast("HandleT", self._given(str(name)))
 
     def _model(self, kind: str) -> Any:
         """Return the class of the states of a kind; `None` if they are plain JSON."""

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
-from stubwright_runtime.generated import CallHandles, Context, PerCall
+from stubwright_runtime.generated import CallHandles, Context, HandleT, NameT, PerCall
 
 from . import models as _models
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
 
 
-class _Handles(CallHandles):
+class _Handles(CallHandles[NameT, HandleT]):
     """The kinds of state that the server keeps between calls."""
 
     @property
@@ -64,7 +64,7 @@ class _Handles(CallHandles):
         return {"basket": _models.Basket, "property": _models.PropertyState}.get(kind)
 
 
-class MakeHandles(_Handles):
+class MakeHandles(_Handles[Any, Any]):
     """Handles of the tool ``make``."""
 
     @overload
@@ -99,18 +99,10 @@ class MakeContext(Context):
 class HandlesContext(Context):
     """The context of a request for the tool ``handles``."""
 
-    handles = PerCall(_Handles)
-
-
-class OldHandles(_Handles):
-    """Handles of the tool ``old``."""
-
-    def __getitem__(self, name: Literal["b"], /) -> Handle[Basket, BasketId]:
-        """Return the handle of an argument, by the argument's name."""
-        return self._given(name)
+    handles: PerCall[_Handles[Never, Never]] = PerCall(_Handles)
 
 
 class OldContext(Context):
     """The context of a request for the tool ``old``."""
 
-    handles = PerCall(OldHandles)
+    handles: PerCall[_Handles[Literal["b"], Handle[Basket, BasketId]]] = PerCall(_Handles)
