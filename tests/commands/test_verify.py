@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -194,7 +195,7 @@ def test_json_has_every_contract(folder: Path) -> None:
     a, b, c = json.loads(done.stdout)["contracts"]
     server = f"{sys.executable} server.py a"
     expected = {"contract": "contracts/a.yaml", "server": server, "state": "unchanged", "status": 0}
-    assert a == {**expected, "problem": None, "comparison": None}
+    assert a == {**expected, "problem": None, "diagnostics": [], "comparison": None}
     assert (b["state"], b["status"], b["comparison"]["counts"]["breaking"]) == ("changed", 1, 1)
     assert b["comparison"]["changes"][0]["old"]["file"] == "contracts/b.yaml"
     assert (c["state"], c["status"], c["comparison"]) == ("not verified", 3, None)
@@ -342,6 +343,63 @@ def test_a_file_that_is_no_contract(text: str, said: str, folder: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
     assert (folder / "b.env").read_text() == ""
+
+
+def not_yaml(path: Path) -> None:
+    path.write_text("a: [")
+
+
+def edit(path: Path) -> None:
+    path.write_text(path.read_text().replace("maximum: 9", "maximum: 8"))
+
+
+def break_schema(path: Path) -> None:
+    value = yaml.safe_load(path.read_text())
+    value["tools"][0]["inputSchema"]["type"] = 7
+    path.write_text(yamlwriter.format_locked(value))
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "line", "column"),
+    [(not_yaml, "SW004", 1, 5), (edit, "SW402", 2, 1), (break_schema, "SW204", 20, 13)],
+)
+def test_each_format_has_the_place_of_what_is_wrong_with_a_contract(
+    change: Callable[[Path], None], code: str, line: int, column: int, folder: Path
+) -> None:
+    change(lock(folder))
+    check_formats(folder, (), "contracts/desk.yaml", code, line, column)
+
+
+def test_each_format_has_the_place_of_what_is_wrong_with_a_saved_list(folder: Path) -> None:
+    lock(folder)
+    (folder / "tools.json").write_text('{"tools": [')
+    check_formats(folder, ("contracts/desk.yaml", "--against", "tools.json"), "tools.json", "SW004", 1, 12)
+
+
+def check_formats(folder: Path, words: tuple[str, ...], file: str, code: str, line: int, column: int) -> None:
+    """Check that each format for programs is a document of its own that has one diagnostic."""
+    said = {}
+    for style in ("json", "github", "md", "sarif"):
+        done = verify(folder, *words, "--format", style)
+        assert done.returncode == 1
+        said[style] = done.stdout
+    value = json.loads(said["json"])
+    [diagnostic] = value if isinstance(value, list) else value["contracts"][0]["diagnostics"]
+    assert [diagnostic[key] for key in ("file", "code", "line", "column")] == [file, code, line, column]
+    [command] = said["github"].splitlines()
+    assert command.startswith(f"::error file={file},line={line},col={column},")
+    assert f",title={code}::{diagnostic['message']}" in command
+    heading, empty, item = said["md"].splitlines()
+    assert heading.startswith("**contracts/desk.yaml: not verified**: ")
+    assert (empty, item.startswith(f"- {file}:{line}:{column}: error {code}: ")) == ("", True)
+    [ran] = json.loads(said["sarif"])["runs"]
+    assert ran["invocations"][0]["executionSuccessful"] is False
+    [result] = ran["results"]
+    assert (result["ruleId"], ran["tool"]["driver"]["rules"][result["ruleIndex"]]["id"]) == (code, code)
+    assert (result["level"], result["message"]["text"].startswith(diagnostic["message"])) == ("error", True)
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": file}
+    assert (place["region"]["startLine"], place["region"]["startColumn"]) == (line, column)
 
 
 @pytest.mark.parametrize("words", [(), ("contracts/a.yaml",)])

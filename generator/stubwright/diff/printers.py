@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright.diagnostics import Place, Span
+from stubwright.diagnostics.printers.findings import locate
 from stubwright.diagnostics.printers.github import format_command
 from stubwright.diagnostics.printers.json import format_ascii
 from stubwright.diff.changes import IMPACTS, Change, Impact, Words, name_class, raise_version, suggest_bump
@@ -20,6 +21,7 @@ from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from stubwright.compile.source import Document
+    from stubwright.diagnostics import Diagnostic
     from stubwright.diff.costs import CostChange
 
 Level: TypeAlias = Literal["error", "warning", "notice"]
@@ -167,6 +169,17 @@ def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
         tools = [f"- {escape(tool.lstrip())}" for tool in costs[1:]]
         lines += ["", f"<details><summary>{escape(costs[0])}</summary>", "", *tools, "", "</details>"]
     return "\n".join(lines) + "\n"
+
+
+def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]) -> str:
+    """Format diagnostics of a file that cannot be compared for pull requests: a list; empty without any."""
+    lines = []
+    for finding in locate(diagnostics, documents):
+        diagnostic = finding.diagnostic
+        where = f"{escape(_show_span(finding.span))}: " if finding.span else ""
+        fix = f"<br>help: {escape(diagnostic.help)}" if diagnostic.help else ""
+        lines.append(f"- {where}{diagnostic.severity} {diagnostic.code}: {escape(diagnostic.message)}{fix}")
+    return "\n".join(["", *lines, ""]) if lines else ""
 
 
 def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:

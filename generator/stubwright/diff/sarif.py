@@ -2,6 +2,7 @@
 
 Takes changes with what is compared; gives one document for all comparisons of a run. A change is a result of the rule
 with its code, at its place in the new document, else in the old one. Changes that a manifest ignores are suppressed.
+Diagnostics of a file that cannot be compared are results, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from stubwright import __version__
+from stubwright.diagnostics import CODES as DIAGNOSTICS
 from stubwright.diagnostics.printers.json import format_ascii
 from stubwright.diff.changes import CODES
 from stubwright.diff.printers import explain, grade
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from stubwright.diagnostics import Span
+    from stubwright.diagnostics.printers.findings import Finding
     from stubwright.diff.changes import Change, Impact
     from stubwright.diff.printers import Comparison
 
@@ -35,25 +38,31 @@ class Run:
     failing: Collection[Impact]
 
 
-def render(runs: Sequence[Run], problems: Sequence[tuple[str, str]] = ()) -> str:
+def render(runs: Sequence[Run], problems: Sequence[tuple[str, str]] = (), findings: Sequence[Finding] = ()) -> str:
     """Return a document.
 
     Args:
         runs: The comparisons.
         problems: What could not be compared: its file, and why.
+        findings: The diagnostics of files that could not be compared.
     """
-    codes = sorted({change.code for run in runs for change in run.changes})
+    rules = {change.code: CODES[change.code][1] for run in runs for change in run.changes}
+    rules |= {finding.diagnostic.code: DIAGNOSTICS[finding.diagnostic.code].meaning for finding in findings}
+    codes = sorted(rules)
     driver = {
         "name": "stubwright",
         "version": __version__,
-        "rules": [{"id": code, "shortDescription": {"text": CODES[code][1]}} for code in codes],
+        "rules": [{"id": code, "shortDescription": {"text": rules[code]}} for code in codes],
     }
     notifications = [
         {"level": "error", "message": {"text": why}, "locations": [{"physicalLocation": _locate_file(file)}]}
         for file, why in problems
     ]
     invocation = {"executionSuccessful": not problems, "toolExecutionNotifications": notifications}
-    results = [_make_result(change, run, codes) for run in runs for change in run.changes]
+    results = [
+        *(_make_result(change, run, codes) for run in runs for change in run.changes),
+        *(_make_finding(finding, codes) for finding in findings),
+    ]
     run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints"}
     return format_ascii({"$schema": _SCHEMA, "version": "2.1.0", "runs": [{**run, "results": results}]})
 
@@ -71,6 +80,18 @@ def _make_result(change: Change, run: Run, codes: Sequence[str]) -> dict[str, An
         **({"locations": [{"physicalLocation": _locate(place)}]} if place else {}),
         "properties": {key: value for key, value in properties.items() if value is not None},
         **({"suppressions": [{"kind": "external"}]} if change.ignored else {}),
+    }
+
+
+def _make_finding(finding: Finding, codes: Sequence[str]) -> dict[str, Any]:
+    diagnostic = finding.diagnostic
+    text = diagnostic.message if diagnostic.help is None else f"{diagnostic.message}\nhelp: {diagnostic.help}"
+    return {
+        "ruleId": diagnostic.code,
+        "ruleIndex": codes.index(diagnostic.code),
+        "level": diagnostic.severity,
+        "message": {"text": text},
+        **({"locations": [{"physicalLocation": _locate(finding.span)}]} if finding.span else {}),
     }
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright.commands.diff import Difference
+    from stubwright.compile.source import Document
+    from stubwright.diagnostics import Diagnostic
     from stubwright.importers.reading import SourceError
 
 
@@ -43,33 +45,46 @@ class Outcome:
             return "not verified"
         return "unchanged" if self.difference is None or not self.difference.changes else "changed"
 
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """The reasons that the changes are unknown, with their places; empty if no document is at fault."""
+        return getattr(self.error, "diagnostics", ())
+
+    @property
+    def documents(self) -> Mapping[str, Document]:
+        """The documents that `diagnostics` are about."""
+        return getattr(self.error, "documents", {})
+
 
 def show(outcomes: Sequence[Outcome], style: str) -> None:
     """Print outcomes in a format of `diff`; on standard error also why something is not verified."""
+    for outcome in outcomes:
+        if outcome.error is not None:
+            _report(outcome, outcome.error)
+        if style == "text":
+            _show_text(outcome)
+    write(outcomes, style)
+
+
+def write(outcomes: Sequence[Outcome], style: str) -> None:
+    """Print the document of outcomes in a format of `diff`; nothing in the format for people."""
     match style:
         case "json":
             _show_json(outcomes)
         case "sarif":
             _show_sarif(outcomes)
-    for number, outcome in enumerate(outcomes):
-        if outcome.error is not None:
-            _report(outcome.path, outcome.error)
-        match style:
-            case "text":
-                _show_text(outcome)
-            case "md":
-                _show_markdown(outcome, is_first=number == 0)
-            case "github":
-                _show_github(outcome)
+        case "md":
+            write_out("\n".join(map(_format_markdown, outcomes)))
+        case "github":
+            write_out("".join(map(_format_github, outcomes)))
 
 
-def _report(path: str, error: SourceError) -> None:
+def _report(outcome: Outcome, error: SourceError) -> None:
     from stubwright.commands.importing import import_
-    from stubwright.importers.reading import DocumentError
 
-    if isinstance(error, DocumentError) and error.diagnostics:
-        import_.report(error.diagnostics, error.documents)
-    write_err(f"stubwright: {to_one_line(path)} is not verified: {error}")
+    if outcome.diagnostics:
+        import_.report(outcome.diagnostics, outcome.documents)
+    write_err(f"stubwright: {to_one_line(outcome.path)} is not verified: {error}")
 
 
 def _show_text(outcome: Outcome) -> None:
@@ -83,32 +98,34 @@ def _show_text(outcome: Outcome) -> None:
         write_out(f"{to_one_line(outcome.path)}: unchanged\n")
 
 
-def _show_markdown(outcome: Outcome, *, is_first: bool) -> None:
+def _format_markdown(outcome: Outcome) -> str:
     from stubwright.diff import printers
 
     if outcome.difference is not None and outcome.difference.changes:
-        text = printers.format_markdown(outcome.difference.changes, outcome.difference.comparison)
-    else:
-        why = "" if outcome.error is None else f": {printers.escape(str(outcome.error))}"
-        text = f"**{printers.escape(outcome.path)}: {outcome.state}**{why}\n"
-    write_out(text if is_first else f"\n{text}")
+        return printers.format_markdown(outcome.difference.changes, outcome.difference.comparison)
+    why = "" if outcome.error is None else f": {printers.escape(str(outcome.error))}"
+    findings = printers.format_findings(outcome.diagnostics, outcome.documents)
+    return f"**{printers.escape(outcome.path)}: {outcome.state}**{why}\n{findings}"
 
 
-def _show_github(outcome: Outcome) -> None:
+def _format_github(outcome: Outcome) -> str:
     from stubwright.diagnostics import Span
     from stubwright.diagnostics.printers import github
     from stubwright.diff import printers
 
+    if outcome.diagnostics:
+        return github.render(outcome.diagnostics, outcome.documents)
     if outcome.error is not None:
-        write_out(
-            github.format_command("error", "not verified", str(outcome.error), Span(outcome.path, 1, 1, 1, 2)) + "\n"
-        )
-    elif outcome.difference is not None:
-        difference = outcome.difference
-        write_out(printers.format_github(difference.changes, difference.comparison, failing=difference.failing))
+        start = Span(outcome.path, 1, 1, 1, 2)
+        return github.format_command("error", "not verified", str(outcome.error), start) + "\n"
+    difference = outcome.difference
+    if difference is None:
+        return ""
+    return printers.format_github(difference.changes, difference.comparison, failing=difference.failing)
 
 
 def _show_sarif(outcomes: Sequence[Outcome]) -> None:
+    from stubwright.diagnostics.printers.findings import locate
     from stubwright.diff import sarif
 
     runs = [
@@ -117,15 +134,16 @@ def _show_sarif(outcomes: Sequence[Outcome]) -> None:
         if outcome.difference is not None
     ]
     problems = [(outcome.path, str(outcome.error)) for outcome in outcomes if outcome.error is not None]
-    write_out(sarif.render(runs, problems))
+    findings = [finding for outcome in outcomes for finding in locate(outcome.diagnostics, outcome.documents)]
+    write_out(sarif.render(runs, problems, findings))
 
 
 def _show_json(outcomes: Sequence[Outcome]) -> None:
-    from stubwright.diagnostics.printers.json import format_ascii
+    from stubwright.diagnostics.printers import json
     from stubwright.diff import printers
 
     write_out(
-        format_ascii(
+        json.format_ascii(
             {
                 "contracts": [
                     {
@@ -134,6 +152,7 @@ def _show_json(outcomes: Sequence[Outcome]) -> None:
                         "state": outcome.state,
                         "status": outcome.status,
                         "problem": None if outcome.error is None else str(outcome.error),
+                        "diagnostics": json.to_value(outcome.diagnostics, outcome.documents),
                         "comparison": (
                             None
                             if outcome.difference is None

@@ -13,7 +13,7 @@ from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers, targeting
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
-from stubwright.importers.reading import SourceError
+from stubwright.importers.reading import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -94,23 +94,37 @@ def _verify(arguments: argparse.Namespace) -> int:
     except OSError as error:
         from stubwright.compile.source import report_unreadable  # needs PyYAML, which a light installation lacks
 
-        printer.add([report_unreadable(_FOLDER, error)])
-        return printer.close()
+        problem = report_unreadable(_FOLDER, error)
+        return _refuse([reports.Outcome(_FOLDER, "", error=DocumentError(problem.message, [problem]))], arguments)
     if arguments.against is not None:
         _check_offline(files, urls, arguments)
-    contracts = _read_contracts(files, printer)
-    if printer.failed:
-        return printer.close()
+    contracts, wrong = _read_contracts(files)
+    if wrong:
+        return _refuse(wrong, arguments)
     try:
         listings = [*_list_now(contracts, urls[0] if urls else None, arguments, printer)]
     except SourceError as error:
         import_.report_failure(arguments.against or arguments.config, error, "read")
+        reports.write([_judge(contract, error, arguments) for contract in contracts], arguments.format)
         return _WRONG
     outcomes = [_judge(contract, listing, arguments) for contract, listing in zip(contracts, listings, strict=True)]
     reports.show(outcomes, arguments.format)
     if arguments.update:
         outcomes = [_update(outcome, arguments) for outcome in outcomes]
     return _find_worst(outcomes)
+
+
+def _refuse(wrong: Sequence[Outcome], arguments: argparse.Namespace) -> int:
+    """Print the faults of contracts, and return the exit status."""
+    from stubwright.commands.contracts import reports
+
+    has_document = arguments.format in ("md", "sarif")
+    printer = Printer("text" if has_document else arguments.format, strict=False)
+    for outcome in wrong:
+        printer.add(outcome.diagnostics, outcome.documents)
+    if has_document:
+        reports.write(wrong, arguments.format)
+    return printer.close()
 
 
 def _find_worst(outcomes: Sequence[Outcome]) -> int:
@@ -147,23 +161,24 @@ def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argpars
         raise UsageError("--update locks what a server lists: it cannot go with --against")
 
 
-def _read_contracts(files: Sequence[str], printer: Printer) -> list[Contract]:
-    """Return contracts; note their faults."""
+def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]]:
+    """Return contracts, and the outcomes of those that are wrong."""
+    from stubwright.commands.contracts.reports import Outcome
     from stubwright.importers.contracts import contract
-    from stubwright.importers.reading import DocumentError
     from stubwright.project.files import disk
 
-    contracts = []
+    contracts, wrong = [], []
     for path in files:
         try:
             parsed = contract.read_contract(path, disk.Disk())
         except DocumentError as error:
-            printer.add(error.diagnostics, error.documents)
+            wrong.append(Outcome(path, "", error=error, status=_WRONG))
             continue
         if parsed.edited is not None:
-            printer.add([parsed.edited], {path: parsed.document})
+            edited = DocumentError(parsed.edited.message, [parsed.edited], {path: parsed.document})
+            wrong.append(Outcome(path, parsed.location.label, error=edited, status=_WRONG))
         contracts.append(parsed)
-    return contracts
+    return contracts, wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +247,13 @@ def _judge(contract: Contract, listing: _Listing | SourceError, arguments: argpa
     if json.dumps(listing.manifest) == json.dumps(contract.manifest):
         return Outcome(path, listing.label)
     old, new = comparison.read(path, ""), comparison.make_version(to_one_line(listing.label), listing.manifest)
-    difference = diff.find_difference(old, replace(new, is_listed=True, is_sorted=True), arguments)
+    difference = None
+    if old.manifest is not None and new.manifest is not None:
+        difference = diff.find_difference(old, replace(new, is_listed=True, is_sorted=True), arguments)
     if difference is None:
-        return Outcome(path, listing.label, error=SourceError("it cannot be compared"), status=_WRONG)
+        documents = {**old.documents, **new.documents}
+        fault = DocumentError("it cannot be compared", [*old.diagnostics, *new.diagnostics], documents)
+        return Outcome(path, listing.label, error=fault, status=_WRONG)
     print_import("", (f"{path}: {note}" for note in listing.result.notes))
     # No version is suggested: that is up to the server's own people.
     shown = replace(difference.comparison, old_version="", new_version="")

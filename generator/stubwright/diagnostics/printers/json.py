@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
     """Format diagnostics as objects. Lines and columns count from 1, columns in characters; the end is exclusive."""
-    rows = [
+    return format_ascii(to_value(diagnostics, sources))
+
+
+def to_value(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[dict[str, Any]]:
+    """Return the JSON value that `render` formats."""
+    return [
         {
             "code": finding.diagnostic.code,
             "severity": finding.diagnostic.severity,
@@ -30,7 +35,6 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
         }
         for finding in locate(diagnostics, sources)
     ]
-    return format_ascii(rows)
 
 
 def format_ascii(value: Any) -> str:
