@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -463,6 +464,20 @@ def test_credentials_and_cookies_of_a_client_stay_with_it(tmp_path: Path) -> Non
     text = (tmp_path / "r.jsonl").read_text()
     assert "Rome" in text
     assert [secret for secret in ("own-t0ken", "own-k3y", "own-s1d") if secret in text] == []
+
+
+def test_a_port_that_is_taken_leaves_the_recording_as_it_is(tmp_path: Path) -> None:
+    """Also a last line that was cut off, which a run that begins drops."""
+    before = b'{"stubwright":"recording","version":1,"run":"a","date":"2026-01-01T00:00:00Z","server":{}}\n{"run"'
+    (tmp_path / "old.jsonl").write_bytes(before)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for name in ("new.jsonl", "old.jsonl"):
+            done = run(tmp_path, "record", "http://127.0.0.1:1/mcp", "--http", address, "-o", name)
+            assert (done.returncode, done.stdout) == (1, "")
+            assert done.stderr == f"stubwright: cannot serve at {address}: Address already in use\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["old.jsonl"]
+    assert (tmp_path / "old.jsonl").read_bytes() == before
 
 
 async def break_off(scope: Any, receive: Any, send: Any) -> None:

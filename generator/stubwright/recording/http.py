@@ -27,6 +27,7 @@ from stubwright_runtime.values.event_streams import EventReader
 from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Awaitable, Callable, MutableMapping
 
     from stubwright.recording.writing import Recorder
@@ -54,34 +55,39 @@ _REPLACED: Final = _OWN | {b"host", b"origin", b"content-length", b"accept-encod
 _EVENTS: Final = "text/event-stream"
 
 
-def run(
-    url: str, headers: Mapping[str, str], address: tuple[str, int], recorder: Recorder, say: Callable[[str], None]
-) -> None:
-    """Serve at an address until a signal asks for an end.
-
-    Args:
-        url: The endpoint that is asked.
-        headers: What each request to it gets beside the client's own headers.
-        address: Host and port.
-        recorder: Is shown each message.
-        say: Is told where clients connect, and why the endpoint cannot be reached.
+def reserve(address: tuple[str, int]) -> socket.socket:
+    """Return a listener at a host and port, before anything is written.
 
     Raises:
         StartError: The address cannot be had, or a proxy or the certificates of the environment cannot be used.
     """
     try:
         check_proxies()
-        context = share_tls_context()
+        share_tls_context()
     except SettingError as error:
         raise StartError(str(error)) from None
-    listener = listen(*address)
+    return listen(*address)
+
+
+def run(
+    url: str, headers: Mapping[str, str], listener: socket.socket, recorder: Recorder, say: Callable[[str], None]
+) -> None:
+    """Serve until a signal asks for an end.
+
+    Args:
+        url: The endpoint that is asked.
+        headers: What each request to it gets beside the client's own headers.
+        listener: From `reserve`.
+        recorder: Is shown each message.
+        say: Is told where clients connect, and why the endpoint cannot be reached.
+    """
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     # A call or a stream may be silent for as long as it takes; only connecting has a limit.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
     # Cookies are those of a client, and go to no other.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
-    client = httpx2.AsyncClient(timeout=timeout, verify=context, follow_redirects=False, cookies=cookies)
+    client = httpx2.AsyncClient(timeout=timeout, verify=share_tls_context(), follow_redirects=False, cookies=cookies)
     proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say)
     server = GracefulServer(proxy, _GRACE, proxy.end_streams)
     for number in stop_signals():  # uvicorn sends them once more at its end

@@ -15,7 +15,7 @@ from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from stubwright.commands.shared.servers import CommandParser
     from stubwright.importers.sources import Command, Endpoint
@@ -90,7 +90,35 @@ def _record(arguments: argparse.Namespace) -> int:
         if redacted is None:
             return _WRONG
         tools = redacted
-    return _write(source, variables, tools, arguments)
+    if isinstance(source, Command):
+        return _write(source, variables, tools, arguments, lambda recorder: _record_command(source, recorder))
+    return _reserve_and_write(source, variables, tools, arguments)
+
+
+def _reserve_and_write(
+    endpoint: Endpoint,
+    variables: Mapping[str, str],
+    tools: Mapping[str, Sequence[str]],
+    arguments: argparse.Namespace,
+) -> int:
+    """Record an endpoint; the file stays as it is if clients cannot connect."""
+    from stubwright.recording import http
+    from stubwright_runtime.server.handlers.loading import StartError
+
+    def say(words: str) -> None:
+        write_err(to_one_line(f"stubwright: {words}"))
+
+    def record(recorder: Recorder) -> int:
+        http.run(endpoint.url, endpoint.headers, listener, recorder, say)
+        return 0
+
+    try:
+        listener = http.reserve(arguments.http)
+    except StartError as error:
+        say(str(error))
+        return _WRONG
+    with listener:
+        return _write(endpoint, variables, tools, arguments, record)
 
 
 def _write(
@@ -98,8 +126,9 @@ def _write(
     variables: Mapping[str, str],
     tools: Mapping[str, Sequence[str]],
     arguments: argparse.Namespace,
+    record: Callable[[Recorder], int],
 ) -> int:
-    from stubwright.importers.sources import Command
+    """Open the recording, and let `record` write a run of it; return the exit status."""
     from stubwright.project.files.appended import AppendedFile
     from stubwright.project.files.disk import Disk
     from stubwright.recording import lines
@@ -120,10 +149,7 @@ def _write(
         write_err(to_one_line(f"stubwright: {path} cannot be written: {explain(error)}"))
         return _WRONG
     recorder = Recorder(file.append, _make_redactor(source, variables, tools, arguments), _locate(source, variables))
-    if isinstance(source, Command):
-        status = _record_command(source, recorder)
-    else:
-        status = _record_endpoint(source, arguments.http, recorder)
+    status = record(recorder)
     if recorder.failure is not None:
         write_err(to_one_line(f"stubwright: {path} is not complete: {explain(recorder.failure)}"))
         return status or _WRONG
@@ -146,24 +172,6 @@ def _record_command(command: Command, recorder: Recorder) -> int:
         if withheld:
             write_err(f"stubwright: {describe_withheld(withheld, '--env NAME')}")
     return status
-
-
-def _record_endpoint(endpoint: Endpoint, address: tuple[str, int], recorder: Recorder) -> int:
-    from stubwright.recording import http
-    from stubwright_runtime.server.handlers.loading import StartError
-
-    try:
-        http.run(
-            endpoint.url,
-            endpoint.headers,
-            address,
-            recorder,
-            lambda words: write_err(to_one_line(f"stubwright: {words}")),
-        )
-    except StartError as error:
-        write_err(to_one_line(f"stubwright: {error}"))
-        return _WRONG
-    return 0
 
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
