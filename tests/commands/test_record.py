@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import re
@@ -12,7 +13,8 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +36,7 @@ from command_line import stubwright
 from packages import manifest, tool
 from processes import running
 from serving import Asked, Handling, asgi, served
-from stubwright.recording import http, stdio
+from stubwright.recording import encodings, http, stdio
 from stubwright.recording.redaction import Redactor
 from stubwright.recording.writing import Lines, Recorder
 
@@ -342,7 +344,9 @@ def over_http(folder: Path, *argv: str) -> Iterator[str]:
             said += line
         yield found[1]
         process.send_signal(signal.SIGINT)
-        assert "Traceback" not in process.stderr.read()
+        said += process.stderr.read()
+        assert "Traceback" not in said
+        (folder / "said").write_text(said)
         assert process.wait(20) == 0
 
 
@@ -464,6 +468,76 @@ def test_credentials_and_cookies_of_a_client_stay_with_it(tmp_path: Path) -> Non
     text = (tmp_path / "r.jsonl").read_text()
     assert "Rome" in text
     assert [secret for secret in ("own-t0ken", "own-k3y", "own-s1d") if secret in text] == []
+
+
+def deflate_alone(body: bytes) -> bytes:
+    """Return `deflate` without the head of zlib, as some servers send it."""
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return compressor.compress(body) + compressor.flush()
+
+
+COMPRESSED: Final = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", deflate_alone)]
+
+
+def post_through_proxy(folder: Path, encoding: str, body: bytes, kind: str) -> tuple[bytes, list[Any], str]:
+    """What a client gets of an answer with this body, what is recorded of it, and what the proxy says."""
+
+    async def give(_: Request) -> Response:
+        return Response(body, headers={"Content-Encoding": encoding, "Content-Type": kind})
+
+    app = Starlette(routes=[Route("/mcp", give, methods=["POST"])])
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}
+    with (
+        asgi(app) as url,
+        over_http(folder, "record", "-o", "r.jsonl", f"{url}/mcp") as proxy,
+        httpx2.stream("POST", proxy, json=request) as response,
+    ):
+        got = b"".join(response.iter_raw())
+        assert response.headers["content-encoding"] == encoding
+    lines = [json.loads(line) for line in (folder / "r.jsonl").read_text().splitlines()]
+    return got, [line for line in lines if line.get("from") == "server"], (folder / "said").read_text()
+
+
+@pytest.mark.parametrize(("encoding", "compress"), COMPRESSED)
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_a_compressed_answer_passes_unchanged_and_is_recorded(
+    encoding: str, compress: Callable[[bytes], bytes], kind: str, tmp_path: Path
+) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "found"}]}}
+    text = json.dumps(message)
+    body = compress((f"data: {text}\n\n" if kind == "text/event-stream" else text).encode())
+    got, recorded, said = post_through_proxy(tmp_path, encoding, body, kind)
+    assert got == body
+    assert [line.get("message") for line in recorded] == [message]
+    assert "not recorded" not in said
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "why"),
+    [
+        ("br", b"\x0b\x02\x80{}\x03", "its Content-Encoding is 'br', which cannot be read"),
+        ("gzip", b"{}", "it is not gzip, which its Content-Encoding says"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_why_an_answer_is_not_recorded(encoding: str, body: bytes, why: str, kind: str, tmp_path: Path) -> None:
+    got, [line], said = post_through_proxy(tmp_path, encoding, body, kind)
+    assert got == body
+    assert (line["unreadable"], line["why"], line["status"]) == (len(body), why, 200)
+    assert f"stubwright: a message of the endpoint is not recorded: {why}\n" in said
+    done = run(tmp_path, "replay", "r.jsonl")
+    assert done.stderr == "stubwright: r.jsonl cannot be replayed: it has no answer of a server\n"
+
+
+def test_a_body_that_expands_without_end_or_is_not_whole_is_not_read() -> None:
+    body = gzip.compress(b"{}")
+    assert encodings.decode("X-GZip", body) == b"{}"
+    bomb = zlib.compress(bytes(65 * 1024 * 1024))
+    for data, why in ((bomb, "more than 64 MiB"), (zlib.compress(b"{}")[:-1], "end is missing")):
+        with pytest.raises(encodings.EncodingError, match=why):
+            encodings.decode("deflate", data)
+    with pytest.raises(encodings.EncodingError, match="goes on after its end"):
+        encodings.decode("gzip", body + body)
 
 
 def test_a_port_that_is_taken_leaves_the_recording_as_it_is(tmp_path: Path) -> None:

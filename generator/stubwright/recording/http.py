@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
+from stubwright.recording.encodings import Decoder, EncodingError, decode
 from stubwright_runtime.observability.redaction import is_secret_name
 from stubwright_runtime.server.handlers.loading import StartError
 from stubwright_runtime.server.main import listen
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Awaitable, Callable, MutableMapping
 
-    from stubwright.recording.writing import Recorder
+    from stubwright.recording.writing import Recorder, Sender
 
     Scope: TypeAlias = MutableMapping[str, Any]
     Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -172,10 +173,11 @@ class _Proxy:
             known["protocolVersion"] = given[b"mcp-protocol-version"].decode("latin-1")
         self._recorder.add_secrets(_list_credentials(scope["headers"]))
         if body:
-            self._recorder.take("client", body, exchange, **known)
+            encoding = given.get(b"content-encoding", b"").decode("latin-1")
+            self._record("client", body, encoding, exchange, known)
         own = {name for name, _ in self._headers}
         headers = [(name, value) for name, value in scope["headers"] if name not in _REPLACED | own]
-        # Compressed, it could not be read while it passes.
+        # Not every compression can be read for the recording.
         headers += [*self._headers, (b"accept-encoding", b"identity")]
         request = self._client.build_request(scope["method"], self._url, headers=headers, content=body)
         async with AsyncExitStack() as stack:
@@ -202,7 +204,7 @@ class _Proxy:
             return
         start, known = _begin(response)
         if body:
-            self._recorder.take("server", body, exchange, **known)
+            self._record("server", body, response.headers.get("content-encoding", ""), exchange, known)
         else:
             self._recorder.note("server", exchange, **known)
         await send(start)
@@ -215,15 +217,62 @@ class _Proxy:
             task.add_done_callback(self._streams.discard)
         start, known = _begin(response)
         await send(start)
-        reader = EventReader()
+        events = _Events(response.headers.get("content-encoding", ""))
         try:
             async for part in response.aiter_raw():
-                for data in reader.feed(part):
+                for data in events.feed(part):
                     self._recorder.take("server", data, exchange, **known)
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         except httpx2.HTTPError as error:  # the stream ends here for the client, too, which may resume it
             self._say(f"the endpoint broke off a stream: {describe(error, url=self._url)}")
+        finally:
+            if events.problem:
+                self._note_unreadable("server", events.size, events.problem, exchange, known)
         await send({"type": "http.response.body", "body": b""})
+
+    def _record(self, sender: Sender, body: bytes, encoding: str, exchange: int, known: Mapping[str, Any]) -> None:
+        try:
+            decoded = decode(encoding, body)
+        except EncodingError as error:
+            self._note_unreadable(sender, len(body), str(error), exchange, known)
+        else:
+            self._recorder.take(sender, decoded, exchange, **known)
+
+    def _note_unreadable(self, sender: Sender, size: int, why: str, exchange: int, known: Mapping[str, Any]) -> None:
+        whose = "the endpoint" if sender == "server" else "a client"
+        self._say(f"a message of {whose} is not recorded: {why}")
+        self._recorder.note(sender, exchange, **known, unreadable=size, why=why)
+
+
+class _Events:
+    """The events of a stream, until they cannot be read.
+
+    Attributes:
+        size: The bytes that could not be read.
+        problem: Why; empty as long as they can.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        """Take the value of `Content-Encoding`."""
+        self.size = 0
+        self.problem = ""
+        self._reader = EventReader()
+        self._decoder: Decoder | None = None
+        try:
+            self._decoder = Decoder(encoding)
+        except EncodingError as error:
+            self.problem = str(error)
+
+    def feed(self, part: bytes) -> Sequence[bytes]:
+        """Return the data of each event that a piece of the stream ends."""
+        try:
+            if self._decoder is not None:
+                return [*self._reader.feed(self._decoder.feed(part))]
+        except EncodingError as error:
+            self.problem = str(error)
+            self._decoder = None
+        self.size += len(part)
+        return ()
 
 
 def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:

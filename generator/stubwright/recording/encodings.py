@@ -1,0 +1,72 @@
+"""Bodies of HTTP that are compressed, as their bytes are read for a recording.
+
+Takes the `Content-Encoding` of a body and its bytes, whole or in pieces; gives the bytes that were compressed, up to a
+bound.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+_MOST: Final = 64 * 1024 * 1024
+"""Bytes that a compressed body may have: a small one may expand to what no memory holds."""
+
+_GZIP: Final = frozenset({"gzip", "x-gzip"})
+_WITH_HEADER: Final = 16 + zlib.MAX_WBITS
+_ZLIB_METHOD: Final = 8
+
+
+class EncodingError(ValueError):
+    """A body cannot be read; the message says why, for people."""
+
+
+class Decoder:
+    """Reads one body."""
+
+    def __init__(self, encoding: str) -> None:
+        """Take the value of `Content-Encoding`; empty without one. Raises EncodingError if it is not known."""
+        names = [name.strip().lower() for name in encoding.split(",")]
+        self._encodings = [name for name in names if name not in ("", "identity")]
+        self._size = 0
+        self._inflater: zlib._Decompress | None = None
+        if len(self._encodings) > 1 or not _GZIP | {"deflate"} >= {*self._encodings}:
+            raise EncodingError(f"its Content-Encoding is {encoding!r}, which cannot be read")
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what bytes stand for. Raises EncodingError."""
+        if not self._encodings:
+            return data
+        if not data:
+            return b""
+        if self._inflater is None:
+            self._inflater = zlib.decompressobj(self._find_format(data))
+        try:
+            decoded = self._inflater.decompress(data, _MOST - self._size + 1)
+        except zlib.error:
+            raise EncodingError(f"it is not {self._encodings[0]}, which its Content-Encoding says") from None
+        self._size += len(decoded)
+        if self._size > _MOST:
+            raise EncodingError(f"decompressed, it has more than {_MOST // 1024 // 1024} MiB")
+        if self._inflater.unused_data:
+            raise EncodingError("it is compressed, and goes on after its end")
+        return decoded
+
+    def end(self) -> None:
+        """Raise EncodingError if the body is not whole."""
+        if self._inflater is not None and not self._inflater.eof:
+            raise EncodingError("it is compressed, and its end is missing")
+
+    def _find_format(self, data: bytes) -> int:
+        """Return the format that zlib expects: `deflate` is zlib's, but some servers send it without its head."""
+        if self._encodings[0] in _GZIP:
+            return _WITH_HEADER
+        return zlib.MAX_WBITS if data[0] & 0x0F == _ZLIB_METHOD else -zlib.MAX_WBITS
+
+
+def decode(encoding: str, body: bytes) -> bytes:
+    """Return what a whole body stands for. Raises EncodingError."""
+    decoder = Decoder(encoding)
+    decoded = decoder.feed(body)
+    decoder.end()
+    return decoded
