@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import json
 import os
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote, quote_plus
 
 import httpx2
 import mcp
@@ -468,6 +470,74 @@ def test_credentials_and_cookies_of_a_client_stay_with_it(tmp_path: Path) -> Non
     text = (tmp_path / "r.jsonl").read_text()
     assert "Rome" in text
     assert [secret for secret in ("own-t0ken", "own-k3y", "own-s1d") if secret in text] == []
+
+
+PASSWORD: Final = "p/ä ss<w>?d+1"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        PASSWORD,
+        json.dumps(PASSWORD)[1:-1],
+        json.dumps(PASSWORD)[1:-1].replace("/", "\\/"),
+        json.dumps(PASSWORD)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e"),
+        repr(PASSWORD)[1:-1],
+        quote(PASSWORD),
+        quote(PASSWORD, safe=""),
+        quote(PASSWORD, safe="").lower(),
+        quote_plus(PASSWORD),
+        PASSWORD.encode().hex(),
+        PASSWORD.encode().hex().upper(),
+        base64.b64encode(PASSWORD.encode()).decode().rstrip("="),
+        base64.urlsafe_b64encode(PASSWORD.encode()).decode().rstrip("="),
+    ],
+)
+def test_a_secret_is_found_in_each_form(form: str) -> None:
+    redactor = Redactor(secrets=[PASSWORD])
+    assert redactor.redact({"text": f"it is {form}."}) == {"text": "it is [redacted]."}
+
+
+@pytest.mark.parametrize("before", [b"", b"a", b"ab", b"abc"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_secret_is_found_within_base64(before: bytes, encode: Callable[[bytes], bytes]) -> None:
+    said = encode(before + PASSWORD.encode() + b" and more").decode()
+    text = Redactor(secrets=[PASSWORD]).redact({"text": said})["text"]
+    assert "[redacted]" in text
+    left = sum(map(len, text.split("[redacted]")))
+    assert left <= len(encode(before + b" and more")) + 4
+
+
+def test_a_short_secret_is_found_in_no_form() -> None:
+    said = {"text": "abc YWJj 616263"}
+    assert Redactor(secrets=["abc"]).redact(said) == said
+
+
+@pytest.mark.parametrize("from_proxy", [True, False])
+def test_the_user_and_password_of_basic_credentials_are_not_written_down(from_proxy: bool, tmp_path: Path) -> None:
+    """Nor is a session, which a client sends and a server may repeat."""
+
+    async def repeat(request: Request) -> Response:
+        pair = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
+        user, _, password = pair.partition(":")
+        session = request.headers.get("mcp-session-id", "new-sess10n")
+        said = json.dumps([pair, {"login": user}, quote(password, safe=""), f"session {session}"])
+        answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": said}]}}
+        return JSONResponse(answer, headers={"Mcp-Session-Id": session})
+
+    app = Starlette(routes=[Route("/mcp", repeat, methods=["POST"])])
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "who"}}
+    credentials = f"Basic {base64.b64encode(b'ann.smith:pa55/word').decode()}"
+    options = ("--header", f"Authorization: {credentials}") if from_proxy else ()
+    headers = {} if from_proxy else {"Authorization": credentials}
+    with asgi(app) as url, over_http(tmp_path, "record", "-o", "r.jsonl", *options, f"{url}/mcp") as proxy:
+        answer = httpx2.post(proxy, json=request, headers=headers)
+        httpx2.post(proxy, json=request, headers={**headers, "Mcp-Session-Id": "own-sess10n"})
+    assert json.loads(answer.json()["result"]["content"][0]["text"])[2] == "pa55%2Fword"
+    lines = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    texts = [line["message"]["result"]["content"][0]["text"] for line in lines if line.get("from") == "server"]
+    hidden = ["[redacted]", {"login": "[redacted]"}, "[redacted]", "session [redacted]"]
+    assert [json.loads(text) for text in texts] == [hidden, hidden]
 
 
 def deflate_alone(body: bytes) -> bytes:

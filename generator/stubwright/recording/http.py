@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import httpx2
 
 from stubwright.recording.encodings import Decoder, EncodingError, decode
+from stubwright.recording.redaction import list_parts
 from stubwright_runtime.observability.redaction import is_secret_name
 from stubwright_runtime.server.handlers.loading import StartError
 from stubwright_runtime.server.main import listen
@@ -53,6 +54,7 @@ _OWN: Final = frozenset(
 """Headers of one connection alone (RFC 9110, 7.6.1)."""
 
 _REPLACED: Final = _OWN | {b"host", b"origin", b"content-length", b"accept-encoding"}
+_SESSION: Final = b"mcp-session-id"
 _EVENTS: Final = "text/event-stream"
 
 
@@ -168,7 +170,7 @@ class _Proxy:
 
     async def _pass(self, scope: Scope, body: bytes, given: Mapping[bytes, bytes], send: Send) -> None:
         exchange = next(self._numbers)
-        known: dict[str, Any] = {"session": b"mcp-session-id" in given}
+        known: dict[str, Any] = {"session": _SESSION in given}
         if b"mcp-protocol-version" in given:
             known["protocolVersion"] = given[b"mcp-protocol-version"].decode("latin-1")
         self._recorder.add_secrets(_list_credentials(scope["headers"]))
@@ -189,6 +191,7 @@ class _Proxy:
                 await _refuse(send, 502, "The endpoint cannot be reached.")
                 return
             stack.push_async_callback(response.aclose)
+            self._recorder.add_secrets(response.headers.get_list("mcp-session-id"))
             if response.headers.get("content-type", "").partition(";")[0].strip().lower() == _EVENTS:
                 await self._give_events(response, exchange, send)
             else:
@@ -285,10 +288,12 @@ def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
 def _list_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
     """Yield the credentials in a client's headers, which a server may repeat: whole, and in parts."""
     for name, value in headers:
+        text = value.decode("latin-1")
+        if name == _SESSION:
+            yield text
         # `Mcp-Param-…` mirrors an argument, which the message has, too.
-        if is_secret_name(name.decode("latin-1")) and not name.startswith(b"mcp-"):
-            text = value.decode("latin-1")
-            yield from (text, text.rpartition(" ")[2])  # without `Bearer`
+        elif is_secret_name(name.decode("latin-1")) and not name.startswith(b"mcp-"):
+            yield from list_parts(text)
             if name == b"cookie":
                 yield from (pair.partition("=")[2] for pair in text.split("; "))
 

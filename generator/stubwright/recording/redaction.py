@@ -7,9 +7,11 @@ is known from then on, wherever it reappears. It changes no message that passes.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from stubwright.importers.contracts.secrets import hide_tokens
@@ -29,6 +31,14 @@ true false tools resources prompts properties required
 _WORDS: Final = frozenset(_VOCABULARY.split())
 """Words of MCP and JSON Schema: a value that is one of them is redacted where it stands, and nowhere else."""
 
+_SHORTEST_BASE64: Final = 8
+"""Characters of base64 that are searched for within more of it; fewer are in many texts by chance."""
+
+_LONGEST_ENCODED: Final = 4096
+"""Characters; a longer value is no key or password, and is not searched for in base64 and hex."""
+
+_PERCENT: Final = re.compile("%[0-9A-F]{2}")
+_MARKUP: Final = re.compile("[<>&]")
 _PARTS: Final = re.compile(re.escape(REDACTED))
 
 
@@ -47,7 +57,7 @@ class Redactor:
         """
         self._names = frozenset(name.casefold() for name in names)
         self._tools = tools or {}
-        self._secrets: dict[str, Secret] = {}
+        self._secrets: dict[str, list[str]] = {}
         self.add_secrets(secrets)
 
     def add_secrets(self, texts: Iterable[str]) -> None:
@@ -55,7 +65,7 @@ class Redactor:
         new = {text for text in texts if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED}
         if new <= self._secrets.keys():
             return
-        self._secrets |= {text: Secret(text) for text in new - self._secrets.keys()}
+        self._secrets |= {text: _list_forms(text) for text in new - self._secrets.keys()}
         self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
 
     def redact(self, message: Any, *, lists: bool = False) -> Any:
@@ -85,8 +95,8 @@ class Redactor:
         return REDACTED if is_number and json.dumps(value) in self._secrets else value
 
     def _mask_text(self, text: str) -> str:
-        for secret in self._secrets.values():
-            for form in secret.forms:
+        for forms in self._secrets.values():
+            for form in forms:
                 text = text.replace(form, REDACTED)
         return hide_tokens(redact_jwts(text, REDACTED), REDACTED)
 
@@ -117,6 +127,55 @@ class Redactor:
             return self._redact_names(value, schemas=schemas)
         self.add_secrets(_list_texts(value))
         return REDACTED
+
+
+def list_parts(credentials: str) -> Iterator[str]:
+    """Yield the value of a header, without its scheme, and the user and password of Basic (RFC 7617)."""
+    token = credentials.rpartition(" ")[2]
+    yield from (credentials, token)
+    if credentials[:6].lower() != "basic ":
+        return
+    with suppress(ValueError):
+        pair = base64.b64decode(token, validate=True)
+        text = pair.decode("utf-8" if _is_utf8(pair) else "latin-1")
+        user, _, password = text.partition(":")
+        yield from (text, user, password)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _list_forms(text: str) -> list[str]:
+    """Return the forms in which a secret is searched for, the longest first."""
+    forms = {*Secret(text).forms}
+    if len(text) <= _LONGEST_ENCODED:
+        data = text.encode("utf-8", "surrogatepass")
+        escaped = json.dumps(text)[1:-1]
+        forms |= {
+            *_list_base64(data),
+            *(data.hex(), data.hex().upper()),
+            *(_PERCENT.sub(lambda match: match[0].lower(), form) for form in forms),
+            escaped.replace("/", "\\/"),  # as PHP writes JSON
+            _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped),  # as Go does
+        }
+    return sorted(forms, key=lambda form: (-len(form), form))
+
+
+def _list_base64(data: bytes) -> Iterator[str]:
+    """Yield base64 of bytes, in both alphabets; also the part that is the same wherever they stand in longer bytes."""
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(data).decode().rstrip("=")
+        for before in range(3):  # of three bytes, four characters are made
+            length = before + len(data)
+            text = encode(bytes(before) + data).decode()
+            part = text[-(-before * 8 // 6) : length * 8 // 6]
+            if len(part) >= _SHORTEST_BASE64:
+                yield part
 
 
 def matches(recorded: Any, sent: Any) -> bool:

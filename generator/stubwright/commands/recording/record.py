@@ -196,10 +196,10 @@ def _make_redactor(
     arguments: argparse.Namespace,
 ) -> Redactor:
     from stubwright.commands.contracts.targets import list_secrets
-    from stubwright.recording.redaction import Redactor
+    from stubwright.recording.redaction import Redactor, list_parts
 
     headers: Mapping[str, str] = getattr(source, "headers", {})
-    given = [*variables.values(), *headers.values(), *(value.rpartition(" ")[2] for value in headers.values())]
+    given = [*variables.values(), *(part for value in headers.values() for part in list_parts(value))]
     return Redactor(arguments.redact, [*given, *(value for _, value in list_secrets(source, variables))], tools)
 
 
