@@ -34,7 +34,7 @@ class Decoder:
             raise EncodingError(f"its Content-Encoding is {encoding!r}, which cannot be read")
 
     def feed(self, data: bytes) -> bytes:
-        """Return what bytes stand for. Raises EncodingError."""
+        """Return the bytes that were compressed. Raises EncodingError."""
         if not self._encodings:
             return data
         if not data:
@@ -65,7 +65,7 @@ class Decoder:
 
 
 def decode(encoding: str, body: bytes) -> bytes:
-    """Return what a whole body stands for. Raises EncodingError."""
+    """Return the bytes of a whole body that were compressed. Raises EncodingError."""
     decoder = Decoder(encoding)
     decoded = decoder.feed(body)
     decoder.end()
