@@ -691,7 +691,7 @@ def test_a_server_is_asked_as_callers_of_a_toolset_do(how: str, tmp_path: Path) 
         if how == "command":
             named, behind = [], ["--", *mock]
         elif how == "URL":
-            pipes: Any = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}  # `mock` starts the server
+            pipes: Any = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}  # ends both
             server = stack.enter_context(running([*mock, "--http", "127.0.0.1:0"], cwd=tmp_path, **pipes))
             assert server.stderr is not None
             named = [next(found[0] for line in server.stderr if (found := re.search(r"http://\S+/mcp", line)))]

@@ -514,8 +514,8 @@ def test_a_short_secret_is_found_in_no_form() -> None:
 
 
 @pytest.mark.parametrize("from_proxy", [True, False])
-def test_the_user_and_password_of_basic_credentials_are_not_written_down(from_proxy: bool, tmp_path: Path) -> None:
-    """Nor is a session, which a client sends and a server may repeat."""
+def test_the_password_of_basic_credentials_is_not_written_down(from_proxy: bool, tmp_path: Path) -> None:
+    """Nor is a session, which a client sends and a server may repeat. The user is no secret."""
 
     async def repeat(request: Request) -> Response:
         pair = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
@@ -536,7 +536,7 @@ def test_the_user_and_password_of_basic_credentials_are_not_written_down(from_pr
     assert json.loads(answer.json()["result"]["content"][0]["text"])[2] == "pa55%2Fword"
     lines = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
     texts = [line["message"]["result"]["content"][0]["text"] for line in lines if line.get("from") == "server"]
-    hidden = ["[redacted]", {"login": "[redacted]"}, "[redacted]", "session [redacted]"]
+    hidden = ["[redacted]", {"login": "ann.smith"}, "[redacted]", "session [redacted]"]
     assert [json.loads(text) for text in texts] == [hidden, hidden]
 
 

@@ -130,24 +130,16 @@ class Redactor:
 
 
 def list_parts(credentials: str) -> Iterator[str]:
-    """Yield the value of a header, without its scheme, and the user and password of Basic (RFC 7617)."""
+    """Yield the value of a header, with and without its scheme, and the password of Basic (RFC 7617)."""
     token = credentials.rpartition(" ")[2]
     yield from (credentials, token)
-    if credentials[:6].lower() != "basic ":
-        return
-    with suppress(ValueError):
-        pair = base64.b64decode(token, validate=True)
-        text = pair.decode("utf-8" if _is_utf8(pair) else "latin-1")
-        user, _, password = text.partition(":")
-        yield from (text, user, password)
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    if credentials[:6].lower() == "basic ":
+        with suppress(ValueError):
+            pair = base64.b64decode(token, validate=True)
+            for encoding in ("utf-8", "latin-1"):  # the scheme leaves open which
+                with suppress(UnicodeDecodeError):
+                    text = pair.decode(encoding)
+                    yield from (text, text.partition(":")[2])  # the user is no secret, and often a common word
 
 
 def _list_forms(text: str) -> list[str]:

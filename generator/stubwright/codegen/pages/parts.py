@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from stubwright import ir, naming
 from stubwright.codegen.pages.exports import OWN
 from stubwright.codegen.pages.handles import find_held, list_kinds
-from stubwright.pycode import Code, Name, fill
+from stubwright.pycode import Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
