@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -19,11 +21,12 @@ import suite
 from memory import load, shown
 from stubwright import dependencies, naming
 from stubwright.codegen.pages.exports import ALWAYS, OF_HANDLES, OF_PAGES
+from stubwright.commands.shared import comparison
 from stubwright.compile import rules
 from stubwright.compile.resolve import resolve
-from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics import CODES, Diagnostic, Place
 from stubwright.diagnostics.suggestions import is_slip
-from stubwright.jsonschema import dialects, references
+from stubwright.jsonschema import dialects, instances, references
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -264,6 +267,26 @@ def test_tools_of_public_servers_have_no_false_errors(corpus: Path) -> None:
         errors += [(path.stem, found.code) for found in rules.check(resolve(bundle)) if found.severity == "error"]
     # `exclusiveMinimum: true` in 2020-12, which no meta-schema allows
     assert errors == [("livemcpbench--pdf-reader-mcp", "SW228")]
+
+
+def test_rules_that_are_left_out_where_only_errors_count_never_give_one() -> None:
+    for rule in rules._WARNING:
+        found = re.findall(r'"(SW\d+)"', inspect.getsource(rule))
+        assert {CODES[code].severity for code in found} == {"warning"}, rule.__name__
+
+
+def test_no_values_are_tried_where_only_errors_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`diff` and `verify` compile both versions, and show no warnings; to look for these took half of that time."""
+    monkeypatch.setattr(instances, "make", None)
+    wrong = {"properties": {"a": {"type": "string", "default": 1}}, "required": ["a"]}
+    resolved = resolve(bundle_of({"tools": [tool(wrong)]}))
+    with pytest.raises(TypeError, match="not callable"):
+        rules.check(resolved)
+    assert rules.check(resolved, errors_only=True) == []
+    value = {"stubwright": 1, "server": {"name": "desk", "version": "1.0.0"}, "tools": [tool(wrong)]}
+    version = comparison.make_version("desk", value)
+    assert version.manifest is not None
+    assert version.diagnostics == []
 
 
 def test_a_thousand_tools_are_checked_within_two_seconds() -> None:

@@ -75,7 +75,7 @@ def _read(path: str | None) -> ir.Manifest | None:
         if project is None or len(project.manifests) != 1:
             return None
         path = project.manifests[0]
-    return pipeline.compile_manifest(path, disk.Disk()).manifest
+    return pipeline.compile_manifest(path, disk.Disk(), errors_only=True).manifest
 
 
 def _tools(manifest: ir.Manifest, verb: str) -> list[str]:

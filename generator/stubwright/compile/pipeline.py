@@ -54,6 +54,8 @@ class Unchecked:
         command: str | None = None,
         forgiven: Collection[str] = (),
         targets: Sequence[str] = (),
+        *,
+        errors_only: bool = False,
     ) -> Result:
         """Check the manifest, and lower it.
 
@@ -63,6 +65,7 @@ class Unchecked:
             command: The command that generates its package, as headers show it.
             forgiven: Codes of errors in a manifest's meaning that do not stop the compiler.
             targets: The targets that its tools are judged by, in place of those that it names.
+            errors_only: True if warnings are not shown, so that those that take long are not looked for.
         """
         bundle, resolved = self.bundle, self.resolved
         diagnostics, wrong = [*self.diagnostics], [*self.wrong]
@@ -74,7 +77,7 @@ class Unchecked:
         diagnostics += validate.sort_diagnostics(bundle, wrong)
         if has_errors(diagnostics):
             return Result(None, tuple(diagnostics), bundle.shown)
-        judged = overlays.move_to_overlays(overlaid, rules.check(resolved, part))
+        judged = overlays.move_to_overlays(overlaid, rules.check(resolved, part, errors_only=errors_only))
         diagnostics = rules.suppress(resolved, [*diagnostics, *judged])
         if has_errors(diagnostic for diagnostic in diagnostics if diagnostic.code not in forgiven):
             return Result(None, tuple(diagnostics), bundle.shown)
@@ -97,6 +100,8 @@ def compile_manifest(
     command: str | None = None,
     forgiven: Collection[str] = (),
     targets: Sequence[str] = (),
+    *,
+    errors_only: bool = False,
 ) -> Result:
     """Compile the manifest at `entry`.
 
@@ -107,11 +112,12 @@ def compile_manifest(
         command: The command that generates its package, as headers show it.
         forgiven: Codes of errors in a manifest's meaning that do not stop the compiler.
         targets: The targets that its tools are judged by, in place of those that it names.
+        errors_only: True if warnings are not shown, so that those that take long are not looked for.
     """
     manifest = read(entry, reader)
     if isinstance(manifest, Result):
         return manifest
-    return manifest.check(manifest.resolved, shown or entry, command, forgiven, targets)
+    return manifest.check(manifest.resolved, shown or entry, command, forgiven, targets, errors_only=errors_only)
 
 
 def read(entry: str, reader: Reader) -> Unchecked | Result:

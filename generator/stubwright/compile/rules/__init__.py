@@ -142,17 +142,24 @@ _OF_ALL_TOOLS = frozenset(
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 
+_WARNING = frozenset({values.check_defaults, values.check_schema_examples, values.check_fillable})
+"""Rules that only warn, and try values for it, which takes longer than all other rules."""
 
-def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
+
+def check(resolved: Resolved, part: Resolved | None = None, *, errors_only: bool = False) -> list[Diagnostic]:
     """Return the errors and warnings in a structurally valid manifest, except the warnings that it ignores.
 
     Args:
         resolved: The manifest.
         part: The same without tools that are known to be right by themselves.
+        errors_only: True if warnings are not shown, so that those that take long are not looked for.
     """
     single = part or resolved
     diagnostics = dict.fromkeys(
-        diagnostic for rule in _RULES for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else single)
+        diagnostic
+        for rule in _RULES
+        if not (errors_only and rule in _WARNING)
+        for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else single)
     )
     return lint.suppress(resolved, diagnostics)
 
