@@ -2,6 +2,7 @@
 
     python bench/commands.py
     python bench/commands.py unchanged [TOOLS | MANIFEST …]
+    python bench/commands.py contracts [TOOLS]
 
 The first prints wall-clock times as multiples of starting Python. Targets: `--help` at most 8, `check` on the weather
 manifest and an unchanged `generate` at most 25.
@@ -10,6 +11,10 @@ The second prints the CPU time and the memory of what people run after `generate
 finds nothing changed: `docs` with no page there, and again; `mock` until it has listed its tools and answered a call.
 It takes numbers of tools (by default 20, 1000 and 10000) or paths of manifests that need no other files. Targets: at
 most 1.5 for 20 and 1,000 tools, but for the first page, which is written from all that the manifest says.
+
+The third prints the CPU time of `lock` and of `verify`, when nothing changed and when a tool asks for one argument
+more, for a server with so many tools (by default 100), which is a script without a library and counted by itself.
+Target: at most 1.5 s.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,6 +40,7 @@ ROOT = Path(__file__).parents[1]
 STUBWRIGHT = str(Path(sys.executable).with_name("stubwright"))
 LIMITS = {"--help": 8, "check": 25, "generate, unchanged": 25}
 LIMIT = 1.5
+MOST_CPU = 1.5
 ROUNDS = 3
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -126,8 +133,61 @@ def unchanged(given: str) -> None:
         )
 
 
+def contracts(count: int) -> None:
+    """Print the CPU seconds of `lock` and `verify` for a server with so many tools."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        listed = tools(count)
+        (folder / "server.py").write_text(_SERVER)
+        (folder / "old.json").write_text(json.dumps(listed))
+        listed[count // 2]["inputSchema"]["required"].append("since")
+        (folder / "new.json").write_text(json.dumps(listed))
+        server = [sys.executable, "-S", "-E", "server.py"]
+        verify = [STUBWRIGHT, "verify", "contract.yaml", "--fail-on", "never", "--", *server]
+        commands = {
+            "lock": [STUBWRIGHT, "lock", "-o", "contract.yaml", "--", *server, "old.json"],
+            "verify, unchanged": [*verify, "old.json"],
+            "verify, one changed": [*verify, "new.json"],
+        }
+        taken: dict[str, list[tuple[float, float]]] = {command: [] for command in commands}
+        for turn in range(6):
+            for command, words in commands.items():
+                if command == "lock":
+                    (folder / "contract.yaml").unlink(missing_ok=True)
+                seconds = run(words, folder).seconds
+                servers = float((folder / "cpu").read_text())
+                if turn:
+                    taken[command].append((seconds - servers, servers))
+    print(f"{'command':24}{'own CPU s':>12}{'server':>10}{'target':>10}")
+    for command, pairs in taken.items():
+        own, servers = (statistics.median(each) for each in zip(*pairs, strict=True))
+        print(f"{command:24}{own:12.2f}{servers:10.2f}{f'≤ {MOST_CPU}':>10}")
+
+
+_SERVER = """
+import json, sys, time
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        version, about = message["params"]["protocolVersion"], {"name": "many", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+    elif message["method"] == "tools/list":
+        result = {"tools": json.load(open(sys.argv[1]))}
+    else:
+        result = None
+    if "id" in message:
+        answer = {"error": {"code": -32601, "message": "unknown"}} if result is None else {"result": result}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+open("cpu", "w").write(str(time.process_time()))
+"""
+
+
 def main() -> None:
     """Print a table of ratios."""
+    if sys.argv[1:2] == ["contracts"]:
+        contracts(int(sys.argv[2]) if sys.argv[2:] else 100)
+        return
     if sys.argv[1:2] == ["unchanged"]:
         print(f"{'tools':20}{'command':20}{'CPU s':>8}{'ratio':>8}{'MiB':>8}{'ratio':>8}{'target':>8}")
         for given in sys.argv[2:] or ["20", "1000", "10000"]:
