@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared.console import print_painted, write_err, write_out
+from stubwright.importers.reading import DocumentError
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -48,12 +49,12 @@ class Outcome:
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """The reasons that the changes are unknown, with their places; empty if no document is at fault."""
-        return getattr(self.error, "diagnostics", ())
+        return self.error.diagnostics if isinstance(self.error, DocumentError) else ()
 
     @property
     def documents(self) -> Mapping[str, Document]:
         """The documents that `diagnostics` are about."""
-        return getattr(self.error, "documents", {})
+        return self.error.documents if isinstance(self.error, DocumentError) else {}
 
 
 def show(outcomes: Sequence[Outcome], style: str) -> None:
