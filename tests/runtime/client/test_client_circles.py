@@ -1,9 +1,11 @@
-"""What is left of calls that fail, once the caller has dropped the exception: nothing in a circle of references."""
+"""What is left of calls that fail, once the caller has dropped the exception: no circle of references, no frames."""
 
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Iterator
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +17,7 @@ from circles import none_left
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.client.core.errors import ResultTooLarge, ToolFailed
+from stubwright_runtime.client.core.in_flight import InFlight
 from stubwright_runtime.client.transports.bounds import Bound
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.transports.http.asgi import asgi_app
@@ -55,3 +58,52 @@ def test_calls_that_fail(how: str, error: type[Exception], package: ModuleType) 
 
     with asgi(asgi_app(build_core(package.TOOLS["fail"].package, Handlers()))) as url:
         asyncio.run(use(f"{url}/mcp"))
+
+
+class Argument:
+    """What a call holds while its frame is alive."""
+
+
+def _break() -> None:
+    raise ConnectionError("gone")
+
+
+async def _call(in_flight: InFlight, argument: Argument, started: asyncio.Event | None = None) -> None:
+    async with in_flight.request(None):
+        assert started is not None, f"a call with {argument} went on"
+        started.set()
+        await asyncio.Event().wait()
+
+
+async def _measure(in_flight: InFlight, started: asyncio.Event | None = None) -> tuple[int, weakref.ref[Argument]]:
+    """The frames in the traceback of a call that fails, and its argument."""
+    argument = Argument()
+    try:
+        await _call(in_flight, argument, started)
+    except ConnectionError as error:
+        return len(list(walk_tb(error.__traceback__))), weakref.ref(argument)
+    raise AssertionError
+
+
+def test_calls_after_the_connection_broke() -> None:
+    async def use() -> None:
+        in_flight = InFlight(expects_questions=False)
+        in_flight.start()
+        events = [asyncio.Event() for _ in range(3)]
+        under_way = [asyncio.create_task(_measure(in_flight, event)) for event in events]
+        for event in events:
+            await event.wait()
+        try:
+            _break()
+        except ConnectionError as error:
+            in_flight.fail(error)
+        found = [await task for task in under_way]
+        later = [await _measure(in_flight) for _ in range(4)]
+        assert len({length for length, _ in found}) == 1
+        assert len({length for length, _ in later}) == 1
+        assert [argument() for _, argument in found + later[:-1]] == [None] * 6
+        with pytest.raises(ConnectionError) as caught:
+            await _call(in_flight, Argument())
+        assert "_break" in [entry.name for entry in caught.traceback]
+
+    asyncio.run(use())

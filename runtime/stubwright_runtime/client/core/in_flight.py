@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Generator,
         Sequence,
     )
+    from types import TracebackType
 
     from anyio import CancelScope
     from mcp import MCPError
@@ -64,6 +65,7 @@ class InFlight:
         self._requests: list[_Request] = []
         self._questions = 0
         self._failure: Exception | None = None
+        self._origin: tuple[TracebackType | None, BaseException | None] = (None, None)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
@@ -128,8 +130,7 @@ class InFlight:
         import anyio
 
         self.check_loop()
-        if self._failure is not None:
-            raise self._failure
+        self._check_failure()
         request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds, is_asked_in)
         if not self._questions:
             request.resume_clock(anyio.current_time())
@@ -144,6 +145,7 @@ class InFlight:
                 raise request.error
             finally:
                 request.error = None  # its traceback holds this frame, and with it the request
+        self._check_failure()
         if request.scope.cancelled_caught:
             from mcp import MCPError
             from mcp_types import REQUEST_TIMEOUT
@@ -153,9 +155,15 @@ class InFlight:
     def fail(self, error: Exception) -> None:
         """End all requests, including later ones, with the error that ended the connection."""
         self._failure = error
+        self._origin = error.__traceback__, error.__context__
         for request in self._requests:
-            request.error = error
             request.scope.cancel()
+
+    def _check_failure(self) -> None:
+        if self._failure is not None:
+            # Each raise adds the frames of its call to the exception, which would keep those of all calls in memory.
+            self._failure.__traceback__, self._failure.__context__ = self._origin
+            raise self._failure
 
     @contextmanager
     def pause_for_question(self) -> Generator[None, None, None]:

@@ -191,7 +191,7 @@ class ToolTask(Generic[T_co]):
         if self._run.has_ended:
             failed = await self._call_state.settle(await self._run.wait_for_outcome())
             if isinstance(failed, TaskExpired):
-                raise failed
+                raise failed.with_traceback(None)
 
 
 class _CallState(Generic[T_co]):
@@ -239,7 +239,7 @@ class _CallState(Generic[T_co]):
     def get_value(self) -> T_co:
         """Return the method's result, or raise its exception."""
         if self._response is None:
-            raise self._failure or LookupError("the task has not ended")
+            raise self._get_failure()
         return self._response.parse()
 
     def get_response(self) -> CallResponse[T_co]:
@@ -247,8 +247,12 @@ class _CallState(Generic[T_co]):
         if isinstance(self._failure, ToolFailed):
             return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:
-            raise self._failure or LookupError("the task has not ended")
+            raise self._get_failure()
         return self._response
+
+    def _get_failure(self) -> Exception:
+        """Return the exception to raise, without the frames of those who were given it before."""
+        return (self._failure or LookupError("the task has not ended")).with_traceback(None)
 
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
         """Read the result and report the end, once; return the exception of the call."""
