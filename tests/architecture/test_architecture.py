@@ -174,6 +174,11 @@ def test_a_library_has_few_callers(library: str, importers: set[str]) -> None:
     assert {name.partition(".")[2] for name in found} == importers
 
 
+def test_one_module_reads_strict_json() -> None:
+    readers = {name for name, path in MODULES.items() if "object_pairs_hook" in path.read_text("utf-8")}
+    assert readers == {"stubwright.compile.syntax.strictjson"}
+
+
 def test_the_map_names_files_that_exist() -> None:
     """Each file and folder in backticks on docs/architecture.md: below a root or beside another."""
     checkout = package_data.ROOT.parents[1]

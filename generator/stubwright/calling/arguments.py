@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stubwright.compile.syntax import strictjson
 from stubwright.diagnostics.suggestions import did_you_mean, quote, shorten
 
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -155,9 +155,9 @@ class _Reader:
     def _convert(self, text: str, place: _Place, types: frozenset[str]) -> Any:
         try:
             value = _try_json(text)
-        except _TwiceError as error:
+        except strictjson.TwiceError as error:
             if types & {"object", "array"}:
-                raise error.describe(f"`{place.name}`") from None
+                raise _describe_twice(f"`{place.name}`", error) from None
             value = _NOTHING  # a text
         kind = _type_of(value)
         if kind in ("object", "array") and kind in types:
@@ -300,52 +300,23 @@ def _type_of(value: Any) -> str | None:
 _NOTHING: Final = object()
 
 
-class _TwiceError(Exception):
-    """An object in JSON has this key twice, so that nobody knows which value is meant (RFC 8259, section 4)."""
-
-    def describe(self, what: str) -> ArgumentError:
-        """Return the error of what has the object."""
-        return ArgumentError(f"{what} has the key `{shorten(str(self))}` twice in one object")
-
-
-def _load_json(text: str) -> Any:
-    """Return the value of a text in JSON. Raises ValueError and RecursionError if it is none, and _TwiceError."""
-    return json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant, parse_float=_parse_float)
+def _describe_twice(what: str, error: strictjson.TwiceError) -> ArgumentError:
+    return ArgumentError(f"{what} has the key `{shorten(str(error))}` twice in one object")
 
 
 def _try_json(text: str) -> Any:
-    """Return the value of a text in JSON; _NOTHING if it is none. Raises _TwiceError."""
+    """Return the value of a text in JSON; _NOTHING if it is none. Raises TwiceError."""
     try:
-        return _load_json(text)
+        return strictjson.load(text)
     except (ValueError, RecursionError):
         return _NOTHING
-
-
-def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value: dict[str, Any] = {}
-    for key, item in pairs:
-        if key in value:
-            raise _TwiceError(key)
-        value[key] = item
-    return value
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _parse_float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is too large for a number")
-    return value
 
 
 def _parse_json(text: str, place: _Place) -> Any:
     try:
         value = _try_json(text)
-    except _TwiceError as error:
-        raise error.describe(f"`{place.name}`") from None
+    except strictjson.TwiceError as error:
+        raise _describe_twice(f"`{place.name}`", error) from None
     if value is _NOTHING:
         raise ArgumentError(f"`{place.name}` is given as JSON with `:=`, and `{shorten(text)}` is none")
     return value
@@ -353,9 +324,9 @@ def _parse_json(text: str, place: _Place) -> Any:
 
 def _parse_object(text: str, what: str) -> dict[str, Any]:
     try:
-        value = _load_json(text)
-    except _TwiceError as error:
-        raise error.describe(what) from None
+        value = strictjson.load(text)
+    except strictjson.TwiceError as error:
+        raise _describe_twice(what, error) from None
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{what} is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -1,7 +1,7 @@
 """JSON text to values, and to the tree of its tokens.
 
-Takes text; gives the value, or problems with their offsets. Texts whose meaning JSON leaves open are refused: equal
-keys in an object, numbers that no float can hold, and halves of surrogate pairs (RFC 8259, sections 4, 6 and 8.2).
+Takes text; gives the value, or problems with their offsets. Texts whose meaning JSON leaves open are refused: those
+that `strictjson` refuses, and halves of surrogate pairs (RFC 8259, sections 4, 6 and 8.2).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from stubwright.compile.syntax import strictjson
 from stubwright.compile.syntax.positions import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -58,17 +59,13 @@ _SYNTAX: Final = {
 }
 
 
-class _OddError(ValueError):
-    """An oddity of the text that `parse_tree` finds again, with its position."""
-
-
 def parse(text: str) -> tuple[Json, list[Problem]]:
     """Parse a JSON text: return its value, or None, and its problems."""
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        value = strictjson.load(text)
     except json.JSONDecodeError as error:
         return None, [_syntax(text, error)]
-    except (ValueError, RecursionError):  # ours, or Python's limits for digits and depth: all of them are found again
+    except (ValueError, RecursionError, strictjson.TwiceError):  # `parse_tree` finds it again, with its position
         return None, parse_tree(text)[1]
     if _is_deep(value) or _SURROGATE_ESCAPE.search(text):
         problems = parse_tree(text)[1]
@@ -126,24 +123,6 @@ def parse_tree(text: str) -> tuple[Node, list[Problem]]:
             if len(stack) > MAX_DEPTH:
                 return root, [*problems, report_depth(start, end)]
     return root, problems
-
-
-def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    mapping = dict(pairs)
-    if len(mapping) != len(pairs):
-        raise _OddError
-    return mapping
-
-
-def _constant(_name: str) -> Json:
-    raise _OddError
-
-
-def _float(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise _OddError
-    return value
 
 
 def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stubwright import paths
+from stubwright.compile.syntax import strictjson
 from stubwright.diagnostics import Diagnostic
 
 NAME = "stubwright.lock.json"
@@ -93,8 +94,8 @@ _NO_FORM = "it does not have the form of a lock of stubwright's"
 
 def _read(text: str) -> Lock:
     try:
-        return _parsed(json.loads(text, object_pairs_hook=_unique))
-    except _TwiceError:
+        return _parsed(strictjson.load(text))
+    except strictjson.TwiceError:
         return _merged(text)
     except json.JSONDecodeError as error:
         # git's `merge=union` keeps the lines of both sides, which may lack a comma in between. A lock whose beginning
@@ -103,17 +104,6 @@ def _read(text: str) -> Lock:
         if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
             return _merged(text)
         raise LockError(f"it is not JSON: {error}") from error
-
-
-class _TwiceError(Exception):
-    """A mapping has a key twice."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise _TwiceError
-    return value
 
 
 def _parsed(value: Any) -> Lock:

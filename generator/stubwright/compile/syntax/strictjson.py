@@ -1,0 +1,47 @@
+"""JSON text whose meaning JSON leaves open is refused: equal keys in an object, and numbers that no float can hold.
+
+Takes text; gives the value. It loads nothing of the compiler, and so costs little at the start of a command.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, Never
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+
+
+class TwiceError(Exception):
+    """An object has this key twice, so that nobody knows which value is meant (RFC 8259, section 4)."""
+
+
+def load(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: It is none, or has a number that is not finite.
+        RecursionError: It is too deep for Python's reader.
+        TwiceError: An object has a key twice.
+    """
+    return json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant, parse_float=_parse_float)
+
+
+def _make_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        first = {key: index for index, (key, _) in reversed([*enumerate(pairs)])}
+        raise TwiceError(next(key for index, (key, _) in enumerate(pairs) if first[key] < index))
+    return value
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _parse_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is too large for a number")
+    return value
