@@ -17,6 +17,7 @@ from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers import collisions, forgiving, reading
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema import dialects, metaschema
+from stubwright_runtime.values.json import refuse_constant
 from stubwright_runtime.values.text import replace_surrogates as join_surrogates
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
         notes += meant[1]
         return meant[0], []
     try:
-        return json.loads(text, parse_constant=_refuse), []
+        return json.loads(text, parse_constant=refuse_constant), []
     except (ValueError, RecursionError):
         return None, problems
 
@@ -249,7 +250,3 @@ def replace_surrogates(what: str, value: dict[str, Any], notes: list[str]) -> di
     replaced_value: dict[str, Any] = json.loads(replaced)
     notes.append(f"{join_surrogates(what)} had halves of surrogate pairs in its text; each became U+FFFD")
     return replaced_value
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright.recording.lines import HEADER, KIND, VERSION
 from stubwright_runtime.mcp.vocabulary import SECTIONS
+from stubwright_runtime.values.json import refuse_constant
 
 if TYPE_CHECKING:
     from stubwright.recording.redaction import Redactor
@@ -82,7 +83,7 @@ class Recorder:
 
     def _describe(self, sender: Sender, data: bytes, exchange: int | None) -> dict[str, Any]:
         try:
-            message = json.loads(data, parse_constant=_refuse)
+            message = json.loads(data, parse_constant=refuse_constant)
             messages = message if isinstance(message, list) else [message]
             if not all(isinstance(each, dict) for each in messages):
                 return {"unreadable": len(data)}
@@ -143,7 +144,3 @@ def _encode(line: Mapping[str, Any]) -> bytes:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can have and UTF-8 cannot
         return json.dumps(line, separators=(",", ":")).encode()
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

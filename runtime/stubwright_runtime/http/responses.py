@@ -19,7 +19,7 @@ from ..errors import ToolError
 from ..observability.redaction import REDACTED, mask
 from ..package import Tool
 from ..server.handlers.content import Content, audio, embedded, image, link
-from ..values.json import Json
+from ..values.json import Json, refuse_constant
 from ..values.sanitizing import check_mime_type, clean
 from .media import is_text
 
@@ -191,7 +191,7 @@ def parse(answer: Answer) -> Any:
         Deviation: It is none.
     """
     try:
-        return json.loads(answer.body, parse_constant=_refuse, parse_float=_number)
+        return json.loads(answer.body, parse_constant=refuse_constant, parse_float=_number)
     except _TooLargeError as error:
         raise Deviation(
             f"The API answered {format_status(answer.status)} with the number {error}, which is too large."
@@ -286,7 +286,3 @@ def _number(text: str) -> float:
     if math.isinf(number):
         raise _TooLargeError(text if len(text) <= _DIGITS else f"{text[:_DIGITS]}…")
     return number
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

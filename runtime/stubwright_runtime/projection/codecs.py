@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from ..values.json import refuse_constant
+
 Json: TypeAlias = Any
 
 
@@ -65,7 +67,7 @@ class Text(Codec):
         if not isinstance(value, str):
             return value
         try:
-            return json.loads(value, parse_constant=_refuse)
+            return json.loads(value, parse_constant=refuse_constant)
         except (ValueError, RecursionError) as error:
             raise ProjectionError(f"{at or 'the arguments'} must be JSON text, and is not: {error}") from None
 
@@ -260,10 +262,6 @@ def _put(decoded: dict[str, Json], key: str, value: Json, at: str) -> None:
     if key in decoded:
         raise ProjectionError(f"{at} has the key {key!r} twice")
     decoded[key] = value
-
-
-def _refuse(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _is_number(value: Json) -> bool:

@@ -1,15 +1,27 @@
-"""JSON values for type checkers, which do not know the types inside after `isinstance(value, dict)` or `list`."""
+"""JSON values for type checkers, which do not know the types inside after `isinstance(value, dict)` or `list`.
+
+Also refuses the numbers that Python's reader takes and JSON does not have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 """A value that `json.loads` returns."""
+
+
+def refuse_constant(name: str) -> Never:
+    """Refuse `NaN`, `Infinity` or `-Infinity`, which `json` reads unless this is its `parse_constant`.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(f"{name} is not JSON")
 
 
 def is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:

@@ -16,6 +16,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ProtocolError
+from ...values.json import refuse_constant
 from ...values.modules import find_loaded
 from ...values.nesting import DEEPEST, is_too_deep
 
@@ -68,11 +69,7 @@ def _finite(text: str) -> float:
     return number
 
 
-def _refuse(text: str) -> float:
-    raise ValueError(text)
-
-
-_DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+_DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=refuse_constant)
 
 
 def parse(data: bytes) -> dict[str, Any] | None:
