@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stubwright.importers.tools import replace_surrogates
+from stubwright.importers.tools import fix_text
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], pr
         if not isinstance(raw, dict) or not isinstance(raw.get(key), str) or not raw[key]:
             notes.append(f"entry {index} of `{section.name}` is not a {what} with a `{key}`, and was left out")
             continue
-        entry = replace_surrogates(f"{what} `{raw[key]}`", raw, notes)
+        entry = fix_text(f"{what} `{raw[key]}`", raw, notes)
         identifier = prefix + entry[key] if key == "name" else entry[key]
         if identifier in identifiers:
             notes.append(f"{what} `{identifier}` is listed twice; the second was left out")

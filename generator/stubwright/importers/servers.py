@@ -72,7 +72,7 @@ def make_manifest(
 
 
 def _make_server(listed: ServerListing, name: str | None, default_name: str, notes: list[str]) -> dict[str, Any]:
-    info = tools.replace_surrogates("the server", dict(listed.info), notes)
+    info = tools.fix_text("the server", dict(listed.info), notes)
     server: dict[str, Any] = {"name": name, "version": info.get("version")}
     if server["name"] is None:
         server["name"] = info.get("name")

@@ -18,7 +18,7 @@ from stubwright.importers import collisions, forgiving, reading
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema import dialects, metaschema
 from stubwright_runtime.values.json import refuse_constant
-from stubwright_runtime.values.text import replace_surrogates as join_surrogates
+from stubwright_runtime.values.text import replace_surrogates
 
 if TYPE_CHECKING:
     from stubwright.compile.source import Reader
@@ -154,7 +154,7 @@ def make_manifest(
     notes = note_pages(info_)
     server = {"name": name, "version": info_.get("version", NO_VERSION)}
     server |= {key: info_[key] for key in ("title", "description", "instructions", "websiteUrl") if key in info_}
-    server = replace_surrogates("the server", server, notes)
+    server = fix_text("the server", server, notes)
     draft = {"stubwright": 1, "server": server, "tools": fix(entries, notes, prefix)}
     notes += collisions.resolve(draft)
     return Draft(draft, tuple(notes))
@@ -174,7 +174,7 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
         if not isinstance(raw, dict) or not isinstance(raw.get("name"), str) or not raw["name"]:
             notes.append(f"entry {index} is not a tool with a name, and was left out")
             continue
-        tool = replace_surrogates(f"tool `{raw['name']}`", raw, notes)
+        tool = fix_text(f"tool `{raw['name']}`", raw, notes)
         wire = prefix + tool["name"]
         if wire in names:
             notes.append(f"tool `{wire}` is listed twice; the second was left out")
@@ -241,12 +241,12 @@ def _is_nearly(written: Any, uri: str) -> bool:
     return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
-def replace_surrogates(what: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+def fix_text(what: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return the value with U+FFFD for each half of a surrogate pair, which JSON can have and UTF-8 cannot."""
     written = json.dumps(value, ensure_ascii=False)
-    replaced = join_surrogates(written)
+    replaced = replace_surrogates(written)
     if replaced == written:
         return value
     replaced_value: dict[str, Any] = json.loads(replaced)
-    notes.append(f"{join_surrogates(what)} had halves of surrogate pairs in its text; each became U+FFFD")
+    notes.append(f"{replace_surrogates(what)} had halves of surrogate pairs in its text; each became U+FFFD")
     return replaced_value
