@@ -197,9 +197,9 @@ def test_tools_that_generate_found_right_are_not_checked_again(folder: Path, mon
     checked: list[int] = []
     original = rules.check
 
-    def watched(resolved: Resolved, part: Resolved) -> Any:
+    def watched(resolved: Resolved, part: Resolved, **more: Any) -> Any:
         checked.append(len(part.tools))
-        return original(resolved, part)
+        return original(resolved, part, **more)
 
     monkeypatch.setattr(rules, "check", watched)
     page = folder / "site" / "sample_mcp.html"

@@ -272,9 +272,9 @@ def test_what_is_clean_is_not_judged_again(
     judged: list[list[str]] = []
     check = rules.check
 
-    def noting(resolved: Any, part: Any = None) -> Any:
+    def noting(resolved: Any, part: Any = None, **more: Any) -> Any:
         judged.append([tool.name for tool in part.tools])
-        return check(resolved, part)
+        return check(resolved, part, **more)
 
     monkeypatch.setattr(rules, "check", noting)
     both(in_the_middle, tmp_path, capsys)
