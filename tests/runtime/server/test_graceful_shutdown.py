@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import closing, nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
 
 from stubwright_runtime.server.handlers.lifespan import Lifespan
 from stubwright_runtime.server.main import listen
+from stubwright_runtime.server.transports.http.events import Response
 from stubwright_runtime.server.transports.http.listener import graceful_shutdown
+from stubwright_runtime.server.transports.http.listener.connections import Connection
+from stubwright_runtime.server.transports.http.listener.direct import Endpoint
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
 REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -37,15 +42,22 @@ def _answer(link: socket.socket) -> bytes:
     return found
 
 
-@pytest.mark.anyio
-async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refused() -> None:
+async def _start(
+    seconds: int, stop: Callable[[], None] = lambda: None, app: Any = app
+) -> tuple[GracefulServer, socket.socket]:
     listener = listen("127.0.0.1", 0)
-    where = listener.getsockname()
-    stopped: list[str] = []
-    server = GracefulServer(app, 5, lambda: stopped.append("stopped"))
+    server = GracefulServer(app, seconds, stop)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup([listener])
+    return server, listener
+
+
+@pytest.mark.anyio
+async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refused() -> None:
+    stopped: list[str] = []
+    server, listener = await _start(5, lambda: stopped.append("stopped"))
+    where = listener.getsockname()
     # Nothing here waits, so that the event loop cannot take these connections before the server is asked to stop.
     links = [socket.create_connection(where) for _ in range(9)]
     for number, link in enumerate(links[:-1]):
@@ -66,11 +78,7 @@ async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refus
 async def test_a_client_that_is_busy_when_the_server_stops_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graceful_shutdown, "_LATE", 0.0)
     monkeypatch.setattr(graceful_shutdown, "_LATEST", 60.0)
-    listener = listen("127.0.0.1", 0)
-    server = GracefulServer(app, 5, lambda: None)
-    server.config.load()
-    server.lifespan = server.config.lifespan_class(server.config)
-    await server.startup([listener])
+    server, listener = await _start(5)
     (new_reader, new), (used_reader, used) = [await asyncio.open_connection(*listener.getsockname()) for _ in range(2)]
     used.write(b"GET /1 HTTP/1.1\r\nHost: x\r\n\r\n")
     assert b"connection: close" not in (await used_reader.readuntil(b"/1")).lower()
@@ -87,16 +95,72 @@ async def test_a_client_that_is_busy_when_the_server_stops_is_answered(monkeypat
         await ending
 
 
+class _Direct:
+    """An endpoint that answers directly, with the body of the request; it fails at the body `no`."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.held = asyncio.Semaphore(0)
+
+    def reads_raw(self) -> bool:
+        return True
+
+    def parse_head(self, _headers: object) -> object:
+        return object()
+
+    async def take(self, _head: object, body: bytes, _connect: object) -> Response:
+        self.held.release()
+        await self.may_answer.wait()
+        if body == b"no":
+            raise ValueError
+        return Response.from_answer(200, body)
+
+
+@pytest.mark.anyio
+async def test_a_direct_answer_says_once_that_its_connection_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graceful_shutdown, "_LATE", 0.0)
+    monkeypatch.setattr(graceful_shutdown, "_LATEST", 0.0)
+    endpoint: Any = _Direct()
+    application: Any = partial(app)
+    application.direct_endpoint = Endpoint(endpoint, "/mcp", "none")
+    server, listener = await _start(60, app=application)
+    shut_down = Connection.shutdown
+
+    def answer_after_shutdown(self: Connection) -> None:
+        shut_down(self)
+        endpoint.may_answer.set()
+
+    monkeypatch.setattr(Connection, "shutdown", answer_after_shutdown)
+    request = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
+    links = [await asyncio.open_connection(*listener.getsockname()) for _ in range(3)]
+    async with asyncio.timeout(30):
+        for reader, writer in links[:2]:
+            writer.write(request + b"10")
+            assert b"connection: close" not in (await reader.readuntil(b"10")).lower()
+        failed, writer = links.pop()
+        writer.write(request + b"no")
+        answers = [await failed.read()]  # the connection ends, though the server goes on
+        writer.close()
+        endpoint.held = asyncio.Semaphore(0)
+        endpoint.may_answer.clear()
+        for (_, writer), body in zip(links, (b"10", b"no"), strict=True):
+            writer.write(request + body)
+            await endpoint.held.acquire()
+        await server.shutdown([listener])
+        for reader, writer in links:
+            answers.append(await reader.read())
+            writer.close()
+    assert [answer[9:12] for answer in answers] == [b"500", b"200", b"500"]
+    assert [answer.lower().count(b"connection: close") for answer in answers] == [1, 1, 1]
+
+
 @pytest.mark.anyio
 async def test_a_connection_without_a_request_holds_a_server_up_for_a_moment_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(graceful_shutdown, "_LATEST", 0.3)
-    listener = listen("127.0.0.1", 0)
-    server = GracefulServer(app, 60, lambda: None)
-    server.config.load()
-    server.lifespan = server.config.lifespan_class(server.config)
-    await server.startup([listener])
+    server, listener = await _start(60)
     with closing(socket.create_connection(listener.getsockname())) as silent:
         async with asyncio.timeout(30):
             await server.shutdown([listener])

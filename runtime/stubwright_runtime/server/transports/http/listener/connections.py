@@ -113,12 +113,17 @@ class _WaitingConnections:
 
 
 class Connections:
-    """All connections of one server."""
+    """All connections of one server.
+
+    Attributes:
+        is_closing: True if each of them ends with its next answer, since the server is asked to stop.
+    """
 
     def __init__(self, bounds: Bounds, endpoint: Endpoint | None = None) -> None:
         """Take the bounds, and the endpoint whose requests are answered directly."""
         self.bounds = bounds
         self.endpoint = endpoint
+        self.is_closing = False
         self._kind = _connection_kind()
         self._open: dict[Connection, str] = {}
         self._of: Counter[str] = Counter()
@@ -265,7 +270,6 @@ class Connection(asyncio.Protocol):
         self._seen: object = None
         self._direct = None if connections.endpoint is None else DirectReader(connections.endpoint, self)
         self._is_lost = False
-        self._is_ending = False
         self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -326,19 +330,18 @@ class Connection(asyncio.Protocol):
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def respond(self, response: Response) -> None:
-        """Answer the request."""
+    async def respond(self, response: Response, *, is_last: bool = False) -> None:
+        """Answer the request; with `is_last`, the connection ends then."""
         if self.flow.write_paused:
             await self.flow.drain()
         if self._is_lost or self.transport.is_closing():
             return
         headers = [*self.server_state.default_headers, *response.headers]
-        is_last = self._is_ending or CLOSE in headers
-        if is_last:
-            headers = [*(header for header in headers if header != CLOSE), CLOSE]
+        if is_last and not self._all.is_closing:  # when the default headers have it
+            headers.append(CLOSE)
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
         self._corked.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))
-        if is_last:
+        if is_last or self._all.is_closing:
             self.transport.close()
         self.on_response_complete()
 
@@ -353,8 +356,7 @@ class Connection(asyncio.Protocol):
         """Close when the answer that is due is sent."""
         if self._direct is not None:
             self._direct.release()
-            self._is_ending = self._direct.is_answering
-        if not self._is_ending:
+        if self._direct is None or not self._direct.is_answering:
             super().shutdown()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:

@@ -36,7 +36,7 @@ CLOSE: Final = (b"connection", b"close")
 
 _FAILED: Final = Response(
     500,
-    ((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"21"), CLOSE),
+    ((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"21")),
     b"Internal Server Error",
 )
 
@@ -93,8 +93,8 @@ class Line(Protocol):
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Have a request answered."""
 
-    async def respond(self, response: Response) -> None:
-        """Answer the request."""
+    async def respond(self, response: Response, *, is_last: bool = False) -> None:
+        """Answer the request; with `is_last`, the connection ends then."""
 
     def connect_run(self, data: bytes, run: Run) -> None:
         """Have uvicorn read a request whose run goes on."""
@@ -181,7 +181,7 @@ class DirectReader:
                 response = _FAILED
         if response is None:
             return
-        await self._line.respond(response)
+        await self._line.respond(response, is_last=response is _FAILED)
         self.is_answering = False
         self._go_on()
 

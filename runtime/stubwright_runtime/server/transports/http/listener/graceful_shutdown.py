@@ -199,6 +199,8 @@ class GracefulServer(uvicorn.Server):
         was carried out. One that comes later is refused, and knows. One that is answered meanwhile is told to send its
         next request on another connection.
         """
+        self._connections.is_closing = True
+        # uvicorn's own answers have only these to say it with.
         self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]
         waiting: list[socket.socket] = []
         for listener in listeners:
