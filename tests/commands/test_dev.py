@@ -170,6 +170,76 @@ def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(proje
         assert "it is started again" not in it.log.read_text()
 
 
+def test_handlers_that_hang_at_import_are_told_and_end_with_the_next_save(project: Path) -> None:
+    handlers, begun = project / "src" / "diary.py", project / "begun"
+    hanging = "open('begun', 'w').write(str(os.getpid()))\nimport time\ntime.sleep(1000)\n"
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        first = it.answers("helped one")
+        write(handlers, HANDLERS + hanging)
+        it.says("the new server has not started after 5 s; the server of the last good save goes on, and the next save")
+        line = (HANDLERS + hanging).count("\n")
+        it.says(f'the handlers stand at\n  File "{handlers}", line {line}, in <module>\n    time.sleep(1000)\n')
+        assert it.answers("helped one") == first
+        write(handlers, HANDLERS.replace("one", "two"))
+        it.answers("helped two")
+        assert not is_alive(int(begun.read_text()))
+
+        write(handlers, HANDLERS + hanging)
+        it.says("the new server has not started")
+        it.process.send_signal(signal.SIGINT)
+        assert it.process.wait(20) == 0
+    assert not is_alive(int(begun.read_text()))
+
+
+def test_a_server_that_hangs_after_its_proof_ends_with_the_next_save(project: Path) -> None:
+    handlers, begun = project / "src" / "diary.py", project / "begun"
+    hanging = "import time\nif 'server.py' in sys.argv[0]:\n    open('begun', 'w').write(str(os.getpid()))\n    "
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        first = it.answers("helped one")
+        write(handlers, "import sys\n" + HANDLERS + hanging + "time.sleep(1000)\n")
+        it.says("the new server has not started after 5 s; the server of the last good save goes on")
+        assert it.answers("helped one") == first
+        write(handlers, HANDLERS.replace("one", "two"))
+        it.answers("helped two")
+        assert not is_alive(int(begun.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("raise SystemExit", "it ended with status 0 before it was made"),
+        ("os._exit(0)", "it ended with status 0 before it was made"),
+        ("os.write(2, b'bye\\n'); os._exit(3)", "bye\nit ended with status 3 before it was made"),
+        ("raise SystemExit('set DATABASE_URL')", "set DATABASE_URL"),
+    ],
+)
+def test_handlers_that_end_the_process_at_import_are_told(project: Path, ending: str, said: str) -> None:
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        first = it.answers("helped one")
+        write(project / "src" / "diary.py", HANDLERS + ending)
+        goes_on = "stubwright: the server of the last good save goes on"
+        it.says(f"stubwright: the server cannot be made:\n{said}\n{goes_on}")
+        assert it.answers("helped one") == first
+
+
+def test_handlers_may_start_threads_and_processes_at_import(project: Path) -> None:
+    starting = (
+        "import subprocess, threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
+        "child = subprocess.Popen(['sleep', '1000'])\nopen('children', 'a').write(f'{child.pid}\\n')\n"
+    )
+    with dev(project, python=[sys.executable]) as it:
+        it.says("interrupt to stop")
+        write(project / "src" / "diary.py", HANDLERS.replace("one", "two") + starting)
+        it.answers("helped two")
+        proved, served = map(int, (project / "children").read_text().split())
+        assert not is_alive(proved)  # it is of the proof, which is over
+        assert is_alive(served)
+        os.kill(served, signal.SIGKILL)
+
+
 def test_a_request_in_flight_gets_its_answer(project: Path) -> None:
     async def both(it: Dev) -> list[str]:
         async with asyncio.TaskGroup() as group:

@@ -8,13 +8,17 @@ replaced takes nothing new and has its usual seconds to answer what it has begun
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +37,15 @@ _LAST: Final = 1
 _HANDOVER: Final = 1
 """Seconds that a server waits for the one before it to end, which may hold what both need, such as a locked file."""
 
+_SLOW: Final = 5
+"""Seconds after which it is reported that a server is not made yet."""
+
+_GLANCE: Final = 0.2
+"""Seconds between two looks at whether a server that is being made is still wanted."""
+
+_FAULTS: Final = (1, 2)
+"""Statuses of Python and of the proof when they have said what is wrong."""
+
 _PROOF: Final = Path(__file__).with_name("proof.py")
 _SERVER: Final = Path(__file__).with_name("server.py")
 
@@ -48,28 +61,87 @@ class UnmadeError(Exception):
     """A server ended before it was made, so that the one before it goes on; the server itself has said why."""
 
 
-def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
+class StaleError(Exception):
+    """A server was ended before it was made, as it was no longer wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The wait for a server that is being made, which its handlers may delay for ever.
+
+    Attributes:
+        is_stale: Tells whether it is no longer wanted.
+        report: Called once, after some seconds, with how many and with the stack of the handlers, if that is known.
+    """
+
+    is_stale: Callable[[], bool] = lambda: False
+    report: Callable[[int, str], None] = lambda _seconds, _stack: None
+
+    def wait(self, is_made: Callable[[float], bool], find_stack: Callable[[], str] = str) -> None:
+        """Wait until `is_made`, which is given a moment to wait for it, says so. Raises StaleError."""
+        began = time.monotonic()
+        is_reported = False
+        while not is_made(_GLANCE):
+            if time.monotonic() - began < _SLOW:
+                continue
+            if self.is_stale():
+                raise StaleError
+            if not is_reported:
+                is_reported = True
+                self.report(_SLOW, find_stack())
+
+
+def prove(launch: Launch, variables: Mapping[str, str], patience: Patience | None = None) -> str | None:
     """Return the reason why a server cannot be made, as Python or the server gives it; None if it can.
 
     Args:
         launch: How it is started.
         variables: What is set in its environment.
+        patience: How long to wait; for ever by default.
+
+    Raises:
+        StaleError: It is no longer wanted.
     """
     named = (launch.handlers,) if launch.handlers is not None else ()
-    command = [launch.python, "-P", str(_PROOF), launch.package, *named]
-    try:
-        completed = subprocess.run(  # noqa: S603 - our own
-            command,
-            env=_environment(launch, variables),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    except OSError as error:
-        return f"`{launch.python}` cannot be started: {error.strerror or error}"
-    output = completed.stderr.decode("utf-8", "replace").strip()
-    return None if completed.returncode == 0 else output or f"it ended with status {completed.returncode}"
+    with tempfile.TemporaryDirectory(prefix="stubwright-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        command = [launch.python, "-P", str(_PROOF), name, launch.package, *named]
+        # Not a pipe, whose end never comes if the handlers start a process that goes on.
+        with (folder / "output").open("wb") as output:
+            try:
+                process = subprocess.Popen(  # noqa: S603 - our own
+                    command,
+                    env=_environment(launch, variables),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return f"`{launch.python}` cannot be started: {error.strerror or error}"
+        try:
+            (patience or Patience()).wait(
+                lambda seconds: _has_ended(process, seconds) or (folder / "made").exists(),
+                lambda: _read(folder / "stack"),
+            )
+            if (folder / "made").exists():
+                _has_ended(process, _LAST)  # it may clean up; threads of the handlers may keep it
+                return None
+        finally:
+            _kill_group(process)
+        said = _read(folder / "output").strip()
+        how = f"it ended with status {process.returncode} before it was made"
+        return said if said and process.returncode in _FAULTS else f"{said}\n{how}".strip()
+
+
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    return process.returncode is not None
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
 
 
 class Serving:
@@ -134,10 +206,11 @@ class Serving:
         """True if a server answers."""
         return self._wanted is not None and self._wanted.poll() is None
 
-    def replace(self, launch: Launch, variables: Mapping[str, str]) -> None:
+    def replace(self, launch: Launch, variables: Mapping[str, str], patience: Patience) -> None:
         """Start a server in place of the one that runs, which ends when the new one is made.
 
         Raises:
+            StaleError: It is no longer wanted.
             OSError: The server cannot be started.
             UnmadeError: It ended before it was made, because of a save after the proof.
         """
@@ -149,6 +222,12 @@ class Serving:
         with gate:
             with its_gate:
                 process = self._start(launch, variables, its_gate)
+            try:
+                patience.wait(lambda seconds: bool(select.select([gate], [], [], seconds)[0]))
+            except StaleError:
+                _kill_group(process)
+                self._servers.remove(process)
+                raise
             if not gate.recv(1):
                 end(process)
                 self._servers.remove(process)
@@ -233,6 +312,16 @@ def end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads a session, and all that it started, which may outlive it."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with suppress(ProcessLookupError, PermissionError):  # macOS forbids it where none but the dead are left
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:

@@ -1,31 +1,52 @@
 """The proof that a generated server can be made: it imports the package and the handlers, and serves nothing.
 
-    python -P proof.py PACKAGE [MODULE:NAME]
+    python -P proof.py FOLDER PACKAGE [MODULE:NAME]
 
 A program of its own, because imported modules stay loaded: each proof needs a new interpreter. It says what is wrong in
-a line on standard error and ends with 2. It imports nothing of the compiler.
+a line on standard error and ends with 2. It makes the file `made` in the folder if all is well, since handlers may end
+it with any status, or keep it from ending; and `stack`, the place where it stands, if that takes some seconds. It
+imports nothing of the compiler.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, Final
+
+_SLOW: Final = 3
+"""Seconds after which it tells where it stands: before it is asked."""
 
 
 def main() -> None:
     """Make the server. Raises SystemExit."""
-    name, path = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    folder, name, path = Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
     registry: Any = importlib.import_module(f"{name}.registry")
     loading: Any = importlib.import_module("stubwright_runtime.server.handlers.loading")
     checking: Any = importlib.import_module("stubwright_runtime.server.handlers.check")
     sdk: Any = importlib.import_module("stubwright_runtime.server.embedding.server")
     package = registry.PACKAGE
+    timer = threading.Timer(_SLOW, _write_stack, (folder / "stack", threading.get_ident(), loading.__file__))
+    timer.daemon = True
+    timer.start()
     try:
         sdk.build_server(package, loading.Handwritten(path or package.handlers, package).load())
     except (loading.StartError, checking.HandlersError) as error:
         sys.stderr.write(f"{name}: {error}\n")
         sys.exit(2)
+    timer.cancel()
+    (folder / "made").touch()
+
+
+def _write_stack(file: Path, thread: int, loader: str) -> None:
+    """Write where a thread stands in the handlers, which the module `loader` has called."""
+    frames = traceback.extract_stack(sys._current_frames()[thread])
+    start = max((number for number, frame in enumerate(frames, 1) if frame.filename == loader), default=0)
+    theirs = [frame for frame in frames[start:] if "importlib" not in frame.filename]
+    file.write_text("".join(traceback.format_list(theirs)), "utf-8", "backslashreplace")
 
 
 if __name__ == "__main__":

@@ -69,6 +69,19 @@ class Reporter:
         goes_on = "the server of the last good save goes on" if is_running else "no server runs"
         write_err(f"stubwright: {goes_on}; the next good save is served")
 
+    def report_slow(self, seconds: int, stack: str, *, is_running: bool) -> None:
+        """Report that the server of a save is not made yet, and where its handlers stand, if that is known."""
+        goes_on = "the server of the last good save goes on" if is_running else "no server runs"
+        text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts anew"
+        if stack:
+            text += f"; the handlers stand at\n{stack.rstrip()}"
+        first, *others = text.splitlines()
+        if self._desk is not None:
+            self._desk.journal.add("print", text=first)
+            for line in others:
+                self._desk.journal.add("more", text=line)
+        write_err(f"stubwright: {text}")
+
     def report_served(self, saved: Version, manifest: ir.Manifest, url: str) -> None:
         """Report a save that is served, and its cost; make the page of it. The changes are reported later."""
         from stubwright.compile.audience import costs

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.commands.developing.desk import Reporter
     from stubwright.commands.shared.watching import Inputs
-    from stubwright.serving.processes import Serving
+    from stubwright.serving.processes import Patience, Serving
     from stubwright.workbench.server import Workbench
 
 _ADDRESS: Final = "127.0.0.1:8000"
@@ -95,9 +95,14 @@ def _dev(arguments: argparse.Namespace) -> int:
             return None
 
         is_announced = False
-        for _ in watching.wait_for_runs(read):
+        for is_stale in watching.wait_for_runs(read):
+            patience = processes.Patience(
+                is_stale, lambda seconds, stack: reporter.report_slow(seconds, stack, is_running=serving.is_running)
+            )
             try:
-                served = _serve_once(arguments, serving, reporter)
+                served = _serve_once(arguments, serving, reporter, patience)
+            except processes.StaleError:
+                continue
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
                 if arguments.scope and not is_announced:
                     raise
@@ -136,8 +141,10 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
     raise UsageError(f"the page cannot be served at {arguments.page}: {why}; {hint}")
 
 
-def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Reporter) -> ir.Manifest | None:
-    """Generate, and start the new server; None if there is none. Raises UsageError."""
+def _serve_once(
+    arguments: argparse.Namespace, serving: Serving, reporter: Reporter, patience: Patience
+) -> ir.Manifest | None:
+    """Generate, and start the new server; None if there is none. Raises UsageError and StaleError."""
     from stubwright.project import launch
     from stubwright.serving import processes
 
@@ -152,12 +159,12 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Repor
         identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
     start = launch.prepare(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
     # Proved before the old server ends, and in a process of its own, because only there modules are imported anew.
-    if (problem := processes.prove(start, {})) is not None:
+    if (problem := processes.prove(start, {}, patience)) is not None:
         write_err(f"stubwright: the server cannot be made:\n{problem}")
         return None
     sys.stdout.flush()  # before the server writes
     try:
-        serving.replace(start, {})
+        serving.replace(start, {}, patience)
     except OSError as error:
         write_err(f"stubwright: the server cannot be started: {error.strerror or error}")
         return None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from watchfiles import Change
 
@@ -83,6 +84,19 @@ class Inputs:
         """Return the files that the patterns find now."""
         return frozenset[Path]().union(*(pattern.find_files() for pattern in self.patterns))
 
+    def watch(self) -> Callable[[], bool]:
+        """Return a function that tells whether a file has been saved since, has appeared or has gone."""
+        first = self._find_states()
+        return lambda: self._find_states() != first
+
+    def _find_states(self) -> Mapping[Path, tuple[int, ...]]:
+        states: dict[Path, tuple[int, ...]] = {}
+        for path in self.files | self.find_matches():
+            with suppress(OSError):
+                status = path.lstat()
+                states[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        return states
+
 
 def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
     """Return the files that a run reads. The run itself reports errors in them.
@@ -114,8 +128,10 @@ def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
     )
 
 
-def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
+def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Callable[[], bool]]:
     """Yield a turn for each run that is due: one at the start, and one after each change of the input.
+
+    A turn is a function that tells whether the input has changed since, so that another turn is due.
 
     Args:
         read: Says what is read as things are; None if that is unknown.
@@ -159,7 +175,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
             if changed & folders or next_folders != folders or _find_existing(next_folders) != existing:
                 break
             matches = current.find_matches()
-            yield
+            yield current.watch()
             is_due = False
 
 
