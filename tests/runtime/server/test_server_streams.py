@@ -226,6 +226,29 @@ async def test_a_stream_goes_on_though_what_was_told_on_it_is_not_kept(
         back.cancel()
 
 
+@pytest.mark.parametrize("kept", ["memory", "redis"])
+async def test_an_odd_event_id_ends_a_stream_and_no_session(
+    package: ModuleType, kept: str, request: pytest.FixtureRequest
+) -> None:
+    """After a 404 clients must start a new session (MCP 2025-11-25, basic/transports, "Session Management")."""
+
+    async def telling(args: Any, ctx: Any) -> str:
+        await ctx.progress(1)
+        return "done"
+
+    state = "memory://" if kept == "memory" else request.getfixturevalue("redis_url")
+    async with served(package, Handlers(never=telling), state=state) as server:
+        session, other = [await server.session(HANDSHAKE, "alice-forever") for _ in range(2)]
+        params = {**called("never"), "_meta": {"progressToken": 1}}
+        answered = await server.ask(HANDSHAKE, "alice-forever", "tools/call", params, other)
+        for odd in ("nowhere", "/", "9999/1", last_id(answered)):
+            response = await server.get("alice-forever", session, last_event_id=odd)
+            assert (response.status_code, messages(response)) == (200, [])
+            assert response.headers["content-type"] == "text/event-stream"
+        assert messages(await server.ask(HANDSHAKE, "alice-forever", "ping", {}, session))[0]["result"] == {}
+        assert (await server.get("alice-forever", "gone", last_event_id="nowhere")).status_code == 404
+
+
 async def _first(server: Server, session: str, last: str) -> dict[str, Any]:
     """The first message after that."""
     while True:

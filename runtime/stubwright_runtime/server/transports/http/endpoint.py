@@ -207,6 +207,7 @@ class HttpEndpoint:
                 if last is None:
                     await stream.connect(line)
                 elif position is None:
+                    # A 404 would have the client give up its session, and MCP has a GET answered by a stream or by 405.
                     line.close()
                 else:
                     await stream.resume(line, position)
