@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from .clients import Client
 
 CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
-"""The answer to a request that its client cancelled, up to 2025-11-25, on a stream that ends with an answer."""
+"""The answer over HTTP to a request that its client cancelled, up to 2025-11-25.
+
+Receivers SHOULD NOT answer it (basic/utilities/cancellation). Over HTTP a POST must be answered: by one JSON object, or
+by a stream that SHOULD NOT end without the response (basic/transports); otherwise a client whose stream broke off would
+come back for it again and again. The official SDK gives the same answer. On stdio there is none; from 2026-07-28 on a
+client cancels by closing its stream.
+"""
 
 
 class Run:
