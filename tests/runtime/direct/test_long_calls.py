@@ -446,3 +446,47 @@ def test_what_is_not_json_is_an_error_and_no_silence(
     answer = json.loads(direct.encode_response(exchange, result))
     assert answer["error"] == {"code": -32603, "message": "The message cannot be written as JSON"}
     assert "cannot be written as JSON" in caplog.text
+
+
+class Released(Handlers):
+    """Gives up its stream before it waits."""
+
+    async def wait(self, args: Any, ctx: Any) -> str:
+        await ctx.release_stream()
+        return await super().wait(args, ctx)
+
+
+@EVERY_WAY
+def test_calls_whose_streams_were_released_count_until_they_end(way: Any, package: ModuleType) -> None:
+    handlers = Released(30)
+    core = build_core(package.TOOLS["wait"].package, handlers)
+    core.package.manifest["storage"] = {"maxBytesPerPrincipal": "40KiB"}  # two calls take 32 KiB and their messages
+
+    async def use(url: str) -> None:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = await shaken(http, url)
+
+            async def send(number: int) -> httpx2.Response:
+                message = {**CALL, "id": number}
+                return await http.post(url, json=message, headers=dict(usual(message, REVISION, session)))
+
+            for number in range(2):
+                assert '"id"' not in (await send(number)).text, "its connection ends without the answer"
+            third = asyncio.create_task(send(3))  # there is no room, and it keeps its connection
+            async with asyncio.timeout(10):
+                while handlers.starts < 3:  # noqa: ASYNC110 - it is in another thread
+                    await asyncio.sleep(0.01)
+            cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 0}}
+            await http.post(url, json=cancel, headers=dict(usual(cancel, REVISION, session)))
+            async with asyncio.timeout(10):
+                while not handlers.ends:  # noqa: ASYNC110 - it is in another thread
+                    await asyncio.sleep(0.01)
+            assert '"id"' not in (await send(4)).text, "there is room again"
+            await http.delete(url, headers={"mcp-session-id": session})
+            assert "The session has ended" in (await third).text
+
+    try:
+        with way(asgi_app(core)) as url:
+            asyncio.run(use(f"{url}/mcp"))
+    finally:
+        del core.package.manifest["storage"]

@@ -194,6 +194,28 @@ async def test_a_call_goes_on_and_its_answer_is_there_for_the_next_token(
         assert (answer["id"], answer["result"]["content"][0]["text"]) == (7, "let go")
 
 
+async def test_calls_whose_token_expires_have_a_budget(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+
+    async def waiting(args: Any, ctx: Any) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append("cancelled")
+        return "never"
+
+    storage = {"maxBytesPerPrincipal": "20KiB"}  # one call takes 16 KiB and its message
+    monkeypatch.setitem(package.TOOLS["never"].package.manifest, "storage", storage)
+    async with served(package, Handlers(never=waiting)) as server:
+        session = await server.session(HANDSHAKE, "alice")
+        with held(package, SOON):
+            calls = [server.ask(HANDSHAKE, "alice", "tools/call", called("never"), session, n) for n in (7, 8)]
+            responses = await asyncio.gather(*calls)
+        assert [messages(response) for response in responses] == [[], []], "both streams end with the token"
+        await until(lambda: ends)
+        assert ends == ["cancelled"], "there is room for one to go on"
+
+
 @pytest.mark.parametrize("kept", ["memory", "redis"])
 async def test_a_stream_goes_on_though_what_was_told_on_it_is_not_kept(
     package: ModuleType, kept: str, request: pytest.FixtureRequest

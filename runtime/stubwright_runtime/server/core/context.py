@@ -172,7 +172,8 @@ class Context:
         """Close the stream of this request, so that nothing holds a connection open while the work goes on.
 
         The client comes back for the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). If it
-        cannot, as over stdio or with an older client, this does nothing.
+        cannot, as over stdio or with an older client, this does nothing; nor does it if too many calls of the
+        caller go on without their client.
         """
         await self._channel.release()
 

@@ -72,10 +72,15 @@ class Run:
             self._move(self)
 
     def release(self) -> None:
-        """Close the connection of its stream, so that its client comes back for the answer."""
-        self.move()
-        if self.stream is not None:
-            self.stream.release()
+        """Close the connection of its stream, so that its client comes back; without room to wait for it, keep it."""
+        if self._has_ended or self._may_go_on(self):
+            self._close_connection()
+
+    def expire(self) -> None:
+        """Close the connection of its stream in any case; without room to wait for its client, cancel it, too."""
+        if not self._has_ended and not self._may_go_on(self):
+            self.cancel()
+        self._close_connection()
 
     def abandon(self) -> None:
         """Note that its client left. If it cannot come back, or there is no room to wait for it, cancel the run."""
@@ -85,6 +90,11 @@ class Run:
                 self.cancel()
         else:
             self.cancel()
+
+    def _close_connection(self) -> None:
+        self.move()
+        if self.stream is not None:
+            self.stream.release()
 
     def end(self) -> None:
         """Note that it has ended, so that it cannot be cancelled any more."""

@@ -273,7 +273,7 @@ class Answering:
             self._moments.begin(run)
         left = count_own_seconds_left() if session is not None and session.is_resumable else None
         # The stream lasts as long as the caller's token; the call goes on, and its answer is kept for the client.
-        expiry = None if left is None else asyncio.get_running_loop().call_later(left, run.release)
+        expiry = None if left is None else asyncio.get_running_loop().call_later(left, run.expire)
         try:
             with nullcontext() if session is None else session.keep_in_use():
                 result = await self._result(exchange, session, run)
@@ -345,7 +345,7 @@ class Answering:
         """Tell whether a request may go on without its client; if not, the log says so."""
         if self._unattended.admit(run, owner, size):
             return True
-        self.refused.count("its client left, and the requests that go on without theirs use up the memory for them")
+        self.refused.count("it would go on without its client, and the requests that do use up the memory for them")
         return False
 
     def _response(
