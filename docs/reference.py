@@ -35,7 +35,8 @@ def manifest() -> str:
         "This page is generated from the JSON Schema of manifests, which `stubwright schema` prints. Keys that MCP",
         "defines are written as in MCP and go on the wire; stubwright's own keys are under `stubwright` and never do.",
         "",
-        "See also [State between calls](handles.md) for `handles`, and [Tasks](tasks.md) for `task`.",
+        "See also [Shorthand](shorthand.md) for less to write, [State between calls](handles.md) for `handles`, and",
+        "[Tasks](tasks.md) for `task`.",
     ]
     lines += _Sections(titles).of("The whole manifest", schema)
     for name, part in schema["$defs"].items():

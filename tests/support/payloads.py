@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import jsonschema
 
-from stubwright import package_data
+from stubwright.compile import structure
 
 Json = Any
 Step = str | int
@@ -68,7 +68,8 @@ def in_utf_7(text: str) -> str:
     return text.replace('"', "+ACI-")
 
 
-SCHEMA: Json = json.loads(package_data.MANIFEST_SCHEMA.read_text("utf-8"))
+SCHEMA: Json = structure.load_manifest_schema()
+"""The schema of manifests without shorthand, which is written out before anything else is done."""
 
 _SCHEMA: Json = {
     "$id": "https://example.com/x",

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 from stubwright import paths
 from stubwright.compile import structure
 from stubwright.compile.skills import folders
-from stubwright.compile.syntax import jsontext, positions, yamltext
+from stubwright.compile.syntax import jsontext, positions, shorthand, yamltext
 from stubwright.compile.syntax.positions import Lines, Node, Problem
 from stubwright.diagnostics import Diagnostic, Place, Pointer, Span
 from stubwright.jsonschema import dialects, locations
@@ -71,17 +71,19 @@ class Document:
     """One file: its path, its text, and the value it holds, which is None if the text is broken.
 
     `root` leads from the file's own value to `value`: a saved JSON-RPC response is known by its `result`. Places are
-    relative to `value`.
+    relative to `value`, in which shorthand is written out; `origins` has the places at which it is written.
     """
 
     path: str
     text: str
     value: Json
     root: Pointer = ()
+    origins: Mapping[Pointer, Pointer] = field(default_factory=dict)
 
     def find_span(self, place: Place) -> Span:
         """Return the span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
-        absolute = Place(self.path, (*self.root, *place.pointer), place.on)
+        written = shorthand.find_written(self.origins, place.pointer)
+        absolute = Place(self.path, (*self.root, *written), place.on)
         return self.lines.find_span(self.path, *positions.locate(self._tree, absolute))
 
     @cached_property
@@ -456,8 +458,9 @@ class _Loader:
             return None
         read, problems = read_document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
         value, root = _unwrapped(read.value)
-        self.found += problems
-        self.documents[path] = read = replace(read, value=value, root=root)
+        expanded = shorthand.expand(value, path)
+        self.found += [*problems, *expanded.faults]
+        self.documents[path] = read = replace(read, value=expanded.value, root=root, origins=expanded.origins)
         return read
 
     def _report(self, code: str, message: str, at: Place | None, fix: str | None = None) -> None:

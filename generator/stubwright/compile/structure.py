@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from stubwright import package_data
+from stubwright.compile.syntax import shorthand
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.diagnostics.suggestions import (
     KINDS,
@@ -36,20 +37,27 @@ Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
 """The role of a document: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
-    {"stubwright", "include", "schemas", "apis", "overlay", "handles", "lint"}
+    {"stubwright", "include", "shorthand", "schemas", "apis", "overlay", "handles", "lint"}
     | {one.name for one in vocabulary.SECTIONS}
 )
 """The keys that an included file may have; the other keys are about the whole server."""
 
 _VERSION = 1
 _RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
+_USE_SHORTHAND = "add `shorthand: true` to the file, which `input` and `output` need"
 _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
 
 @cache
 def load_manifest_schema() -> Mapping[str, Json]:
-    """Return the JSON Schema of manifests."""
+    """Return the JSON Schema of manifests whose shorthand is written out."""
     schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
+    schema["$defs"]["schema"]["type"].remove("string")
+    tool = schema["$defs"]["tool"]
+    del tool["anyOf"]
+    tool["required"].append("inputSchema")
+    for short in shorthand.LONG:
+        del tool["properties"][short]
     return schema
 
 
@@ -185,7 +193,10 @@ def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diag
     if key == "stubwright":
         return Diagnostic("SW100", "a manifest needs `stubwright: 1`", at, "add `stubwright: 1` as its first line")
     stray = next((name for name in value if find_misspelt(name, [key])), None)
-    return Diagnostic("SW101", f"{title} needs `{key}`", at, f"rename `{stray}`" if stray else f"add `{key}`")
+    fix = f"rename `{stray}`" if stray else f"add `{key}`"
+    if any(long == key and short in value for short, long in shorthand.LONG.items()):
+        fix += f", or {_USE_SHORTHAND}"
+    return Diagnostic("SW101", f"{title} needs `{key}`", at, fix)
 
 
 def _version(value: Json, at: Place) -> Diagnostic:
@@ -328,6 +339,8 @@ def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagn
     settings = _resolved(schema["properties"].get("stubwright", {}), grammar).get("properties", {})
     if key in settings and grammar.role != "tools-list":
         fix = f"write it under `stubwright`, where it has an effect: `stubwright: {{{key}: …}}`"
+    elif (long := shorthand.LONG.get(key)) in schema["properties"]:
+        fix = f"write `{long}`, or {_USE_SHORTHAND}"
     else:
         fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
     return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.point_at_key(), fix)

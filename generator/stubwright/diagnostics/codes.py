@@ -86,6 +86,7 @@ CODES = _table(
     ("SW105", "error", "A value does not have the right form."),
     ("SW106", "error", "A key is not allowed in an included file."),
     ("SW107", "error", "A file uses stubwright's former name."),
+    ("SW108", "error", "Shorthand cannot be read."),
     ("SW201", "error", "An `inputSchema` does not describe an object."),
     ("SW202", "error", "The dialect of a schema is unknown."),
     ("SW203", "error", "A schema names a type that does not exist."),

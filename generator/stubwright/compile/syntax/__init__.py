@@ -1,1 +1,1 @@
-"""Files as text: JSON and YAML to values, and places in them to lines and columns."""
+"""Files as text: JSON, YAML and shorthand to values, and places in them to lines and columns."""

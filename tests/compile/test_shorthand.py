@@ -1,0 +1,300 @@
+"""Shorthand: what it is written out as, where its faults are shown, and what it leaves alone."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory import Files
+from stubwright import package_data
+from stubwright.compile import pipeline
+from stubwright.compile.syntax import shorthand, yamltext
+from stubwright.diagnostics import Place
+
+ROOT = Path(__file__).parents[2]
+HEAD = "stubwright: 1\nshorthand: true\nserver: {name: desk, version: '1'}\n"
+PLACE = {"type": "string", "minLength": 1}
+
+
+def read(text: str) -> Any:
+    value, problems = yamltext.parse(text)
+    assert problems == []
+    return value
+
+
+def expand(**value: Any) -> Any:
+    expanded = shorthand.expand({"shorthand": True, **value}, "m.yaml")
+    assert expanded.faults == []
+    return expanded.value
+
+
+def expand_type(text: Any) -> Any:
+    return expand(schemas={"Place": PLACE, "X": text})["schemas"]["X"]
+
+
+def show(text: str, **files: str) -> list[str]:
+    """What is wrong with a manifest, each with its line and column."""
+    result = pipeline.compile_manifest("m.yaml", Files(**{"m.yaml": text, **files}))
+    spans = [
+        result.documents[each.at.file].find_span(each.at) for each in result.diagnostics if isinstance(each.at, Place)
+    ]
+    return [
+        f"{span.line}:{span.column} {each.code} {each.message}"
+        for span, each in zip(spans, result.diagnostics, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "schema"),
+    [
+        ("string", {"type": "string"}),
+        ("object", {"type": "object"}),
+        ("array", {"type": "array"}),
+        ("any", {}),
+        ("date-time", {"type": "string", "format": "date-time"}),
+        ("json-pointer", {"type": "string", "format": "json-pointer"}),
+        ("Place", {"$ref": "#/schemas/Place"}),
+        ("array<Place>", {"type": "array", "items": {"$ref": "#/schemas/Place"}}),
+        (
+            "map< array<integer> >",
+            {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer"}}},
+        ),
+        ("string|null", {"type": ["string", "null"]}),
+        ("Place | null", {"anyOf": [{"$ref": "#/schemas/Place"}, {"type": "null"}]}),
+        (
+            "array<string | Place>",
+            {"type": "array", "items": {"anyOf": [{"type": "string"}, {"$ref": "#/schemas/Place"}]}},
+        ),
+        ({"type": "Place", "default": "here"}, {"$ref": "#/schemas/Place", "default": "here"}),
+        ({"type": "string", "default": "date"}, {"type": "string", "default": "date"}),
+        ({"type": ["string", "null"], "enum": ["date"]}, {"type": ["string", "null"], "enum": ["date"]}),
+        ({"fields": {}}, {"type": "object"}),
+        (
+            {"fields": {"a?": "integer"}, "description": "d"},
+            {"type": "object", "properties": {"a": {"type": "integer"}}, "description": "d"},
+        ),
+        ({"properties": {"type": "uuid"}}, {"properties": {"type": {"type": "string", "format": "uuid"}}}),
+        ({"prefixItems": ["date", True]}, {"prefixItems": [{"type": "string", "format": "date"}, True]}),
+        ({"additionalProperties": "Place"}, {"additionalProperties": {"$ref": "#/schemas/Place"}}),
+        (
+            {"fields": {"fields": {"fields": {"b": "any"}}}},
+            {
+                "type": "object",
+                "properties": {"fields": {"type": "object", "properties": {"b": {}}, "required": ["b"]}},
+                "required": ["fields"],
+            },
+        ),
+    ],
+)
+def test_a_type_is_written_out(text: Any, schema: Any) -> None:
+    assert expand_type(text) == schema
+
+
+def test_every_place_of_a_schema_may_have_a_type() -> None:
+    ask = {"ask": {"q": {"message": "m", "schema": {"fields": {"a": "date"}}}}}
+    form = {"type": "object", "properties": {"a": {"type": "string", "format": "date"}}, "required": ["a"]}
+    value = expand(
+        tools=[{"name": "t", "inputSchema": {"fields": {"a": "date"}}, "stubwright": ask}],
+        prompts=[{"name": "p", "stubwright": ask}],
+        resourceTemplates=[{"uriTemplate": "a://{b}", "name": "r", "stubwright": ask}],
+        overlay={"tools": {"t": ask}},
+        handles={"basket": {"state": {"fields": {"a": "date"}}}},
+    )
+    asked = [value["tools"][0], value["prompts"][0], value["resourceTemplates"][0]]
+    assert [each["stubwright"]["ask"]["q"]["schema"] for each in asked] == [form] * 3
+    assert value["tools"][0]["inputSchema"] == form == value["handles"]["basket"]["state"]
+    assert value["overlay"]["tools"]["t"]["ask"]["q"]["schema"] == form
+
+
+def test_input_is_closed_and_output_is_not_and_keys_keep_their_order() -> None:
+    tool = {"name": "t", "output": {"a": "string"}, "x-note": 1, "input": {}, "annotations": {}}
+    [long] = expand(tools=[tool])["tools"]
+    assert list(long) == ["name", "outputSchema", "x-note", "inputSchema", "annotations"]
+    assert long["inputSchema"] == {"type": "object", "additionalProperties": False}
+    assert long["outputSchema"] == {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+def test_an_alias_may_be_in_several_tools() -> None:
+    tools = """
+    tools:
+      - {name: a, description: A., input: &who {who: string}}
+      - {name: b, description: B., input: *who}
+    """
+    result = pipeline.compile_manifest("m.yaml", Files(**{"m.yaml": HEAD + tools.replace("\n    ", "\n")}))
+    assert result.manifest is not None
+    first, second = (tool.definition["inputSchema"] for tool in result.manifest.tools)
+    assert (
+        first
+        == second
+        == {
+            "type": "object",
+            "properties": {"who": {"type": "string"}},
+            "required": ["who"],
+            "additionalProperties": False,
+        }
+    )
+
+
+def test_the_docs_show_two_forms_of_one_manifest() -> None:
+    page = (ROOT / "docs" / "shorthand.md").read_text("utf-8")
+    short, long = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert shorthand.expand(read(short), "m.yaml").value == {"shorthand": True, **read(long)}
+    manifests = [pipeline.compile_manifest("m.yaml", Files(**{"m.yaml": text})).manifest for text in (short, long)]
+    assert manifests[0] is not None
+    assert manifests[1] is not None
+    assert manifests[0].tools == manifests[1].tools
+    rows = re.findall(r"^\| (?:`([\w<>]+)`|<code>(.*?)</code>) \| `(.*?\})`.*\|$", page, re.MULTILINE)
+    for name, code, schema in rows:
+        text = name or code.replace("&#124;", "|")
+        found = expand(schemas={"Book": True, "X": text})["schemas"]["X"]
+        assert found == read(schema), text
+    assert len(rows) == 6
+
+
+def test_editors_accept_it() -> None:
+    schema = jsonschema_rs.Draft202012Validator(json.loads(package_data.MANIFEST_SCHEMA.read_bytes()))
+    for text in re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "shorthand.md").read_text("utf-8"), re.DOTALL):
+        assert [error.message for error in schema.iter_errors(read(text))] == []
+    neither = read(HEAD + "tools: [{name: t, description: T., output: date}]\n")
+    assert [error.instance_path for error in schema.iter_errors(neither)] == [["tools", 0]]
+
+
+def test_each_file_says_it_for_itself() -> None:
+    part = "stubwright: 1\nshorthand: true\ntools: [{name: a, description: A., input: {b: date}}]\n"
+    entry = HEAD.replace("shorthand: true\n", "") + "include: [part.yaml]\n"
+    assert show(entry, **{"part.yaml": part}) == []
+    wrong = show(HEAD + "include: [part.yaml]\n", **{"part.yaml": part.replace("shorthand: true\n", "")})
+    assert [each.partition(" ")[2] for each in wrong] == [
+        "SW101 a tool needs `inputSchema`",
+        "SW300 `input` is not a key that MCP has in a tool",
+    ]
+
+
+def test_json_may_be_short_too() -> None:
+    value = {"stubwright": 1, "shorthand": True, "server": {"name": "a", "version": "1"}}
+    text = json.dumps({**value, "tools": [{"name": "t", "description": "T.", "input": {"a": "dat"}}]}, indent=1)
+    result = pipeline.compile_manifest("m.json", Files(**{"m.json": text}))
+    [fault] = result.diagnostics
+    assert fault.message == "the string `dat` is not a type"
+    assert isinstance(fault.at, Place)
+    line = result.documents["m.json"].find_span(fault.at).line
+    assert '"a": "dat"' in text.splitlines()[line - 1]
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        ("tools: [{name: t, description: T., input: {a: Book}}]", "4:47 SW108 the string `Book` is not a type"),
+        ("schemas: {A: 'array<'}", "4:14 SW108 the string `array<` is not a type"),
+        ("schemas: {A: 'array<string>>'}", "4:14 SW108 the string `array<string>>` is not a type"),
+        ("schemas: {A: '| null'}", "4:14 SW108 the string `| null` is not a type"),
+        ("schemas: {A: map}", "4:14 SW108 the string `map` is not a type"),
+        ("schemas: {A: 'other.yaml#/schemas/B'}", "4:14 SW108 the string `other.yaml#/schemas/B` is not a type"),
+        (
+            "schemas: {uuid: string}",
+            "4:11 SW108 `uuid` is a type of its own in shorthand, so that no type can refer to this schema",
+        ),
+        ("schemas: {A: {fields: {b: {fields: 3}}}}", "4:36 SW108 expected a mapping of fields, found the number `3`"),
+        ("schemas: {A: {fields: {b: string, b?: string}}}", "4:35 SW108 the field `b` is here twice"),
+        ("schemas: {A: {fields: {}, type: object}}", "4:15 SW108 `fields` replaces `type`"),
+        ("schemas: {A: {type: date, format: date}}", "4:15 SW108 `type` replaces `format`"),
+        (
+            "tools: [{name: t, description: T., input: {}, inputSchema: {}}]",
+            "4:36 SW108 `input` replaces `inputSchema`",
+        ),
+        (
+            "tools: [{name: t, description: T., input: [a]}]",
+            "4:36 SW108 expected a type or a mapping of fields, found a list",
+        ),
+    ],
+)
+def test_a_fault_of_shorthand_is_shown_where_it_is(part: str, shown: str) -> None:
+    assert show(HEAD + part + "\n") == [shown]
+
+
+def test_faults_of_what_it_stands_for_are_shown_where_it_is_written() -> None:
+    part = """
+schemas: {Code: {type: string, pattern: "("}}
+tools:
+  - name: t
+    description: T.
+    input:
+      code?: Code
+      near?:
+        fields: {x?: {type: number, minimum: one}}
+      limit?: {type: integer, default: few}
+    output: array<Code>
+"""
+    assert [each[:11] for each in show(HEAD + part)] == ["12:46 SW204"]
+    assert [each[:11] for each in show(HEAD + part.replace("one", "1"))] == ["5:41 SW227 ", "13:40 SW320"]
+
+
+def test_a_type_that_is_nested_deeply_is_refused() -> None:
+    deep = "array<" * 10_000 + "string" + ">" * 10_000
+    [fault] = shorthand.expand({"shorthand": True, "schemas": {"A": deep}}, "m.yaml").faults
+    assert fault.code == "SW108"
+
+
+names = st.sampled_from(["Place", "Other", "string", "integer", "null", "date", "uri"])
+types = st.recursive(
+    names,
+    lambda inner: st.builds("{}<{}>".format, st.sampled_from(["array", "map"]), inner)
+    | st.lists(inner, min_size=2, max_size=3, unique=True).map(" | ".join),
+    max_leaves=6,
+)
+
+
+@given(types)
+def test_spaces_mean_nothing(text: str) -> None:
+    schemas = {"Place": True, "Other": True}
+    spaced, dense = re.sub(r"([<>|])", r"  \1 ", text), text.replace(" ", "")
+    value = expand(schemas={**schemas, "A": spaced, "B": dense})["schemas"]
+    assert value["A"] == value["B"]
+    assert value["A"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "specs").glob("*.yaml")), ids=lambda path: path.name)
+def test_long_schemas_stay_as_they_are(path: Path) -> None:
+    value = read(path.read_text("utf-8"))
+    long = shorthand.expand(value, "m.yaml").value
+    kept = copy.deepcopy(long)
+    again = shorthand.expand({**long, "shorthand": True}, "m.yaml")
+    assert again.value == {**kept, "shorthand": True}
+    assert not [each for each in again.faults if "type of its own" not in each.message]
+    assert again.origins == {}
+    assert shorthand.expand(shorten_manifest(long), "m.yaml").value == {**kept, "shorthand": True}
+
+
+def shorten_manifest(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest with its schemas as short as shorthand makes them."""
+    short = {**value, "shorthand": True, "tools": [shorten_tool(tool) for tool in value.get("tools", ())]}
+    if "schemas" in value:
+        short["schemas"] = {name: shorten(schema) for name, schema in value["schemas"].items()}
+    return short if "tools" in value else {key: child for key, child in short.items() if key != "tools"}
+
+
+def shorten_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: shorten(child) if key in {"inputSchema", "outputSchema"} else child for key, child in tool.items()}
+
+
+def shorten(schema: Any) -> Any:
+    """A schema with `fields` for its properties, if their order and those that are required allow it."""
+    if not isinstance(schema, dict) or "$schema" in schema:
+        return schema
+    if list(schema)[:3] != ["type", "properties", "required"] or schema["type"] != "object":
+        return {key: shorten(child) if key == "items" else child for key, child in schema.items()}
+    properties, required = schema["properties"], schema["required"]
+    if [name for name in properties if name in required] != required:
+        return schema
+    fields = {name if name in required else f"{name}?": shorten(child) for name, child in properties.items()}
+    rest = {key: child for key, child in schema.items() if key not in {"type", "properties", "required"}}
+    return {"fields": fields, **rest}
