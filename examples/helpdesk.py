@@ -60,8 +60,6 @@ class Helpdesk(desk.HelpdeskHandlers):
         return self.ticket(args.id)
 
     async def attach_file(self, args: desk.AttachFileInput, ctx: desk.Context) -> desk.Reply[desk.Attachment]:
-        if isinstance(args.content, str):
-            raise desk.ToolError("content is not base64.")
         self.ticket(args.id)
         row = (args.id, args.name, args.media_type, args.content)
         with self.db:
@@ -80,8 +78,7 @@ class Helpdesk(desk.HelpdeskHandlers):
                 raise desk.ToolError(f"Ticket {args.id} stays open: nobody said how it was solved.")
             resolution = answer.resolution
         with self.db:
-            row = (resolution, args.id)
-            self.db.execute("UPDATE ticket SET status = 'closed', resolution = ? WHERE id = ?", row)
+            self.db.execute("UPDATE ticket SET status = 'closed', resolution = ? WHERE id = ?", (resolution, args.id))
         return self.ticket(args.id)
 
     async def get_statistics(self, args: desk.GetStatisticsInput, ctx: desk.Context) -> desk.GetStatisticsOutput:

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from .models import ReadAttachmentParams as ReadAttachmentParams
     from .models import ReadTicketParams as ReadTicketParams
     from .models import Status as Status
+    from .models import Text as Text
     from .models import Ticket as Ticket
     from .registry import TOOLS as TOOLS
     from .server import asgi_app as asgi_app
@@ -139,6 +140,7 @@ else:
                 "ReadAttachmentParams",
                 "ReadTicketParams",
                 "Status",
+                "Text",
                 "Ticket",
             ),
             ".registry": ("TOOLS",),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         TextResourceContents,
     )
 
-    from .models import Id, Person, Priority, Status
+    from .models import Id, Person, Priority, Status, Text
 
 
 class HelpdeskClient(PrimitivesBinding):
@@ -48,7 +48,7 @@ class HelpdeskClient(PrimitivesBinding):
         return _Responses(self)
 
     async def create_ticket(
-        self, *, subject: str, description: str, reporter: Person, priority: Priority | Omit = OMIT
+        self, *, subject: str, description: Text, reporter: Person, priority: Priority | Omit = OMIT
     ) -> _models.CreateTicketOutput:
         """Report a problem.
 
@@ -56,7 +56,7 @@ class HelpdeskClient(PrimitivesBinding):
 
         Args:
             subject: 1–120 characters.
-            description: What happened, and what was expected. At least 1 character.
+            description: What happened, and what was expected
             priority: Default: "normal".
         """
         return await self._call(
@@ -98,14 +98,13 @@ class HelpdeskClient(PrimitivesBinding):
             _models.ListTicketsOutput,
         )
 
-    async def add_comment(self, *, id: Id, author: Person, text: str) -> _models.AddCommentOutput:
+    async def add_comment(self, *, id: Id, author: Person, text: Text) -> _models.AddCommentOutput:
         """Add a comment to a ticket.
 
         Tool ``add_comment``: not destructive, closed world.
 
         Args:
             id: The ticket's number
-            text: At least 1 character.
         """
         return await self._call("add_comment", {"id": id, "author": author, "text": text}, _models.AddCommentOutput)
 
@@ -120,7 +119,7 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._call("assign_ticket", {"id": id, "assignee": assignee}, _models.AssignTicketOutput)
 
     async def attach_file(
-        self, *, id: Id, name: str, content: bytes | str, media_type: str | Omit = OMIT
+        self, *, id: Id, name: str, content: bytes, media_type: str | Omit = OMIT
     ) -> _models.AttachFileOutput:
         """Attach a file to a ticket; it replaces a file of the same name.
 
@@ -138,14 +137,13 @@ class HelpdeskClient(PrimitivesBinding):
             _models.AttachFileOutput,
         )
 
-    async def close_ticket(self, *, id: Id, resolution: str | Omit = OMIT) -> _models.CloseTicketOutput:
+    async def close_ticket(self, *, id: Id, resolution: Text | Omit = OMIT) -> _models.CloseTicketOutput:
         """Close a ticket. The user is asked for permission, and for the resolution if you do not know it.
 
         Tool ``close_ticket``: destructive, closed world. The server asks the user for permission first.
 
         Args:
             id: The ticket's number
-            resolution: At least 1 character.
         """
         return await self._call("close_ticket", {"id": id, "resolution": resolution}, _models.CloseTicketOutput)
 

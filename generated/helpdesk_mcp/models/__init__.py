@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .shared.priority import Priority as Priority
     from .shared.status import STATUS_VALUES as STATUS_VALUES
     from .shared.status import Status as Status
+    from .shared.text import Text as Text
     from .shared.ticket import Ticket as Ticket
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -64,6 +65,7 @@ else:
             ".shared.person": ("Person",),
             ".shared.priority": ("PRIORITY_VALUES", "Priority"),
             ".shared.status": ("STATUS_VALUES", "Status"),
+            ".shared.text": ("Text",),
             ".shared.ticket": ("Ticket",),
         },
     )

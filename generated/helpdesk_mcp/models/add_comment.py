@@ -12,6 +12,7 @@ from stubwright_runtime.generated import Model
 from .shared.comment import Comment
 from .shared.id import Id
 from .shared.person import Person
+from .shared.text import Text
 
 
 class AddCommentInput(Model, extra="forbid"):
@@ -21,8 +22,7 @@ class AddCommentInput(Model, extra="forbid"):
     """The ticket's number"""
 
     author: Person
-    text: str
-    """At least 1 character."""
+    text: Text
 
 
 AddCommentOutput: TypeAlias = Comment

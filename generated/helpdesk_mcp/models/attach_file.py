@@ -23,7 +23,7 @@ class AttachFileInput(Model, extra="forbid"):
     """At most 100 characters. Pattern: `^\\w[\\w.-]*$`."""
 
     media_type: str = "application/octet-stream"
-    content: bytes | str
+    content: bytes
     """At most 1400000 characters. Encoded as base64."""
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from stubwright_runtime.generated import Model
 
 from .shared.id import Id
+from .shared.text import Text
 from .shared.ticket import Ticket
 
 
@@ -19,8 +20,7 @@ class CloseTicketInput(Model, extra="forbid"):
     id: Id
     """The ticket's number"""
 
-    resolution: str | None = None
-    """At least 1 character."""
+    resolution: Text | None = None
 
 
 class CloseTicketResolutionAnswer(Model):

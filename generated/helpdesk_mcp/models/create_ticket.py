@@ -11,6 +11,7 @@ from stubwright_runtime.generated import Model
 
 from .shared.person import Person
 from .shared.priority import Priority
+from .shared.text import Text
 from .shared.ticket import Ticket
 
 
@@ -20,8 +21,8 @@ class CreateTicketInput(Model, extra="forbid"):
     subject: str
     """1–120 characters."""
 
-    description: str
-    """What happened, and what was expected. At least 1 character."""
+    description: Text
+    """What happened, and what was expected"""
 
     reporter: Person
     priority: Priority = "normal"

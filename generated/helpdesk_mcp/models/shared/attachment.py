@@ -17,5 +17,5 @@ class Attachment(Model):
     size: int
     """In bytes"""
 
-    uri: AnyUrl | str
+    uri: AnyUrl
     """The resource to read it from. Format: uri."""

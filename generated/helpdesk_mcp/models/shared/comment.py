@@ -16,7 +16,7 @@ class Comment(Model):
     """The shared schema ``Comment``."""
 
     author: Person
-    at: dt_datetime | str
+    at: dt_datetime
     """Format: date-time."""
 
     text: str

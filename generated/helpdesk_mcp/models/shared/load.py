@@ -14,7 +14,7 @@ class Load(Model):
     """The shared schema ``Load``."""
 
     name: str
-    oldest: dt_datetime | str
+    oldest: dt_datetime
     """Format: date-time."""
 
     by_status: dict[str, int]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from stubwright_runtime.generated import Model
 
+from .text import Text
+
 
 class Person(Model, extra="forbid"):
     """The shared schema ``Person``."""
 
-    name: str
-    """At least 1 character."""
-
+    name: Text
     email: str
     """Pattern: `^[^@\\s]+@[^@\\s]+$`."""

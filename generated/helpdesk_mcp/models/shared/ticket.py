@@ -33,7 +33,7 @@ class Ticket(Model):
     assignee: Person | None
     """Who works on it"""
 
-    created: dt_datetime | str
+    created: dt_datetime
     """Format: date-time."""
 
     resolution: str | None
