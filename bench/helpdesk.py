@@ -29,7 +29,7 @@ from lines import count
 from peers import NotThereError, fastmcp
 
 ROOT = Path(__file__).parents[1]
-TARGET = 1.25
+TARGET = 1.0
 ERAS = ("legacy", "2026-07-28")
 OURS = (ROOT / "specs" / "helpdesk.yaml", ROOT / "examples" / "helpdesk.py")
 THEIRS = (ROOT / "bench" / "helpdesk_fastmcp.py",)
