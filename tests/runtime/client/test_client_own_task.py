@@ -258,15 +258,19 @@ async def test_what_closing_raises_is_raised_as_it_is() -> None:
         await connection.__aexit__(None, None, None)
     assert raised.value is error
 
-    own = KeyError("own")
+    assert await leave(connect(_Ending()), own := KeyError("own")) is own
 
-    async def fail() -> None:
-        async with connect(_Ending()):
-            raise own
 
-    with pytest.raises(KeyError) as of_block:
-        await fail()
-    assert of_block.value is own
+async def fail(error: BaseException) -> None:
+    raise error
+
+
+async def leave(connection: Connection[None], raised: BaseException) -> BaseException:
+    """Return what comes out of a block that raises an exception."""
+    with pytest.raises(BaseException) as left:  # noqa: PT011 - the caller looks which
+        async with connection:
+            await fail(raised)
+    return left.value
 
 
 @pytest.mark.asyncio
@@ -279,6 +283,54 @@ async def test_what_ends_a_connection_early_is_told_and_raised() -> None:
     with pytest.raises(ValueError, match="no") as raised:
         await connection.__aexit__(None, None, None)
     assert raised.value is ending.crash
+
+
+async def leave_failed(crash: Exception, raised: BaseException) -> BaseException:
+    """Return what comes out of a block that raises an exception when its connection has failed."""
+    ending, failed = _Ending(crash=crash), asyncio.Event()
+    connection = connect(ending, lambda _: failed.set())
+    await connection.__aenter__()
+    ending.crashes.set()
+    await failed.wait()
+    try:
+        await connection.__aexit__(type(raised), raised, None)
+    except Exception as error:  # noqa: BLE001 - the caller looks which
+        return error
+    return raised
+
+
+class _Failed(BaseException):
+    """As pytest's own `Failed`, no kind of `Exception`."""
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "own",
+    [
+        ValueError("own"),
+        _Failed("own"),
+        asyncio.CancelledError(),
+        mcp.MCPError(code=mcp_types.INTERNAL_ERROR, message="an answer"),
+        BaseExceptionGroup("own", [mcp.MCPError(code=mcp_types.CONNECTION_CLOSED, message="ended"), ValueError("own")]),
+    ],
+    ids=repr,
+)
+async def test_what_the_block_raises_itself_is_kept_when_the_connection_has_failed(own: BaseException) -> None:
+    for connection in (leave_failed(KeyError("gone"), own), leave(connect(_Ending(leaving=KeyError("gone"))), own)):
+        own.__notes__ = []
+        assert await connection is own
+        assert own.__notes__ == ["The connection failed, too: KeyError: 'gone'"]
+
+
+@pytest.mark.asyncio
+async def test_what_follows_from_a_failed_connection_is_raised_as_its_reason() -> None:
+    closed = mcp.MCPError(code=mcp_types.CONNECTION_CLOSED, message="ended")
+    crash = ValueError("no")
+    crash.__cause__ = cause = OSError("why")
+    for raised in (crash, closed, ExceptionGroup("tasks", [closed, ExceptionGroup("more", [crash])])):
+        assert await leave_failed(crash, raised) is crash
+        assert crash.__cause__ is cause
+        assert not hasattr(crash, "__notes__")
 
 
 @pytest.mark.asyncio
@@ -303,9 +355,10 @@ async def test_requests_end_with_what_ended_the_connection() -> None:
 
     async def use() -> None:
         async with EchoClient.connect(Server("a", version="1", on_call_tool=call, lifespan=lifespan)) as client:
-            with pytest.raises(ValueError, match="no"):
-                await client.ping()
-            await client.ping()
+            for request in ("under way", "later"):
+                with pytest.raises(ValueError, match="no") as of_request:
+                    await client.ping()
+                assert of_request.value is crash, request
 
     with pytest.raises(ValueError, match="no") as raised:
         await use()

@@ -135,7 +135,8 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
 
     An exception that is raised in the block leaves it as it is. The SDK's task groups would wrap it into an
     `ExceptionGroup` for each layer, which no `except ToolFailed:` around the block would catch; the same goes for the
-    one reason for which a connection could not be opened.
+    one reason for which a connection could not be opened. If the connection failed, the block raises why, unless it
+    raises an exception of its own: that one gets a note with the reason.
     """
 
     def __init__(
@@ -201,10 +202,13 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             return
         try:
             await task.close(cancel=error is not None and not isinstance(error, Exception))
-        except ExceptionGroup as group:
-            only = _unwrap_only(group)
-            if only is not error:  # a request of the block has raised it already
-                raise make_safe_to_show(only) from None
+        except Exception as failure:  # noqa: BLE001 - whatever the SDK and its transports raise
+            reason = make_safe_to_show(_unwrap_only(failure))
+            if reason is error:  # a request of the block has raised it already
+                return
+            if error is None or _follows_from(error, reason):
+                raise reason from reason.__cause__
+            error.add_note(f"The connection failed, too: {type(reason).__name__}: {reason}")
 
     if not TYPE_CHECKING:  # a type checker knows that there are no such things
 
@@ -216,7 +220,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
 
     def _failed_early(self, error: Exception) -> None:
         if self._failed is not None:
-            self._failed(_unwrap_only(error) if _is_group(error) else error)
+            self._failed(_unwrap_only(error))
 
 
 def _not_open(connection: Connection[Any]) -> str:
@@ -235,12 +239,24 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Me
     return handle
 
 
-def _unwrap_only(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the one exception in a nest of groups; the group itself where it holds several."""
-    only: Exception = group
+def _follows_from(error: BaseException, reason: Exception) -> bool:
+    """Tell whether an exception of the block says no more than that the connection failed, for this reason."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    if error is reason:
+        return True
+    if isinstance(error, BaseExceptionGroup):
+        return all(_follows_from(each, reason) for each in error.exceptions)
+    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+
+
+def _unwrap_only(error: Exception) -> Exception:
+    """Return the one exception in a nest of groups; the outermost group where that holds several."""
+    only = error
     while _is_group(only) and len(only.exceptions) == 1:
         only = only.exceptions[0]
-    return group if _is_group(only) else only
+    return error if _is_group(only) else only
 
 
 def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
