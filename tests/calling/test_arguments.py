@@ -146,7 +146,7 @@ def test_files_are_read(tmp_path: Path) -> None:
         (['place:={"city": "a", "city": "b"}'], "`place` has the key `city` twice in one object"),
         (['anything=[{"a": 1, "a": 2}]'], "`anything` has the key `a` twice in one object"),
         (['count={"a": 1, "a": 2}'], "`count` is a whole number, and "),
-        (['{"size": NaN}'], "the argument is not JSON: NaN is no JSON"),
+        (['{"size": NaN}'], "the argument is not JSON: NaN is not JSON"),
         (['{"size": 1e400}'], "the argument is not JSON: 1e400 is too large for a number"),
         (["{"], "the argument is not JSON: Expecting property name enclosed in double quotes"),
     ],

@@ -85,7 +85,7 @@ async def test_the_value_of_json(client: Any, what: str, value: Any) -> None:
         ("nothing", "the result of 'say' has no text:\n  content: no blocks"),
         ("picture", "the result of 'say' has no text:\n  content: image"),
         ("text", "the result of 'say' is not JSON:\n  text: Expecting value: line 1 column 1 (char 0)"),
-        ("nan", "the result of 'say' is not JSON:\n  text: NaN is not a value of JSON"),
+        ("nan", "the result of 'say' is not JSON:\n  text: NaN is not JSON"),
         ("deep", "the result of 'say' is not JSON:\n  text: nested too deeply"),
     ],
 )

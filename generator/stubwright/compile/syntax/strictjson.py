@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
+
+from stubwright_runtime.values.json import refuse_constant
 
 if TYPE_CHECKING:
     from stubwright.ir import Json
@@ -25,7 +27,7 @@ def load(text: str) -> Any:
         RecursionError: It is too deep for Python's reader.
         TwiceError: An object has a key twice.
     """
-    return json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant, parse_float=_parse_float)
+    return json.loads(text, object_pairs_hook=_make_object, parse_constant=refuse_constant, parse_float=_parse_float)
 
 
 def _make_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -34,10 +36,6 @@ def _make_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         first = {key: index for index, (key, _) in reversed([*enumerate(pairs)])}
         raise TwiceError(next(key for index, (key, _) in enumerate(pairs) if first[key] < index))
     return value
-
-
-def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _parse_float(text: str) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from ...values.json import is_list, is_mapping
+from ...values.json import is_list, is_mapping, refuse_constant
 from ...values.nesting import DEEPEST, is_too_deep
 from ...values.sanitizing import check_base64, check_mime_type, clean
 from ..transports.bounds import MOST_BLOCKS
@@ -66,16 +66,12 @@ class ToolContent(list["ContentBlock"]):
             InvalidResult: There is no text, or it is not JSON (RFC 8259), which has no `NaN`.
         """
         try:
-            return json.loads(self.text, parse_constant=_refuse_constant)
+            return json.loads(self.text, parse_constant=refuse_constant)
         except RecursionError:
             problem = "nested too deeply"
         except ValueError as error:
             problem = str(error)
         raise InvalidResult(self.tool, [f"text: {problem}"], self.result, "is not JSON")
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a value of JSON")
 
 
 def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:
