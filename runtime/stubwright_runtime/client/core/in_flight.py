@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from ...observability.logs import log
 
 if TYPE_CHECKING:
     from collections.abc import (
-        AsyncGenerator,
         Awaitable,
         Callable,
         Generator,
@@ -114,8 +113,7 @@ class InFlight:
         """True if a callback is answering the server now."""
         return self._questions > 0
 
-    @asynccontextmanager
-    async def request(self, seconds: float | None, *, is_asked_in: bool = True) -> AsyncGenerator[None, None]:
+    def request(self, seconds: float | None, *, is_asked_in: bool = True) -> AbstractAsyncContextManager[None]:
         """Bound the time of one request, from sending it to its answer.
 
         Args:
@@ -129,28 +127,22 @@ class InFlight:
         """
         import anyio
 
-        self.check_loop()
-        self._check_failure()
-        request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds, is_asked_in)
-        if not self._questions:
-            request.resume_clock(anyio.current_time())
-        self._requests.append(request)
-        try:
-            with request.scope:
-                yield
-        finally:
-            self._requests.remove(request)
-        if request.error is not None:
-            try:
-                raise request.error
-            finally:
-                request.error = None  # its traceback holds this frame, and with it the request
-        self._check_failure()
-        if request.scope.cancelled_caught:
-            from mcp import MCPError
-            from mcp_types import REQUEST_TIMEOUT
+        left = math.inf if seconds is None else seconds
+        return _Sending(self, _Request(anyio.CancelScope(), left, is_asked_in))
 
-            raise MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {seconds} seconds")
+    def begin(self, request: _Request) -> None:
+        """Count a request, and start its clock; raises as `request` does."""
+        from anyio import current_time
+
+        self.check_loop()
+        self.check_failure()
+        if not self._questions:
+            request.resume_clock(current_time())
+        self._requests.append(request)
+
+    def end(self, request: _Request) -> None:
+        """Count a request no longer."""
+        self._requests.remove(request)
 
     def fail(self, error: Exception) -> None:
         """End all requests, including later ones, with the error that ended the connection."""
@@ -159,7 +151,8 @@ class InFlight:
         for request in self._requests:
             request.scope.cancel()
 
-    def _check_failure(self) -> None:
+    def check_failure(self) -> None:
+        """Raise the error that ended the connection, if one did."""
         if self._failure is not None:
             # Each raise adds the frames of its call to the exception, which would keep those of all calls in memory.
             self._failure.__traceback__, self._failure.__context__ = self._origin
@@ -207,3 +200,39 @@ class InFlight:
         if self._questions == 0:
             for request in self._requests:
                 request.resume_clock(current_time())
+
+
+class _Sending(AbstractAsyncContextManager[None, bool]):
+    """The time of one request. A class, since a generator leaves a circle with what it raises (Python 3.13)."""
+
+    def __init__(self, in_flight: InFlight, request: _Request) -> None:
+        self._in_flight = in_flight
+        self._request = request
+        self._seconds = request.left
+
+    async def __aenter__(self) -> None:
+        self._in_flight.begin(self._request)
+        self._request.scope.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        request = self._request
+        try:
+            is_ended = request.scope.__exit__(kind, error, trace)
+        finally:
+            self._in_flight.end(request)
+        if error is not None and not is_ended:
+            return False
+        if request.error is not None:
+            try:
+                raise request.error
+            finally:
+                request.error = None  # its traceback holds this frame, and with it the request
+        self._in_flight.check_failure()
+        if request.scope.cancelled_caught:
+            from mcp import MCPError
+            from mcp_types import REQUEST_TIMEOUT
+
+            raise MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {self._seconds} seconds")
+        return is_ended
