@@ -262,6 +262,27 @@ def test_spaces_mean_nothing(text: str) -> None:
     assert value["A"]
 
 
+words = st.sampled_from(
+    ["fields", "type", "input", "output", "inputSchema", "properties", "items", "array<", "A", "b?"]
+)
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | words | types,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["tools", "schemas", "handles", "overlay", "prompts"]), values), values)
+def test_no_value_breaks_it(manifest: dict[str, Any], tool: Any) -> None:
+    value = {"shorthand": True, **manifest, "tools": [tool]}
+    before = copy.deepcopy(value)
+    expanded = shorthand.expand(value, "m.yaml")
+    assert value == before
+    assert all(fault.code == "SW108" for fault in expanded.faults)
+    long = copy.deepcopy(expanded.value)
+    assert shorthand.expand(expanded.value, "m.yaml").value == long or expanded.faults
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "specs").glob("*.yaml")), ids=lambda path: path.name)
 def test_long_schemas_stay_as_they_are(path: Path) -> None:
     value = read(path.read_text("utf-8"))
