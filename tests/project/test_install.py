@@ -18,8 +18,9 @@ from mcp import StdioServerParameters
 import forked
 from command_line import stubwright
 from packages import manifest, tool
-from processes import running
+from processes import is_alive, running
 from stubwright import cli
+from stubwright.commands import install
 
 HANDLERS = """
 import asyncio, os, tokens
@@ -152,6 +153,22 @@ def test_a_server_that_cannot_start_is_told(project: Path) -> None:
         "warning: the server cannot be started as it is:\ndiary_mcp: 'diary' has no 'Dairy'; did you mean 'Diary'?"
         in (done.stderr)
     )
+
+
+def test_a_server_that_does_not_start_in_time_is_told(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "src" / "hanging.py").write_text(
+        "import os, time\nopen('begun', 'w').write(str(os.getpid()))\ntime.sleep(1000)\n"
+    )
+    monkeypatch.setattr(install, "_LIMIT", 10)
+    monkeypatch.chdir(project)
+    assert cli.run(["install", "zed", "--handlers", "hanging:Diary"]) == 0
+    told = capsys.readouterr()
+    assert "note: the server has not started after 5 s; it is waited for up to 10 s\n" in told.err
+    standing = f'File "{project}/src/hanging.py", line 3, in <module>\n    time.sleep(1000)\n'
+    assert f"warning: the server has not started after 10 s; its handlers are at\n  {standing}" in told.err
+    assert not is_alive(int((project / "begun").read_text()))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, servers
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from stubwright.project.clients.configuration import Entry
     from stubwright.project.clients.table import Client
     from stubwright.project.launch import Launch
+
+_LIMIT: Final = 30
+"""Seconds that a server has to start."""
 
 
 def add(verbs: Any) -> None:
@@ -164,8 +168,18 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
         secrets = " and the values of variables" if len(entry.value["env"]) > 1 else ""
         write_err(f"note: {file.name} has paths of this machine{secrets}; think of that before you commit it")
     variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
-    if (problem := processes.prove(start, variables)) is not None:
-        write_err(f"warning: the server cannot be started as it is:\n{problem}")
+    deadline = time.monotonic() + _LIMIT
+    patience = processes.Patience(lambda: time.monotonic() > deadline, _note_slow)
+    try:
+        if (problem := processes.prove(start, variables, patience)) is not None:
+            write_err(f"warning: the server cannot be started as it is:\n{problem}")
+    except processes.StaleError as error:
+        where = f"; its handlers are at\n{str(error).rstrip()}" if str(error) else ""
+        write_err(f"warning: the server has not started after {_LIMIT} s{where}")
+
+
+def _note_slow(seconds: int, _stack: str) -> None:
+    write_err(f"note: the server has not started after {seconds} s; it is waited for up to {_LIMIT} s")
 
 
 def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:

@@ -62,7 +62,7 @@ class UnmadeError(Exception):
 
 
 class StaleError(Exception):
-    """A server was ended before it was made, as it was no longer wanted."""
+    """A server was ended before it was made, as it was no longer wanted; the text is the stack of the handlers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Patience:
         report: Called once, after some seconds, with how many and with the stack of the handlers, if that is known.
     """
 
-    is_stale: Callable[[], bool] = lambda: False
-    report: Callable[[int, str], None] = lambda _seconds, _stack: None
+    is_stale: Callable[[], bool]
+    report: Callable[[int, str], None]
 
     def wait(self, is_made: Callable[[float], bool], find_stack: Callable[[], str] = str) -> None:
         """Wait until `is_made`, which is given a moment to wait for it, says so. Raises StaleError."""
@@ -85,19 +85,19 @@ class Patience:
             if time.monotonic() - began < _SLOW:
                 continue
             if self.is_stale():
-                raise StaleError
+                raise StaleError(find_stack())
             if not is_reported:
                 is_reported = True
                 self.report(_SLOW, find_stack())
 
 
-def prove(launch: Launch, variables: Mapping[str, str], patience: Patience | None = None) -> str | None:
+def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> str | None:
     """Return the reason why a server cannot be made, as Python or the server gives it; None if it can.
 
     Args:
         launch: How it is started.
         variables: What is set in its environment.
-        patience: How long to wait; for ever by default.
+        patience: How long to wait.
 
     Raises:
         StaleError: It is no longer wanted.
@@ -120,7 +120,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience | Non
             except OSError as error:
                 return f"`{launch.python}` cannot be started: {error.strerror or error}"
         try:
-            (patience or Patience()).wait(
+            patience.wait(
                 lambda seconds: _has_ended(process, seconds) or (folder / "made").exists(),
                 lambda: _read(folder / "stack"),
             )
