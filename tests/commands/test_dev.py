@@ -19,7 +19,7 @@ import forked
 from command_line import stubwright
 from developing import Dev, ask, dev, poll, tools
 from editors import write
-from processes import is_alive
+from processes import await_end, is_alive
 from stubwright.project.handwritten import modules
 
 MANIFEST = """\
@@ -237,7 +237,15 @@ def test_handlers_may_start_threads_and_processes_at_import(project: Path) -> No
         proved, served = map(int, (project / "children").read_text().split())
         assert not is_alive(proved)  # it is of the proof, which is over
         assert is_alive(served)
-        os.kill(served, signal.SIGKILL)
+        write(project / "src" / "diary.py", HANDLERS.replace("one", "three") + starting)
+        it.answers("helped three")
+        last = int((project / "children").read_text().split()[-1])
+        assert last != served
+        await_end(served)
+        assert is_alive(last)
+        it.process.send_signal(signal.SIGINT)
+        assert it.process.wait(20) == 0
+    await_end(last)
 
 
 def test_a_request_in_flight_gets_its_answer(project: Path) -> None:

@@ -177,7 +177,7 @@ class Serving:
         self._key = key or ""
         self._options = options
         self._debugging = debugging
-        self._readers: list[threading.Thread] = []
+        self._watchers: list[threading.Thread] = []
         self._servers: list[subprocess.Popen[bytes]] = []
         self._wanted: subprocess.Popen[bytes] | None = None  # the one that is to answer
         try:
@@ -262,16 +262,17 @@ class Serving:
         if gate is None:
             self._wanted = process
         reader = threading.Thread(target=self._read, args=(process,), daemon=True)
-        self._readers = [*filter(threading.Thread.is_alive, self._readers), reader]
         reader.start()
-        threading.Thread(target=self._watch, args=(process, reader), daemon=True).start()
+        watcher = threading.Thread(target=self._watch, args=(process, reader), daemon=True)
+        self._watchers = [*filter(threading.Thread.is_alive, self._watchers), watcher]
+        watcher.start()
         return process
 
     def close(self) -> None:
         """Stop all servers, and release the address."""
         self._dismiss(wait=True)
-        for reader in self._readers:
-            reader.join(_LAST)
+        for watcher in self._watchers:
+            watcher.join()
         with suppress(OSError):
             self._listener.close()
 
@@ -296,6 +297,7 @@ class Serving:
 
     def _watch(self, process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
         status = process.wait()
+        _signal_group(process, kill=True)  # at once: later its number may be that of another group
         reader.join(_LAST)  # the lines that say why come before the end
         if process is self._wanted:
             self._ended(status)
@@ -316,22 +318,23 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process that leads a session, and all that it started, which may outlive it."""
-    if sys.platform == "win32":
-        process.kill()
-    else:
-        with suppress(ProcessLookupError, PermissionError):  # macOS forbids it where none but the dead are left
-            os.killpg(process.pid, signal.SIGKILL)
+    _signal_group(process, kill=True)
     process.wait()
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """End a process that leads a session, and all that it started."""
+    _signal_group(process, kill=False)
+    end(process)
+
+
+def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
+    """Kill the group of a process that leads one, or ask it to end; on Windows, which has no groups, the process."""
     if sys.platform == "win32":
         process.terminate()
     else:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-    end(process)
+        with suppress(ProcessLookupError, PermissionError):  # macOS forbids it where none but the dead are left
+            os.killpg(process.pid, signal.SIGKILL if kill else signal.SIGTERM)
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
