@@ -610,6 +610,17 @@ def test_a_body_that_expands_without_end_or_is_not_whole_is_not_read() -> None:
         encodings.decode("gzip", body + body)
 
 
+def test_a_command_that_cannot_be_started_leaves_the_recording_as_it_is(tmp_path: Path) -> None:
+    before = b'{"stubwright":"recording","version":1,"run":"a","date":"2026-01-01T00:00:00Z","server":{}}\n{"run"'
+    (tmp_path / "old.jsonl").write_bytes(before)
+    for name in ("new.jsonl", "old.jsonl"):
+        done = run(tmp_path, "record", "-o", name, "--", "no-such-program")
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith("stubwright: `no-such-program` cannot be started: No such file")
+    assert [path.name for path in tmp_path.iterdir()] == ["old.jsonl"]
+    assert (tmp_path / "old.jsonl").read_bytes() == before
+
+
 def test_a_port_that_is_taken_leaves_the_recording_as_it_is(tmp_path: Path) -> None:
     """Also a last line that was cut off, which a run that begins drops."""
     before = b'{"stubwright":"recording","version":1,"run":"a","date":"2026-01-01T00:00:00Z","server":{}}\n{"run"'

@@ -30,13 +30,16 @@ _LAST: Final = 2.0
 """Seconds without a byte after the command ended; something that it started may keep its output open."""
 
 
-def run(words: Sequence[str], environment: Mapping[str, str], recorder: Recorder) -> int:
-    """Run a command between this process's standard input and output; return its exit status.
+def run(
+    words: Sequence[str], environment: Mapping[str, str], begin: Callable[[], Recorder | None]
+) -> tuple[Recorder | None, int]:
+    """Run a command between this process's standard input and output; return the recorder and the exit status.
 
     Args:
         words: The command.
         environment: Its variables.
-        recorder: Is shown each line before it is passed on.
+        begin: Called once the command has started; gives what is shown each line before it is passed on, or None,
+            which ends the command at once.
 
     Raises:
         OSError: The command cannot be started.
@@ -54,6 +57,10 @@ def run(words: Sequence[str], environment: Mapping[str, str], recorder: Recorder
             start_new_session=True,
         )
         pass_on(process)
+        recorder = begin()
+        if recorder is None:
+            process.kill()
+            return None, process.wait()
         sink, source = process.stdin, process.stdout
         if sink is None or source is None:
             raise AssertionError("both are pipes")
@@ -75,7 +82,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], recorder: Recorder
         status = process.wait()
     writing.finish()  # another signal ends it
     # A signal that ended the command is a negative status here, and 128 and more for a shell.
-    return status if status >= 0 else 128 - status
+    return recorder, status if status >= 0 else 128 - status
 
 
 class _Passing(threading.Thread):

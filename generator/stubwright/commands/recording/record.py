@@ -90,17 +90,20 @@ def _record(arguments: argparse.Namespace) -> int:
         if redacted is None:
             return _WRONG
         tools = redacted
+    state = _read_state(arguments.output)
+    if state is None:
+        return _WRONG
+
+    def begin() -> Recorder | None:
+        return _open(arguments.output, state, _make_redactor(source, variables, tools, arguments), place)
+
+    place = _locate(source, variables)
     if isinstance(source, Command):
-        return _write(source, variables, tools, arguments, lambda recorder: _record_command(source, recorder))
-    return _reserve_and_write(source, variables, tools, arguments)
+        return _record_command(source, begin, arguments.output)
+    return _record_endpoint(source, begin, arguments)
 
 
-def _reserve_and_write(
-    endpoint: Endpoint,
-    variables: Mapping[str, str],
-    tools: Mapping[str, Sequence[str]],
-    arguments: argparse.Namespace,
-) -> int:
+def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], arguments: argparse.Namespace) -> int:
     """Record an endpoint; the file stays as it is if clients cannot connect."""
     from stubwright.recording import http
     from stubwright_runtime.server.handlers.loading import StartError
@@ -108,70 +111,84 @@ def _reserve_and_write(
     def say(words: str) -> None:
         write_err(to_one_line(f"stubwright: {words}"))
 
-    def record(recorder: Recorder) -> int:
-        http.run(endpoint.url, endpoint.headers, listener, recorder, say)
-        return 0
-
     try:
         listener = http.reserve(arguments.http)
     except StartError as error:
         say(str(error))
         return _WRONG
     with listener:
-        return _write(endpoint, variables, tools, arguments, record)
+        recorder = begin()
+        if recorder is None:
+            return _WRONG
+        http.run(endpoint.url, endpoint.headers, listener, recorder, say)
+    return _judge(recorder, 0, arguments.output)
 
 
-def _write(
-    source: Command | Endpoint,
-    variables: Mapping[str, str],
-    tools: Mapping[str, Sequence[str]],
-    arguments: argparse.Namespace,
-    record: Callable[[Recorder], int],
-) -> int:
-    """Open the recording, and let `record` write a run of it; return the exit status."""
-    from stubwright.project.files.appended import AppendedFile
-    from stubwright.project.files.disk import Disk
-    from stubwright.recording import lines
-    from stubwright.recording.writing import Recorder
-
-    path: str = arguments.output
-    try:
-        data = Disk().read(path) if Path(path).exists() else b""
-        whole = lines.count_whole(path, data)
-        file = AppendedFile(Path(path))
-        if whole < len(data):  # the run before was killed while it wrote
-            file.shorten(whole)
-            write_err(to_one_line(f"note: {path}: the last line was cut off, and is dropped"))
-    except lines.RecordingError as error:
-        write_err(to_one_line(f"stubwright: {error}"))
-        return _WRONG
-    except OSError as error:
-        write_err(to_one_line(f"stubwright: {path} cannot be written: {explain(error)}"))
-        return _WRONG
-    recorder = Recorder(file.append, _make_redactor(source, variables, tools, arguments), _locate(source, variables))
-    status = record(recorder)
-    if recorder.failure is not None:
-        write_err(to_one_line(f"stubwright: {path} is not complete: {explain(recorder.failure)}"))
-        return status or _WRONG
-    return status
-
-
-def _record_command(command: Command, recorder: Recorder) -> int:
+def _record_command(command: Command, begin: Callable[[], Recorder | None], path: str) -> int:
+    """Record a command; the file stays as it is if the command cannot be started."""
     from stubwright.recording import stdio
     from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
 
     environment = {**select_inherited(os.environ), **command.environment}
     try:
-        status = stdio.run(command.words, environment, recorder)
+        recorder, status = stdio.run(command.words, environment, begin)
     except (OSError, ValueError) as error:
         why = explain(error) if isinstance(error, OSError) else str(error)
         write_err(to_one_line(f"stubwright: `{command.label}` cannot be started: {why}"))
         return _NO_ANSWER
+    if recorder is None:
+        return _WRONG
     if status and not recorder.has_answers:
         withheld = find_withheld(os.environ, environment.keys(), (), at_start=True)
         if withheld:
             write_err(f"stubwright: {describe_withheld(withheld, '--env NAME')}")
-    return status
+    return _judge(recorder, status, path)
+
+
+def _read_state(path: str) -> tuple[int, bool] | None:
+    """Return the size of the whole lines of a recording, and if more follow; None if it is wrong, which is reported."""
+    from stubwright.project.files.disk import Disk
+    from stubwright.recording import lines
+
+    try:
+        data = Disk().read(path) if Path(path).exists() else b""
+        whole = lines.count_whole(path, data)
+    except lines.RecordingError as error:
+        write_err(to_one_line(f"stubwright: {error}"))
+        return None
+    except OSError as error:
+        _report_unwritable(path, error)
+        return None
+    return whole, whole < len(data)
+
+
+def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping[str, Any]) -> Recorder | None:
+    """Begin a run in a recording; None if it cannot be written, which is reported."""
+    from stubwright.project.files.appended import AppendedFile
+    from stubwright.recording.writing import Recorder
+
+    whole, is_cut = state
+    try:
+        file = AppendedFile(Path(path))
+        if is_cut:  # the run before was killed while it wrote
+            file.shorten(whole)
+            write_err(to_one_line(f"note: {path}: the last line was cut off, and is dropped"))
+    except OSError as error:
+        _report_unwritable(path, error)
+        return None
+    return Recorder(file.append, redactor, place)
+
+
+def _report_unwritable(path: str, error: OSError) -> None:
+    write_err(to_one_line(f"stubwright: {path} cannot be written: {explain(error)}"))
+
+
+def _judge(recorder: Recorder, status: int, path: str) -> int:
+    """Return the exit status of a run; a recording that is not complete is reported."""
+    if recorder.failure is None:
+        return status
+    write_err(to_one_line(f"stubwright: {path} is not complete: {explain(recorder.failure)}"))
+    return status or _WRONG
 
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
