@@ -551,6 +551,27 @@ def test_a_configuration_says_how_to_reach_its_servers(folder: Path, monkeypatch
     assert ".mcp.json has none of the servers" in wrong.stderr
 
 
+@pytest.mark.parametrize("broken", ["{", '{"mcpServers": 1}'])
+def test_a_wrong_configuration_is_said_once(folder: Path, broken: str) -> None:
+    for name in ("desk", "room"):
+        put(folder, name, TOOL)
+        lock(folder, name)
+    (folder / "clients.json").write_text(broken)
+    said = {}
+    for style in ("json", "md", "github", "sarif"):
+        done = verify(folder, "--config", "clients.json", "--format", style)
+        assert done.returncode == 1, done.stderr
+        said[style] = done.stdout
+    contracts = json.loads(said["json"])["contracts"]
+    assert [each["contract"] for each in contracts] == ["contracts/desk.yaml", "contracts/room.yaml"]
+    assert all(each["problem"] for each in contracts)
+    assert said["md"].count("**clients.json: not verified**") == 1
+    assert said["md"].count("not verified") == 1
+    assert len(said["github"].splitlines()) == 1
+    [invocation] = json.loads(said["sarif"])["runs"][0]["invocations"]
+    assert len(invocation["toolExecutionNotifications"]) == 1
+
+
 class _Remote:
     """A server over HTTP, which wants a token; what it lists can be changed."""
 

@@ -105,7 +105,10 @@ def _verify(arguments: argparse.Namespace) -> int:
         listings = [*_list_now(contracts, urls[0] if urls else None, arguments, printer)]
     except SourceError as error:
         import_.report_failure(arguments.against or arguments.config, error, "read")
-        reports.write([_judge(contract, error, arguments) for contract in contracts], arguments.format)
+        outcomes = [_judge(contract, error, arguments) for contract in contracts]
+        if arguments.format != "json":  # which has each contract; people are told once, about the file that is wrong
+            outcomes = [replace(outcomes[0], path=arguments.config or outcomes[0].path)]
+        reports.write(outcomes, arguments.format)
         return _WRONG
     outcomes = [_judge(contract, listing, arguments) for contract, listing in zip(contracts, listings, strict=True)]
     reports.show(outcomes, arguments.format)
