@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
@@ -15,7 +16,7 @@ import pytest
 import forked
 from editors import write
 from processes import running
-from stubwright.commands.shared.watching import Inputs, Pattern
+from stubwright.commands.shared.watching import Inputs, Pattern, wait_for_runs
 
 MANIFEST = """\
 stubwright: 1
@@ -27,6 +28,28 @@ tools: []
 """
 TOOL = "tools: [{name: %s, description: Does., inputSchema: {type: object}}]\n"
 CLASS = "class Diary(DiaryHandlers):\n    def one(self, args, ctx): ...\n    def two(self, args, ctx): ...\n"
+
+
+def test_files_are_looked_at_only_for_a_run_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text("before")
+    looked: list[Path] = []
+    lstat = Path.lstat
+    inputs = Inputs(frozenset({file}), frozenset())
+
+    def look(path: Path) -> os.stat_result:
+        looked.append(path)
+        return lstat(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "lstat", look)
+        assert next(wait_for_runs(lambda: inputs)) is inputs
+        assert looked == []
+        is_stale = inputs.watch()
+        assert looked == [file]
+    assert not is_stale()
+    file.write_text("after it")
+    assert is_stale()
 
 
 @pytest.fixture

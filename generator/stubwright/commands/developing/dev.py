@@ -95,9 +95,10 @@ def _dev(arguments: argparse.Namespace) -> int:
             return None
 
         is_announced = False
-        for is_stale in watching.wait_for_runs(read):
+        for inputs in watching.wait_for_runs(read):
             patience = processes.Patience(
-                is_stale, lambda seconds, stack: reporter.report_slow(seconds, stack, is_running=serving.is_running)
+                inputs.watch(),
+                lambda seconds, stack: reporter.report_slow(seconds, stack, is_running=serving.is_running),
             )
             try:
                 served = _serve_once(arguments, serving, reporter, patience)

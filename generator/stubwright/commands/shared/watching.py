@@ -128,10 +128,8 @@ def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
     )
 
 
-def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Callable[[], bool]]:
-    """Yield a turn for each run that is due: one at the start, and one after each change of the input.
-
-    A turn is a function that tells whether the input has changed since, so that another turn is due.
+def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Inputs]:
+    """Yield the inputs of each run that is due: one at the start, and one after each change of them.
 
     Args:
         read: Says what is read as things are; None if that is unknown.
@@ -175,7 +173,7 @@ def wait_for_runs(read: Callable[[], Inputs | None]) -> Iterator[Callable[[], bo
             if changed & folders or next_folders != folders or _find_existing(next_folders) != existing:
                 break
             matches = current.find_matches()
-            yield current.watch()
+            yield current
             is_due = False
 
 
