@@ -170,19 +170,25 @@ def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(proje
         assert "it is started again" not in it.log.read_text()
 
 
+def outlast_hang(it: Dev, handlers: Path, hanging: str, stack: str = "") -> None:
+    """Save handlers that hang, which is told, perhaps with the stack, and then good ones, which are served."""
+    it.says("interrupt to stop")
+    first = it.answers("helped one")
+    write(handlers, hanging)
+    it.says("the new server has not started after 5 s; the server of the last good save goes on, and the next save")
+    it.says(stack)
+    assert it.answers("helped one") == first
+    write(handlers, HANDLERS.replace("one", "two"))
+    it.answers("helped two")
+
+
 def test_handlers_that_hang_at_import_are_told_and_end_with_the_next_save(project: Path) -> None:
     handlers, begun = project / "src" / "diary.py", project / "begun"
     hanging = "open('begun', 'w').write(str(os.getpid()))\nimport time\ntime.sleep(1000)\n"
     with dev(project) as it:
-        it.says("interrupt to stop")
-        first = it.answers("helped one")
-        write(handlers, HANDLERS + hanging)
-        it.says("the new server has not started after 5 s; the server of the last good save goes on, and the next save")
         line = (HANDLERS + hanging).count("\n")
-        it.says(f'the handlers stand at\n  File "{handlers}", line {line}, in <module>\n    time.sleep(1000)\n')
-        assert it.answers("helped one") == first
-        write(handlers, HANDLERS.replace("one", "two"))
-        it.answers("helped two")
+        stack = f'the handlers stand at\n  File "{handlers}", line {line}, in <module>\n    time.sleep(1000)\n'
+        outlast_hang(it, handlers, HANDLERS + hanging, stack)
         assert not is_alive(int(begun.read_text()))
 
         write(handlers, HANDLERS + hanging)
@@ -196,13 +202,7 @@ def test_a_server_that_hangs_after_its_proof_ends_with_the_next_save(project: Pa
     handlers, begun = project / "src" / "diary.py", project / "begun"
     hanging = "import time\nif 'server.py' in sys.argv[0]:\n    open('begun', 'w').write(str(os.getpid()))\n    "
     with dev(project) as it:
-        it.says("interrupt to stop")
-        first = it.answers("helped one")
-        write(handlers, "import sys\n" + HANDLERS + hanging + "time.sleep(1000)\n")
-        it.says("the new server has not started after 5 s; the server of the last good save goes on")
-        assert it.answers("helped one") == first
-        write(handlers, HANDLERS.replace("one", "two"))
-        it.answers("helped two")
+        outlast_hang(it, handlers, "import sys\n" + HANDLERS + hanging + "time.sleep(1000)\n")
         assert not is_alive(int(begun.read_text()))
 
 
