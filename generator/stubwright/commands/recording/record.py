@@ -93,11 +93,11 @@ def _record(arguments: argparse.Namespace) -> int:
     state = _read_state(arguments.output)
     if state is None:
         return _WRONG
+    redactor, place = _make_redactor(source, variables, tools, arguments), _locate(source, variables)
 
     def begin() -> Recorder | None:
-        return _open(arguments.output, state, _make_redactor(source, variables, tools, arguments), place)
+        return _open(arguments.output, state, redactor, place)
 
-    place = _locate(source, variables)
     if isinstance(source, Command):
         return _record_command(source, begin, arguments.output)
     return _record_endpoint(source, begin, arguments)
