@@ -66,6 +66,7 @@ def test_all_that_the_manifest_can_say_is_known() -> None:
         "protocol",
         "python",
         "schemas",
+        "shorthand",
         "targets",
         "wire",
     }
