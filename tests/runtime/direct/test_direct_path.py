@@ -290,6 +290,60 @@ def test_a_question_fails_when_the_input_ends(package: ModuleType) -> None:
     assert "the client could not ask for it" in result["result"]["content"][0]["text"]
 
 
+async def asked_early(package: ModuleType, then: Any) -> Any:
+    """What a client hears that calls before it is ready, after what it says then; `None` is the end of input."""
+    sink: Any = Sink()
+    core = build_core(package.TOOLS["add"].package, Handlers())
+    async with core.lifespan(), asyncio.timeout(20):
+        connection = Connection(core, sink)
+        for message in (shaking("2025-11-25"), SURE):
+            await connection.take(Line(json.dumps(message).encode()))
+        while not connection._outgoing.questions._open:  # noqa: ASYNC110 - it says nothing
+            await asyncio.sleep(0)
+        assert [line["id"] for line in sink.lines] == ["hello"]
+        if then is None:
+            await connection.disconnect()
+        elif then == READY:
+            await connection.take(Line(json.dumps(READY).encode()))
+            while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink says nothing
+                await asyncio.sleep(0)
+            answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"confirm": True}}}
+            await connection.take(Line(json.dumps(answer).encode()))
+        elif then:
+            await connection.take(Line(json.dumps(then).encode()))
+        await connection.wait_for_answers()
+        await connection.close()
+    return sink.lines[1:]
+
+
+def test_a_question_waits_until_its_client_is_ready(package: ModuleType) -> None:
+    question, result = asyncio.run(asked_early(package, READY))
+    assert (question["id"], question["method"]) == (1, QUESTION)
+    assert (result["id"], result["result"]["content"][0]["text"]) == ("s", "done")
+
+
+def test_what_was_never_asked_is_not_taken_back(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cancellations name only requests that were sent (MCP 2025-11-25, basic/utilities/cancellation)."""
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}}
+    assert asyncio.run(asked_early(package, cancel)) == []
+    [ended] = asyncio.run(asked_early(package, None))
+    assert ended["result"]["isError"] is True
+    monkeypatch.setattr(outgoing, "PATIENCE", 0.05)
+    [late] = asyncio.run(asked_early(package, {}))
+    assert "the client could not ask for it" in late["result"]["content"][0]["text"]
+
+
+def test_a_client_that_never_says_that_it_is_ready_is_asked(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outgoing, "READINESS", 0.01)
+    monkeypatch.setattr(outgoing, "PATIENCE", 1.0)
+    question, taken_back, _ = asyncio.run(asked_early(package, {}))
+    assert (question["id"], question["method"]) == (1, QUESTION)
+    assert taken_back["params"]["requestId"] == 1
+    assert "a client is asked before it has sent notifications/initialized" in caplog.messages
+
+
 @pytest.mark.parametrize("stateless", [False, True])
 def test_an_id_that_is_in_use_is_refused(stateless: bool, package: ModuleType) -> None:
     calls = [request("same", "tools/list", {}, stateless=stateless) for _ in range(2)]

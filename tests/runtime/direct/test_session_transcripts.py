@@ -25,6 +25,7 @@ from packages import generate, imported, manifest, tool
 from serving import WAYS
 from streams import Caller
 from stubwright_runtime.server.direct.runs import Run
+from stubwright_runtime.server.protocol import outgoing
 from stubwright_runtime.server.transports.http import answering
 
 pytestmark = pytest.mark.anyio
@@ -299,7 +300,7 @@ SCENES: Mapping[str, Scene] = {
 
 
 @asynccontextmanager
-async def opened(url: str, revision: str, session: bool) -> AsyncIterator[Caller]:
+async def opened(url: str, revision: str, session: bool, *, ready: bool = True) -> AsyncIterator[Caller]:
     """A client that has shaken hands."""
     async with httpx2.AsyncClient(timeout=60) as http:
         caller = Caller(http, f"{url}/mcp", revision)
@@ -308,7 +309,8 @@ async def opened(url: str, revision: str, session: bool) -> AsyncIterator[Caller
             await stream.head()
             assert stream.response is not None
             caller.session = stream.response.headers["mcp-session-id"]
-            await caller.post(READY)
+            if ready:
+                await caller.post(READY)
         yield caller
 
 
@@ -338,3 +340,26 @@ def compare(name: str, said: str, *, update: bool) -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_sessions(revision: str, way: Any, package: ModuleType, update: bool) -> None:
     compare(f"session_{revision}", await played(way, package, revision, session=True), update=update)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+@pytest.mark.parametrize("ready", [False, True])
+async def test_a_client_is_asked_once_it_is_ready(
+    way: Any, ready: bool, package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not ready:
+        monkeypatch.setattr(outgoing, "PATIENCE", 0.05)
+    with way(package.asgi_app(Handlers())) as url:
+        async with opened(url, "2025-11-25", session=True, ready=False) as caller:
+            stream = caller.send("POST", call("sure"))
+            if not ready:
+                text = f"{await stream.head()} {await stream.rest()}"
+                assert "the client could not ask for it" in text
+                assert "elicitation/create" not in text
+                assert "notifications/cancelled" not in text
+                return
+            assert "event-stream" in await stream.head()
+            assert await stream.next() == "id retry=1000"
+            await caller.post(READY)
+            assert '"method":"elicitation/create"' in await stream.next()
+            await stream.leave()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ...mcp.errors import CONNECTION_CLOSED, REQUEST_TIMEOUT, ProtocolError
+from ...observability.logs import log
 from .messages import to_json
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 3600.0
 """Seconds that a client may take for an answer to a question (MCP 2025-11-25, basic/lifecycle, "Timeouts")."""
+
+
+READINESS: Final = 5.0
+"""Seconds that a question waits for `notifications/initialized`."""
 
 
 class Notifier(Protocol):
@@ -50,11 +55,34 @@ class Questions:
         self._next = first
         self._open: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self._is_closed = False
+        self._may_ask = asyncio.Event()
 
     @property
     def is_closed(self) -> bool:
         """True if no answer can come any more."""
         return self._is_closed
+
+    def begin(self) -> None:
+        """Let questions be asked: the client is ready."""
+        self._may_ask.set()
+
+    async def wait_until_ready(self) -> None:
+        """Wait until the client is ready for questions (MCP 2025-11-25, basic/lifecycle, "Initialization").
+
+        A client that does not say so in time is asked all the same: there are some that never do.
+
+        Raises:
+            DisconnectedError: It has disconnected.
+        """
+        if not self._may_ask.is_set():
+            try:
+                async with asyncio.timeout(READINESS):
+                    await self._may_ask.wait()
+            except TimeoutError:
+                log().warning("a client is asked before it has sent notifications/initialized")
+                self._may_ask.set()
+        if self._is_closed:
+            raise DisconnectedError
 
     @contextmanager
     def open_question(self) -> Generator[tuple[int, asyncio.Future[Mapping[str, Any]]], None, None]:
@@ -82,8 +110,9 @@ class Questions:
         return True
 
     def close(self) -> None:
-        """Fail the questions that wait for an answer, since none can come any more."""
+        """Fail the questions that wait for an answer, or for a client to be ready, since none can come any more."""
         self._is_closed = True
+        self._may_ask.set()
         for answer in self._open.values():
             if not answer.done():
                 answer.set_exception(DisconnectedError())
@@ -109,8 +138,9 @@ class Outgoing:
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Send a request with its parameters, if it has any, and return the client's answer.
 
-        If the caller is cancelled, or the client takes too long, it is told that its answer is not wanted any more
-        (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle, "Timeouts").
+        The question waits until the client is ready. If the caller is cancelled, or the client takes too long, it is
+        told that its answer is not wanted any more (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle,
+        "Timeouts").
 
         Raises:
             ProtocolError: The client answers with an error, or takes too long.
@@ -118,15 +148,20 @@ class Outgoing:
         """
         with self.questions.open_question() as (name, answer):
             fields = {} if params is None else {"params": params}
+            is_asked = False
             try:
                 async with asyncio.timeout(PATIENCE):
+                    await self.questions.wait_until_ready()
+                    is_asked = True
                     await self._send(to_json({"jsonrpc": "2.0", "id": name, "method": method, **fields}))
                     return await answer
             except asyncio.CancelledError:
-                await self._take_back(name, "caller cancelled")
+                if is_asked:
+                    await self._take_back(name, "caller cancelled")
                 raise
             except TimeoutError:
-                await self._take_back(name, "no answer in time")
+                if is_asked:
+                    await self._take_back(name, "no answer in time")
                 raise ProtocolError(REQUEST_TIMEOUT, "the client did not answer in time") from None
             finally:
                 del answer  # it holds the client's error, whose traceback holds this frame

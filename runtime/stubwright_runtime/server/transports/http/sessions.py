@@ -105,6 +105,7 @@ class Session:
             wants = self.client.wants or Wants()
             self._telling = Telling.join_handshake(wants, changes, self.connection)
             self._is_ready.set()
+            self.questions.begin()
 
     def on_change(self, change: Change) -> None:
         """Take a change, of which the client hears when it listens."""

@@ -174,6 +174,7 @@ class Connection:
             await self._direct.note(message, self._client)
         params: Mapping[str, Any] = message.get("params") or {}
         if message["method"] == _INITIALIZED and self._client is not None and self._telling is None:
+            self._outgoing.questions.begin()
             if self._client.wants is not None:
                 self._telling = Telling.join_handshake(self._client.wants, self._core.changes, self._outgoing)
                 self._telling_task = asyncio.create_task(self._telling.run())
