@@ -117,11 +117,12 @@ async def test_it_is_full_until_enough_is_read() -> None:
         sender = asyncio.create_task(written.send(b"x" * 2 * UNREAD))
         await asyncio.sleep(0)
         assert written.is_full
-        reading = asyncio.create_task(asyncio.to_thread(reader.read, 2 * UNREAD + 1))
+        read = 0
         while written.is_full:
-            await written.wait_for_change()
+            part, _ = await asyncio.gather(asyncio.to_thread(reader.read, 2**16), written.wait_for_change())
+            read += len(part)
         assert not sender.done()
-        await reading
+        await asyncio.to_thread(reader.read, 2 * UNREAD + 1 - read)
         await sender
 
 
