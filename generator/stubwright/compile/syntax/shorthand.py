@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from stubwright.diagnostics import Diagnostic, Place, Pointer
-from stubwright.diagnostics.suggestions import describe_found, find_nearest
+from stubwright.diagnostics.suggestions import KINDS, describe_found, find_nearest
 from stubwright.jsonschema import dialects, locations
+from stubwright.jsonschema.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,16 +24,8 @@ if TYPE_CHECKING:
 LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
 """The short keys of a tool, and the keys of MCP that they stand for."""
 
-_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-_FORMATS: Final = frozenset(
-    {"date", "date-time", "duration", "email", "hostname", "idn-email", "idn-hostname", "ipv4", "ipv6", "iri"}
-    | {"iri-reference", "json-pointer", "regex", "relative-json-pointer", "time", "uri", "uri-reference"}
-    | {"uri-template", "uuid"}
-)
-"""The formats of JSON Schema 2020-12 (Validation, section 7.3)."""
-
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
-_BUILT_IN: Final = _TYPES | _FORMATS | {"any", "map"}
+_BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
 _MAX_DEPTH: Final = 20
@@ -147,7 +140,7 @@ class _Writer:
         for key, child in schema.items():
             if key == "fields":
                 new = self._expand_fields(child, at, dialect)
-            elif key == "type" and isinstance(child, str) and child not in _TYPES:
+            elif key == "type" and isinstance(child, str) and child not in KINDS:
                 new = self._read(child, (*at, key))
             else:
                 result[key] = self._expand_keyword(key, child, (*at, key), dialect)
@@ -241,9 +234,9 @@ class _TypeReader:
         return self._resolve(name)
 
     def _resolve(self, name: str) -> dict[str, Json]:
-        if name in _TYPES:
+        if name in KINDS:
             return {"type": name}
-        if name in _FORMATS:
+        if name in FORMATS:
             return {"type": "string", "format": name}
         if name == "any":
             return {}
