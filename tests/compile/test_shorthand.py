@@ -221,6 +221,26 @@ def test_a_fault_of_shorthand_is_shown_where_it_is(part: str, shown: str) -> Non
     assert show(HEAD + part + "\n") == [shown]
 
 
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("string?", "if the field is optional, write the `?` after its name"),
+        ("Place[]", "write `array<Place>`"),
+        ("List<string>", "did you mean `array<…>`?"),
+        ("date | None", "did you mean `null`?"),
+        ("int", "did you mean `integer`?"),
+        ("str", "did you mean `string`?"),
+        ("Plcae", "did you mean `Place`?"),
+        ("Order", "declare `Order` under `schemas` of this file"),
+        ("map", "write `map<…>` with the type of its values, or `object`"),
+    ],
+)
+def test_the_help_says_what_to_write(text: str, fix: str) -> None:
+    value = {"shorthand": True, "schemas": {"Place": PLACE, "X": text}}
+    [fault] = shorthand.expand(value, "m.yaml").faults
+    assert fault.help == fix
+
+
 def test_faults_of_what_it_stands_for_are_shown_where_it_is_written() -> None:
     part = """
 schemas: {Code: {type: string, pattern: "("}}

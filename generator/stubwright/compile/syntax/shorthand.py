@@ -26,6 +26,16 @@ LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
 
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
+_ELSEWHERE: Final = {
+    "bool": "boolean",
+    "dict": "map<…>",
+    "float": "number",
+    "int": "integer",
+    "list": "array<…>",
+    "none": "null",
+}
+"""The types that other languages call so."""
+
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
 _MAX_DEPTH: Final = 20
@@ -244,7 +254,7 @@ class _TypeReader:
             raise _NoTypeError("write `map<…>` with the type of its values, or `object`")
         if name in self._names:
             return {"$ref": f"#/schemas/{name}"}
-        near = find_nearest(name, sorted(self._names | _BUILT_IN))
+        near = _ELSEWHERE.get(name.lower()) or find_nearest(name, sorted(self._names | _BUILT_IN))
         fix = f"declare `{name}` under `schemas` of this file" if name[:1].isupper() else _FIX
         raise _NoTypeError(f"did you mean `{near}`?" if near else fix)
 
@@ -256,4 +266,6 @@ class _TypeReader:
     def _fail(self) -> NoReturn:
         if self._tokens[self._at :] == ["[", "]"]:
             raise _NoTypeError(f"write `array<{''.join(self._tokens[: self._at])}>`")
+        if self._tokens[self._at :] == ["?"]:
+            raise _NoTypeError("if the field is optional, write the `?` after its name")
         raise _NoTypeError(_FIX)
