@@ -136,8 +136,7 @@ def _over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, calls: int,
 async def _over_http(ports: Mapping[str, int], calls: int, call: Mapping[str, Any], token: str) -> None:
     async def ask(connections: Sequence[Connection]) -> None:
         async def repeat(connection: Connection) -> None:
-            for _ in range(max(1, BLOCK // len(connections))):
-                await connection.call(call["name"], call["arguments"])
+            await connection.repeat(call["name"], call["arguments"], max(1, BLOCK // len(connections)))
 
         await asyncio.gather(*map(repeat, connections))
 

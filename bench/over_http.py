@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ HANDSHAKE, STATELESS = "2025-06-18", "2026-07-28"
 WAIT = 30.0  # seconds for anything at all
 
 _CLIENT = {"name": "bench", "version": "1"}
+_FIRST = 1_000_000  # the first id of repeated calls; all of them have as many digits
+_SLOWEST = 0.1  # seconds for each of them, at most, on average
+_LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -59,20 +63,23 @@ class Connection:
         self, name: str, arguments: dict[str, Any], meta: Mapping[str, Any] | None = None
     ) -> list[bytes]:
         """Call a tool, with more in its `_meta`; gives all messages of the answer, the result last."""
-        params: dict[str, Any] = {"name": name, "arguments": arguments}
-        if meta:
-            params["_meta"] = {**meta}
-        routing: dict[str, str] = {}
-        if self.revision == STATELESS:
-            params["_meta"] = {
-                **(meta or {}),
-                "io.modelcontextprotocol/protocolVersion": self.revision,
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": _CLIENT,
-            }
-            routing = {"Mcp-Method": "tools/call", "Mcp-Name": name}
-        _, body = await self._post(self._request("tools/call", params), routing)
+        _, body = await self._post(*self._tool_call(name, arguments, meta))
         return [line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith((b"data:", b"{"))]
+
+    async def repeat(self, name: str, arguments: dict[str, Any], times: int) -> None:
+        """Call a tool so many times; from then on, the connection is for nothing else.
+
+        Raises:
+            RuntimeError: A call failed.
+        """
+        first = max(self.number + 1, _FIRST)
+        self.number = first - 1
+        before, key, after = self._request_bytes(*self._tool_call(name, arguments)).partition(b'"id": ')
+        self.number = first + times - 1
+        ids = range(first, first + times)
+        caller = _Caller(self.writer.transport, before + key, after.removeprefix(b"%d" % first), ids)
+        async with asyncio.timeout(WAIT + times * _SLOWEST):
+            await caller.done
 
     async def listen(self) -> None:
         """Open the stream of the session, which the connection is for from then on.
@@ -91,17 +98,36 @@ class Connection:
         """Close the connection."""
         self.writer.close()
 
+    def _tool_call(
+        self, name: str, arguments: dict[str, Any], meta: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if meta:
+            params["_meta"] = {**meta}
+        if self.revision != STATELESS:
+            return self._request("tools/call", params), {}
+        params["_meta"] = {
+            **(meta or {}),
+            "io.modelcontextprotocol/protocolVersion": self.revision,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": _CLIENT,
+        }
+        return self._request("tools/call", params), {"Mcp-Method": "tools/call", "Mcp-Name": name}
+
     def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
         return {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
 
     async def _post(self, message: dict[str, Any], more: dict[str, str]) -> tuple[dict[str, str], bytes]:
+        self.writer.write(self._request_bytes(message, more))
+        async with asyncio.timeout(WAIT):
+            return await self._response()
+
+    def _request_bytes(self, message: dict[str, Any], more: dict[str, str]) -> bytes:
         body = json.dumps(message).encode()
         headers = {**self.headers, **more, "Content-Length": str(len(body))}
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self.writer.write(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
-        async with asyncio.timeout(WAIT):
-            return await self._response()
+        return f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body
 
     async def _response(self) -> tuple[dict[str, str], bytes]:
         status, *lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().splitlines()
@@ -116,6 +142,52 @@ class Connection:
         if not status.startswith("HTTP/1.1 2"):
             raise RuntimeError(f"{status}: {body[:200]!r}")
         return headers, body
+
+
+class _Caller(asyncio.Protocol):
+    """Calls on one connection, each after the answer to the last one.
+
+    The client shares this machine with the server, so it does no more than it must: requests differ in their id alone,
+    and answers are not parsed.
+
+    Attributes:
+        done: Is over after the last answer.
+    """
+
+    def __init__(self, transport: asyncio.WriteTransport, before: bytes, after: bytes, ids: Iterable[int]) -> None:
+        """Send the first call; a request is `before`, its id, and `after`."""
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._transport = transport
+        self._before, self._after = before, after
+        self._ids = iter(ids)
+        self._read = b""
+        transport.set_protocol(self)
+        self._send()
+
+    def data_received(self, data: bytes) -> None:
+        """Send the next call after a whole answer."""
+        self._read += data
+        head, _, body = self._read.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if not (body.endswith(b"\r\n0\r\n\r\n") if length is None else len(body) == int(length[1])):
+            return
+        if not head.startswith(b"HTTP/1.1 200 ") or b'"result":' not in body or b'"isError":true' in body:
+            self.done.set_exception(RuntimeError(f"the call failed: {self._read!r}"))
+        else:
+            self._read = b""
+            self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail, if there are calls left."""
+        if not self.done.done():
+            self.done.set_exception(exc or RuntimeError("the server closed the connection"))
+
+    def _send(self) -> None:
+        number = next(self._ids, None)
+        if number is None:
+            self.done.set_result(None)
+        else:
+            self._transport.write(b"%b%d%b" % (self._before, number, self._after))
 
 
 def _result(messages: Sequence[bytes]) -> dict[str, Any]:
@@ -135,15 +207,13 @@ async def calls_a_second(
     """
     opened = [await Connection.opened(port, revision, more) for _ in range(connections)]
 
-    async def repeat(connection: Connection, times: int) -> None:
-        for _ in range(times):
-            await connection.call(call["name"], call["arguments"])
-
+    name, arguments = call["name"], call["arguments"]
     try:
-        await asyncio.gather(*(repeat(connection, 2) for connection in opened))
+        for connection in opened:
+            await connection.call(name, arguments)
         each = max(1, calls // connections)
         began = time.perf_counter()
-        await asyncio.gather(*(repeat(connection, each) for connection in opened))
+        await asyncio.gather(*(connection.repeat(name, arguments, each) for connection in opened))
         return each * connections / (time.perf_counter() - began)
     finally:
         for connection in opened:

@@ -91,8 +91,7 @@ async def _take_turns(servers: Mapping[str, Served], revision: str, connections:
     cpu: dict[str, list[float]] = {name: [] for name in servers}
 
     async def repeat(connection: Connection) -> None:
-        for _ in range(BLOCK // connections):
-            await connection.call(CALL["name"], CALL["arguments"])
+        await connection.repeat(CALL["name"], CALL["arguments"], BLOCK // connections)
 
     async def ask(name: str, opened: Sequence[Connection]) -> None:
         before = cpu_milliseconds(servers[name].pid)
