@@ -25,24 +25,25 @@ demo: .venv/uv/ready
 	@echo
 	PYTHONPATH=generated:examples .venv/demo/bin/python examples/weather_demo.py
 
-# With MANY=1, as in `.ci/run`, it runs the long tests too, takes many cases where it takes a sample otherwise, and fixes the seeds.
+# With MANY=1 it runs the long tests too, and takes many cases where it takes a sample otherwise; with SEED, seeds are fixed.
 test: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS)
-	$(if $(MANY),STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_PAYLOADS=many) \
-		$(BIN)/pytest -n 4 --dist worksteal $(if $(MANY),-m "" --hypothesis-seed=0)
+	$(if $(MANY),STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_DIFF=many STUBWRIGHT_WHOLE_PAYLOADS=many) \
+		$(BIN)/pytest -n 4 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
 
 # What to run while you work: ruff, mypy with its cache, and the rooms whose tests start hardly any processes; under a minute.
 check: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 lint-ruff lint-mypy
 	$(BIN)/pytest -n 2 --dist worksteal -m "not (long or corpus or payloads)" $(QUICK_TESTS)
 
-# The attacks on real servers and the longest random walks, of which `make test` runs none; two minutes.
+# Attacks on real servers, long random walks, installations and browsers, of which `make test` runs none; some minutes.
 long: .venv/ready
 	$(BIN)/pytest -n 4 --dist worksteal -m long $(LONG_TESTS)
 
-# What CI runs: the long tests as well, and many cases where `make test` takes a sample; `make corpus` and `make payloads` take all.
+# What CI runs beside `.ci/run`: the long tests as well, and many cases where `make test` takes a sample; `make corpus` and
+# `make payloads` take all.
 verify:
-	@$(MAKE) --no-print-directory test MANY=1
+	@$(MAKE) --no-print-directory test MANY=1 SEED=0
 
 # The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
 bench: .venv/ready

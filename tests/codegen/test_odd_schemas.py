@@ -56,6 +56,7 @@ def tried(schema: Any, name: str) -> tuple[list[Any], list[Any]]:
     return [value for value, is_valid in verdicts if is_valid], [value for value, is_valid in verdicts if not is_valid]
 
 
+@pytest.mark.long
 def test_they_are_decided_right_and_nothing_is_lost(package: tuple[Path, str]) -> None:
     folder, name = package
     todo: list[Call] = []
@@ -89,6 +90,7 @@ def test_mypy_finds_no_error(package: tuple[Path, str], mypy: list[str]) -> None
     assert "Success" in output([*mypy[2:], "--python-version=3.11", package[1]], package[0])
 
 
+@pytest.mark.long
 def test_pyright_finds_no_error(package: tuple[Path, str]) -> None:
     pytest.importorskip("pyright")
     output(["pyright", f"--pythonpath={sys.executable}", f"{package[1]}/models", f"{package[1]}/client.py"], package[0])

@@ -51,6 +51,7 @@ def test_required_cases_are_decided_right(draft: str, corpus: Path, tmp_path: Pa
     assert decided(tmp_path, [group for group in made if group.name not in refused]) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("draft", "least"), [("draft2019-09", 1_000), ("draft6", 750), ("draft4", 500)])
 def test_cases_of_newer_drafts_that_say_the_same_are_decided_right(
     draft: str, least: int, corpus: Path, tmp_path: Path

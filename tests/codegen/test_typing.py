@@ -213,7 +213,7 @@ def tasks(folder: Path) -> None:
     (folder / "tasks.py").write_text(TASKS)
 
 
-@pytest.fixture(scope="module", params=["mypy", "pyright"])
+@pytest.fixture(scope="module", params=["mypy", pytest.param("pyright", marks=pytest.mark.long)])
 def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Checked:
     """What a type checker says of `right.py`, `wrong.py` and the like, in one run: its start costs most."""
     folder = tmp_path_factory.mktemp("checked")

@@ -78,6 +78,7 @@ def test_it_serves_and_takes_over_at_each_good_save(project: Path) -> None:
     assert [process for process in (first, second, third, last) if is_alive(process)] == []
 
 
+@pytest.mark.long
 def test_each_server_lets_a_debugger_attach_at_the_same_port(project: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -225,6 +226,7 @@ def test_handlers_that_end_the_process_at_import_are_told(project: Path, ending:
         assert it.answers("helped one") == first
 
 
+@pytest.mark.long
 def test_handlers_may_start_threads_and_processes_at_import(project: Path) -> None:
     starting = (
         "import subprocess, threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"

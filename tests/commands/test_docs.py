@@ -551,6 +551,7 @@ TOOLS = ["tool-get_weather", "tool-get_forecast", "tool-list_stations"]
 OTHERS = ["resource-read_about", "template-read_current", "prompt-prompt_plan_day", "schema-Place"]
 
 
+@pytest.mark.long
 def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     path = str(ROOT / "specs" / "weather.yaml")
     checked = pipeline.compile_manifest(path, disk.Disk())
@@ -609,6 +610,7 @@ def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     assert (said["sheetWithoutScript"], said["leftWithoutScript"]) == ([True, True], [False, True])
 
 
+@pytest.mark.long
 def test_a_hostile_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     value = hostile()
     forecast = {**tool("get_forecast", {"a": {"$ref": "#/schemas/Place"}}), "description": MARKDOWN}

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from amounts import choose
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import metaschema
 from stubwright.jsonschema.dialects import DIALECTS, Dialect
@@ -57,7 +58,7 @@ def changed(place: tuple[Any, ...], value: Any, dialect: Dialect) -> dict[str, A
 
 @given(st.sampled_from(places(SCHEMA)), JSON, st.sampled_from(DIALECTS))
 @example(("definitions", "c", "$anchor"), "a\n", DIALECTS[0])  # a `$` of Python's, but not of JSON Schema's patterns
-@settings(max_examples=1500)
+@settings(max_examples=choose("STUBWRIGHT_WHOLE_PAYLOADS", 500, 1500, 5000))
 def test_what_a_meta_schema_refuses_is_an_error_and_nothing_else_is(
     place: tuple[Any, ...], value: Any, dialect: Dialect
 ) -> None:

@@ -50,6 +50,7 @@ def test_case(
     assert text == expected.read_text()
 
 
+@pytest.mark.long
 def test_no_order_depends_on_the_hash_seed() -> None:
     program = """
 import sys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 import pytest
 
 import schema_edits
+from amounts import choose
 from stubwright import cli
 from stubwright.diff.subsumption.orders import align
 from stubwright.jsonschema import dialects
 
 Json = Any
 
-TOOLS = 600 if os.environ.get("STUBWRIGHT_WHOLE_DIFF") else 40
+TOOLS = choose("STUBWRIGHT_WHOLE_DIFF", 20, 40, 600)
 DIALECTS = (dialects.DRAFT_2020_12, dialects.DRAFT_7)
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import schema_edits
+from amounts import choose
 from stubwright import ir
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Impact, find_worst_impact
@@ -27,14 +27,14 @@ from stubwright.jsonschema import dialects
 
 Json = Any
 
-WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_DIFF"))
-PAIRS = 10_000 if WHOLE else 300
+PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 300, 300, 10_000)
+EXAMPLES = choose("STUBWRIGHT_WHOLE_DIFF", 100, 300, 10_000)
 SEEDS = st.integers(0, 2**48)
 
 DRAFT_4 = {"$schema": dialects.DRAFT_4.uri}
 DRAFT_7 = {"$schema": dialects.DRAFT_7.uri}
 
-run = settings(max_examples=PAIRS, suppress_health_check=[*HealthCheck], database=None)
+run = settings(max_examples=EXAMPLES, suppress_health_check=[*HealthCheck], database=None)
 
 
 def compared(

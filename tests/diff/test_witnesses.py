@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import random
 import re
 from collections import Counter
@@ -24,6 +23,7 @@ import pytest
 
 import schema_edits
 import vocabulary_edits
+from amounts import choose
 from stubwright import ir
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, find_worst_impact
@@ -36,8 +36,7 @@ Json = Any
 Pair = tuple[Json, Json]
 DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
 
-WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_DIFF"))
-PAIRS = 10_000 if WHOLE else 150
+PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 150, 150, 10_000)
 LARGEST = 20_000
 """Characters of a schema of a public server that is edited."""
 
@@ -171,5 +170,6 @@ def test_schemas_of_public_servers(public: list[Json]) -> None:
     examine(pairs(public))
 
 
+@pytest.mark.long
 def test_strict_schemas_of_public_servers(public: list[Json]) -> None:
     examine(pairs(public, strict=True))

@@ -196,6 +196,7 @@ def test_mypy_finds_no_error(corpus: Path, built: Path, mypy: list[str]) -> None
     assert re.match(r"Success: no issues found in \d+ source files", told)
 
 
+@pytest.mark.long
 def test_pyright_finds_no_error(corpus: Path, built: Path) -> None:
     if importlib.util.find_spec("pyright") is None and "CI" not in os.environ:
         pytest.skip("pyright is not installed")
@@ -211,6 +212,7 @@ def test_ruff_finds_nothing_with_its_default_rules(corpus: Path, built: Path) ->
     assert output(["ruff", "check", "--isolated", "--no-cache", *packages], built) == "All checks passed!\n"
 
 
+@pytest.mark.long
 def test_black_changes_nothing(corpus: Path, built: Path, tmp_path: Path) -> None:
     copies = tmp_path / "copies"
     for package in sorted(server.package for server in every_package(corpus, built).values())[::EVERY_CHECKED]:

@@ -149,6 +149,7 @@ def states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[st
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("then", [BEFORE, AFTER], ids=["taken-back", "edited"])
 def test_after_a_kill_the_next_run_makes_what_a_first_run_makes(
     then: str, states: dict[str, dict[str, bytes | None]], capsys: pytest.CaptureFixture[str]
@@ -192,6 +193,7 @@ def test_after_a_kill_in_the_first_run_of_all_the_next_one_makes_the_same(
         raise AssertionError("it never ends")
 
 
+@pytest.mark.long
 def test_a_kill_while_a_killed_run_is_mended_changes_nothing_of_that(
     states: dict[str, dict[str, bytes | None]],
 ) -> None:

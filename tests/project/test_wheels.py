@@ -125,6 +125,7 @@ def lightly(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
     return environment(folder / "venv", site, *built)
 
 
+@pytest.mark.long
 def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compiled: Path, tmp_path: Path) -> None:
     modules = sorted({"markdown-it-py": "markdown_it"}.get(name, name.replace("-", "_")) for name in light.LEFT_OUT)
     assert run(lightly, "-c", FOUND, *modules, cwd=tmp_path) == "[]\n"

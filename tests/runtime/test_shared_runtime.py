@@ -22,6 +22,7 @@ from processes import running
 PACKAGES = ["database_mcp", "everything_mcp", "helpdesk_mcp", "shop_mcp", "weather_mcp"]
 
 
+@pytest.mark.long
 def test_packages_are_the_same_in_every_order() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "support" / "import_orders.py"), *PACKAGES],

@@ -103,6 +103,7 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
         assert process.wait(20) == 0
 
 
+@pytest.mark.long
 def test_the_image_of_a_vendored_project_needs_no_wheel(tmp_path: Path) -> None:
     assert stubwright("new", "shop", cwd=tmp_path).returncode == 0
     project = tmp_path / "shop"

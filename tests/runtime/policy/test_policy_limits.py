@@ -363,6 +363,7 @@ LATE = (
 )
 
 
+@pytest.mark.long
 async def test_ten_thousand_calls_of_64_clients(module: Any) -> None:
     """A third each is allowed, limited and failing; memory is compared after a fifth and after all of them."""
     handlers = Handlers()

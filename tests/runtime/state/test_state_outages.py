@@ -271,6 +271,7 @@ async def _poisons(redis: Any, name: bytes) -> list[tuple[str, Callable[[], Any]
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
 async def test_whatever_stands_in_redis_is_no_internal_error(
     revision: str, package: ModuleType, redis_url: str, caplog: pytest.LogCaptureFixture
