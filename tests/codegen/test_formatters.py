@@ -20,6 +20,7 @@ def run(*command: str, cwd: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_what_is_committed_is_as_black_has_it(tmp_path: Path) -> None:
     folders = [ROOT / "generated", *sorted(ROOT.glob("tests/cases/*/expected"))]
     for folder in folders:

@@ -260,7 +260,7 @@ def write(folder: Path, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
-GROUPS = [[*PAYLOADS][start :: 4 if WHOLE else 8] for start in range(4)]
+GROUPS = [[*PAYLOADS][start :: 4 if WHOLE else 16] for start in range(4)]
 
 
 @pytest.mark.parametrize("names", GROUPS)

@@ -215,6 +215,7 @@ def test_a_kill_while_a_killed_run_is_mended_changes_nothing_of_that(
         restored(Path("generated"), half)
 
 
+@pytest.mark.long
 def test_a_file_that_was_edited_is_known_after_a_kill_too(
     states: dict[str, dict[str, bytes | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
