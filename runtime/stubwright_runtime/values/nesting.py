@@ -23,13 +23,16 @@ class DepthError(ValueError):
         super().__init__(f"{place} is nested more than {DEEPEST} levels deep, too deep for a message")
 
 
-def is_too_deep(value: Any, text: str | None = None) -> bool:
+def is_too_deep(value: Any, text: str | None = None, size: int | None = None) -> bool:
     """Tell whether a value has more than `DEEPEST` levels; it must not contain itself.
 
     Args:
         value: Anything that `json.dumps` accepts.
         text: Its JSON, if it is at hand: a value with few brackets need not be walked.
+        size: The bytes of its JSON, if they are known: each level takes two of them.
     """
+    if size is not None and size <= 2 * DEEPEST:
+        return False
     if text is not None and text.count("{") + text.count("[") <= DEEPEST:
         return False
     level = [value] if _holds(value) else []

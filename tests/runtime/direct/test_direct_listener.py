@@ -234,6 +234,35 @@ def test_what_is_usual_is_answered_directly(package: ModuleType, monkeypatch: py
     assert len(taken) == 3, "those that are whole and plain, and end nothing"
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("parser", PARSERS)
+async def test_a_connection_is_closed_some_time_after_its_last_answer(
+    parser: Literal["httptools", "h11"], package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One timer watches over many answers, and does not end the connection of a request that is under way."""
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 0.4)
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.answering._MOMENT", 60)  # no stream
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.endpoint.is_observed", lambda: False)
+    pauses = iter([0.0, 0.0, 0.0, 0.6])
+
+    class Slow(Handlers):
+        async def add(self, args: Any, ctx: Any) -> Any:
+            await asyncio.sleep(next(pauses))
+            return await super().add(args, ctx)
+
+    with listening(package.asgi_app(Slow()), parser) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        async with asyncio.timeout(8):  # the deadline of a head is later
+            for _ in range(4):
+                await asyncio.sleep(0.25)
+                writer.write(post(json.dumps(CALL).encode()))
+                assert b"200 OK" in await reader.readuntil(b'"sum":1')
+            began = asyncio.get_running_loop().time()
+            await reader.read()
+            assert asyncio.get_running_loop().time() - began > 0.3
+        writer.close()
+
+
 @pytest.mark.parametrize("length", [b"", b"-1", b"1 1", b"1,1", b"123456789", "\N{SUPERSCRIPT TWO}".encode()])
 def test_lengths_that_are_none(length: bytes) -> None:
     assert posts.read_post(b"POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: %b" % length, b"/mcp") is None

@@ -74,7 +74,7 @@ class Dispatcher:
         with tool.hide(values):
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
-                if is_too_deep(values):
+                if is_too_deep(values, size=call.size):
                     return _refuse_arguments(tool, [f"nested more than {DEEPEST} levels deep"])
                 if call.clashes:
                     return _refuse_arguments(tool, call.clashes)

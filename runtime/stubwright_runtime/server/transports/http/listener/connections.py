@@ -251,6 +251,7 @@ class Connection(asyncio.Protocol):
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
     timeout_keep_alive: float
+    timeout_keep_alive_task: asyncio.TimerHandle | None
     access_log: bool
     scope: Any
     flow: FlowControl
@@ -322,13 +323,17 @@ class Connection(asyncio.Protocol):
         self._deadline = None
         self._all.note_heard(self)
         self.is_used = True
-        self._unset_keepalive_if_required()  # type: ignore[attr-defined]  # uvicorn's protocols have it
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Have a request answered."""
-        task = self.loop.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(self.loop.create_task(self._finish(work)))
+
+    async def _finish(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await the answer to a request, and forget it: a callback would take one more turn of the event loop."""
+        try:
+            await work
+        finally:
+            self.tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
         """Answer the request; with `is_last`, the connection ends then."""
@@ -343,7 +348,12 @@ class Connection(asyncio.Protocol):
         self._corked.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))
         if is_last or self._all.is_closing:
             self.transport.close()
-        self.on_response_complete()
+        self._all.note_heard(self)
+        self._wait(float(self.timeout_keep_alive))
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        if self.timeout_keep_alive_task is None:
+            self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
     def connect_run(self, data: bytes, run: Run) -> None:
         """Have uvicorn read a request whose run goes on."""
@@ -417,13 +427,21 @@ class Connection(asyncio.Protocol):
             self._all.drop(self)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection; one whose answer is not read yet is not idle."""
-        if not self.transport.is_closing() and self.transport.get_write_buffer_size():
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
+        """Close an idle connection: no request is under way, and the last answer has been read for some time."""
+        now, end = self.loop.time(), self.waits_since + self.timeout_keep_alive
+        self.timeout_keep_alive_task = None
+        if self._deadline is None or self.transport.is_closing():
+            return
+        if end > now:
+            self._close_idle_at(end)
+        elif self.transport.get_write_buffer_size():
+            self._close_idle_at(now + self.timeout_keep_alive)
         else:
             super().timeout_keep_alive_handler()  # type: ignore[misc]  # uvicorn's protocols have it
+
+    def _close_idle_at(self, at: float) -> None:
+        """Look then whether to close; requests do not set this timer anew, but move the time that it looks for."""
+        self.timeout_keep_alive_task = self.loop.call_at(at, self.timeout_keep_alive_handler)
 
 
 def _connection_kind() -> type[Connection]:
