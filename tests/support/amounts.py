@@ -1,4 +1,4 @@
-"""How many cases tests take that would never end: a sample, many in CI, or all that somebody asks for."""
+"""How many cases tests take that would never end: a sample, many in `make verify`, or all that somebody asks for."""
 
 from __future__ import annotations
 
