@@ -38,6 +38,7 @@ from command_line import stubwright
 from packages import manifest, tool
 from processes import running
 from serving import Asked, Handling, asgi, served
+from stubwright import cli
 from stubwright.recording import encodings, http, stdio
 from stubwright.recording.redaction import Redactor
 from stubwright.recording.writing import Lines, Recorder
@@ -619,6 +620,17 @@ def test_a_command_that_cannot_be_started_leaves_the_recording_as_it_is(tmp_path
         assert done.stderr.startswith("stubwright: `no-such-program` cannot be started: No such file")
     assert [path.name for path in tmp_path.iterdir()] == ["old.jsonl"]
     assert (tmp_path / "old.jsonl").read_bytes() == before
+
+
+def test_nothing_is_started_for_a_recording_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stdio, "run", lambda *_: pytest.fail("it is started"))
+    for path, why in (("no/r.jsonl", "No such file or directory"), ("file/r.jsonl", "Not a directory")):
+        assert cli.run(["record", "-o", path, "--", "python"]) == 1
+        assert capsys.readouterr().err == f"stubwright: {path} cannot be written: {why}\n"
 
 
 def test_a_port_that_is_taken_leaves_the_recording_as_it_is(tmp_path: Path) -> None:

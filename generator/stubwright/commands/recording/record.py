@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -146,13 +147,22 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
 
 
 def _read_state(path: str) -> tuple[int, bool] | None:
-    """Return the size of the whole lines of a recording, and if more follow; None if it is wrong, which is reported."""
+    """Return the size of the whole lines of a recording, and if more follow; None if it is wrong, which is reported.
+
+    It is also wrong if nothing can be appended to it, so that no server is started for it; nothing is written yet.
+    """
+    from stubwright.project.files.appended import AppendedFile
     from stubwright.project.files.disk import Disk
     from stubwright.recording import lines
 
+    file = Path(path)
     try:
-        data = Disk().read(path) if Path(path).exists() else b""
+        data = Disk().read(path) if file.exists() else b""
         whole = lines.count_whole(path, data)
+        if file.exists():
+            AppendedFile(file).close()
+        else:
+            _check_folder(file.parent)
     except lines.RecordingError as error:
         write_err(to_one_line(f"stubwright: {error}"))
         return None
@@ -160,6 +170,17 @@ def _read_state(path: str) -> tuple[int, bool] | None:
         _report_unwritable(path, error)
         return None
     return whole, whole < len(data)
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise OSError if no file can be made in a folder."""
+    for is_so, number in (
+        (folder.exists(), errno.ENOENT),
+        (folder.is_dir(), errno.ENOTDIR),
+        (os.access(folder, os.W_OK), errno.EACCES),
+    ):
+        if not is_so:
+            raise OSError(number, os.strerror(number))
 
 
 def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping[str, Any]) -> Recorder | None:
