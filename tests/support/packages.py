@@ -65,12 +65,22 @@ def without_formatter_off(folder: Path, copy: Path) -> None:
 
 @contextmanager
 def imported(folder: Path, package: str) -> Iterator[ModuleType]:
-    """Import a package, or a module of one, from `folder`, and forget the package afterwards."""
+    """Import a package, or a module of one, from `folder`, and forget the package afterwards.
+
+    Another package of this name, which a test before left loaded, is not seen meanwhile, and then there again.
+    """
+    aside = _forget(package)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
         yield importlib.import_module(package)
     finally:
         sys.path.remove(str(folder))
-        for name in [name for name in sys.modules if name.partition(".")[0] == package.partition(".")[0]]:
-            del sys.modules[name]
+        _forget(package)
+        sys.modules.update(aside)
+
+
+def _forget(package: str) -> dict[str, ModuleType]:
+    """Unload a package, and give its modules."""
+    top = package.partition(".")[0]
+    return {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] == top}
