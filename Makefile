@@ -107,7 +107,7 @@ corpus: .venv/ready
 subsumption: .venv/ready
 	STUBWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/diff/test_subsumption.py tests/diff/test_witnesses.py tests/diff/test_diff_orders.py
 
-# Every hostile text at every place of a manifest, of which `make test` takes each text and each place.
+# Every hostile text at every place of a manifest, of which `make test` takes a quarter of the texts, and each place.
 payloads: .venv/ready
 	STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 -m payloads
 
