@@ -5,15 +5,15 @@ UV := .venv/uv/bin/uv
 LOCK := .ci/requirements.txt
 CODE := generator runtime examples tests bench
 QUICK_TESTS := tests/compile tests/targets tests/runtime/schema tests/runtime/state
-CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
+CHECKS := lint-ruff lint-mypy lint-pyright lint-generated lint-docs
 
 # The files with tests of this mark: each process of a run imports all files that the run is given, before it deselects.
 # tests/conftest.py refuses a mark that is not found like this.
-LONG_TESTS = $(sort $(shell grep -rlE 'mark\.long\b' tests --include='test_*.py'))
+LONG_TESTS = $(sort $(shell grep -rlE '\b(mark\.long|amounts\.sample|amounts\.mark_long)\b' tests --include='test_*.py'))
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) collect long verify torture corpus subsumption payloads conformance openapi moved \
+.PHONY: demo test check ratchets bench pythons newest lowest lock version lint $(CHECKS) collect long verify torture corpus subsumption payloads conformance openapi moved \
 	docs site generate clean
 
 # What users install, without the developers' tools.
@@ -127,15 +127,17 @@ moved: .venv/ready
 collect: .venv/ready
 	@$(BIN)/pytest --collect-only -qq -m "" >.venv/collected || { cat .venv/collected; exit 1; }
 
+# Writes the tables of numbers that may only fall, where their sums have not risen.
+ratchets: .venv/ready
+	$(BIN)/python tests/support/ratchets.py
+
 lint: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)
 
 lint-ruff:
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff check --isolated generated
-
-lint-black:
-	$(BIN)/black --check --quiet $(CODE)  # generated code switches it off; tests/codegen/test_formatters.py
+	$(BIN)/ruff format --check --quiet $(CODE)
 
 lint-mypy:
 	$(BIN)/mypy generator/stubwright runtime/stubwright_runtime examples tests generated/weather_mcp generated/helpdesk_mcp \

@@ -661,7 +661,9 @@ def formatted(schema: Any, chance: random.Random) -> Any:
         keyword: (
             {name: formatted(each, chance) for name, each in value.items()}
             if keyword in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, dict)
-            else value if keyword in ("default", "const", "enum", "examples") else formatted(value, chance)
+            else value
+            if keyword in ("default", "const", "enum", "examples")
+            else formatted(value, chance)
         )
         for keyword, value in schema.items()
     }

@@ -365,7 +365,8 @@ def test_a_page_is_well_formed_and_needs_nothing_else(name: str, tmp_path: Path)
     assert "unsafe" not in str(policy)
 
 
-MARKDOWN = """A *daily* forecast.
+MARKDOWN = (
+    """A *daily* forecast.
 
 # Heading
 
@@ -378,7 +379,9 @@ MARKDOWN = """A *daily* forecast.
 ```
 
 - one
-  - """ + "long" * 200
+  - """
+    + "long" * 200
+)
 
 
 def evil(key: str) -> dict[str, Any]:
@@ -572,9 +575,9 @@ def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     assert said["spread"] > len(said["highlights"])
     assert (said["shut"], said["again"]) == ([], ["tool-get_forecast"])
     assert (said["none"], said["nothing"], said["unmarked"]) == ([], True, False)
-    assert said["ranked"][:4] == [
-        f"#{one}" for one in (TOOLS[0], *OTHERS[:2], OTHERS[2])
-    ], "names before titles before descriptions"
+    assert said["ranked"][:4] == [f"#{one}" for one in (TOOLS[0], *OTHERS[:2], OTHERS[2])], (
+        "names before titles before descriptions"
+    )
     # shared schemas
     assert [line for line in said["preview"] if line] == [
         "Place",

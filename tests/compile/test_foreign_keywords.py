@@ -53,11 +53,14 @@ def places(dialect: dialects.Dialect) -> Iterator[tuple[str, Any]]:
     for keyword in sorted({*dialect.named, "$defs", "definitions"}):
         yield f"{keyword}.*", lambda schema, keyword=keyword: _below({keyword: {"a": schema}})
     for keyword in ("$defs", "definitions", "x-foo"):
-        yield f"a reference to {keyword}.*", lambda schema, keyword=keyword: {
-            "type": "object",
-            "properties": {"p": {"$ref": f"#/{keyword}/a"}},
-            keyword: {"a": schema},
-        }
+        yield (
+            f"a reference to {keyword}.*",
+            lambda schema, keyword=keyword: {
+                "type": "object",
+                "properties": {"p": {"$ref": f"#/{keyword}/a"}},
+                keyword: {"a": schema},
+            },
+        )
 
 
 def _below(schema: Json) -> Json:

@@ -284,7 +284,8 @@ def test_handles_are_taken_out_of_schemas_only() -> None:
 def test_one_yaml_node_under_two_names_is_changed_in_one_place_only() -> None:
     bundle = load(
         "m.yaml",
-        **{"m.yaml": """\
+        **{
+            "m.yaml": """\
                 stubwright: 1
                 server: {name: a, version: "1"}
                 schemas:
@@ -292,7 +293,8 @@ def test_one_yaml_node_under_two_names_is_changed_in_one_place_only() -> None:
                 tools:
                   - name: get
                     inputSchema: {type: object, properties: {a: *a, p: {$ref: "#/schemas/P"}}, $defs: {n: {}}}
-                """},
+                """
+        },
     )
     made = lower(resolve(bundle), "m.json").tools[0].input.wire
     assert made["properties"]["a"] == {"properties": {"b": {"$ref": "#/$defs/n"}}}

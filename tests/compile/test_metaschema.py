@@ -33,8 +33,9 @@ JSON = st.recursive(
     | st.integers(-2, 2)
     | st.floats(-1, 1)
     | st.sampled_from(["", "a", "a\n", "#a", "string"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["a", "type", "$ref"]), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "type", "$ref"]), inner, max_size=2)
+    ),
     max_leaves=4,
 )
 

@@ -267,8 +267,10 @@ def test_a_type_that_is_nested_deeply_is_refused() -> None:
 names = st.sampled_from(["Place", "Other", "string", "integer", "null", "date", "uri"])
 types = st.recursive(
     names,
-    lambda inner: st.builds("{}<{}>".format, st.sampled_from(["array", "map"]), inner)
-    | st.lists(inner, min_size=2, max_size=3, unique=True).map(" | ".join),
+    lambda inner: (
+        st.builds("{}<{}>".format, st.sampled_from(["array", "map"]), inner)
+        | st.lists(inner, min_size=2, max_size=3, unique=True).map(" | ".join)
+    ),
     max_leaves=6,
 )
 

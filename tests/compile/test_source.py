@@ -22,9 +22,11 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Co"]), max_size=80)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
-    lambda inner: st.lists(inner, max_size=4)
-    # A key in YAML has at most 1,024 characters (YAML 1.2.2, 7.4.2), and JSON may write one as twelve.
-    | st.dictionaries(TEXTS, inner),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        # A key in YAML has at most 1,024 characters (YAML 1.2.2, 7.4.2), and JSON may write one as twelve.
+        | st.dictionaries(TEXTS, inner)
+    ),
     max_leaves=12,
 )
 

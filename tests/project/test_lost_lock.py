@@ -51,9 +51,9 @@ def test_files_of_no_package_are_named(options: list[str], capsys: pytest.Captur
 def test_force_removes_them_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     before = {*Path("generated").rglob("*")}
     assert cli.run(["generate", "sample.json", "--force"]) == 0
-    assert before - {*Path("generated").rglob("*")} == {
-        GONE
-    }, "neither what people wrote nor another manifest's package"
+    assert before - {*Path("generated").rglob("*")} == {GONE}, (
+        "neither what people wrote nor another manifest's package"
+    )
     assert "generated/sample_mcp: 1 file removed" in capsys.readouterr().out
     assert cli.run(["generate", "sample.json", "--check"]) == 0
     assert warned(capsys) == []

@@ -274,8 +274,9 @@ def test_a_token_for_another_is_refused(folder: Path, issuer: FakeApi) -> None:
             headers = {"Authorization": f"Bearer {each}"}
             answer = httpx2.post(f"{url}/mcp", headers=headers, json={})
             assert answer.status_code == 401, name
-            assert 'error="invalid_token", error_description="The access token is not valid here"' in (
-                answer.headers["www-authenticate"]
+            assert (
+                'error="invalid_token", error_description="The access token is not valid here"'
+                in (answer.headers["www-authenticate"])
             ), name
         answer = httpx2.post(f"{url}/mcp?access_token={token(issuer, 'notes:read')}", json={})
         assert answer.status_code == 401

@@ -201,21 +201,31 @@ def out_of_turn() -> Iterator[tuple[str, list[Any], Any]]:
         plain, enveloped = (request(1, method, params, stateless=stateless) for stateless in (False, True))
         yield f"{method} before the handshake", [], plain
         yield f"{method} with an envelope after a handshake", [shaking("2025-11-25"), READY], enveloped
-        yield f"{method} without an envelope where the first had one", [
-            request(0, "tools/list", {}, stateless=True)
-        ], plain
+        yield (
+            f"{method} without an envelope where the first had one",
+            [request(0, "tools/list", {}, stateless=True)],
+            plain,
+        )
     again = {**shaking("2025-06-18"), "id": 1}
     yield "a second handshake", [shaking("2025-11-25"), READY], again
     yield "a handshake after a request that says its revision", [request(0, "tools/list", {}, stateless=True)], again
     large = {**again, "params": {**again["params"], "capabilities": {"experimental": {"a": {"b": "x" * 70_000}}}}}
     yield "a handshake of 70 kB", [], large
     many = {f"a{n}": {"b": "x" * 60} for n in range(250)}
-    yield "a handshake of 250 objects and 20 kB", [], {
-        **again,
-        "params": {**again["params"], "capabilities": {"experimental": many}},
-    }
+    yield (
+        "a handshake of 250 objects and 20 kB",
+        [],
+        {
+            **again,
+            "params": {**again["params"], "capabilities": {"experimental": many}},
+        },
+    )
     few: Mapping[str, Any] = {f"a{n}": {} for n in range(250)}
-    yield "a handshake of 250 objects and 3 kB", [], {
-        **again,
-        "params": {**again["params"], "capabilities": {"experimental": few}},
-    }
+    yield (
+        "a handshake of 250 objects and 3 kB",
+        [],
+        {
+            **again,
+            "params": {**again["params"], "capabilities": {"experimental": few}},
+        },
+    )

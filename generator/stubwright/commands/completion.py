@@ -25,13 +25,15 @@ _PREAMBLE: Final = {
 }}
 """,
 }
-_ENDS: Final = {"bash": """
+_ENDS: Final = {
+    "bash": """
 _stubwright_complete() {
   _shtab_stubwright
   [[ "${COMPREPLY-}" != *= ]] || compopt -o nospace  # what follows belongs to the same word
 }
 complete -o bashdefault -F _stubwright_complete stubwright
-"""}
+"""
+}
 
 
 def add(verbs: Any) -> None:

@@ -78,7 +78,9 @@ def _get_text(tokens: Sequence[Token]) -> str:
         (
             " "
             if token.type in ("softbreak", "hardbreak")
-            else _get_text(token.children) if token.children else token.content
+            else _get_text(token.children)
+            if token.children
+            else token.content
         )
         for token in tokens
     )

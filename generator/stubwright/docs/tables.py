@@ -322,9 +322,13 @@ class _Reader:
                         yield (*below, index), child, f"option {index + 1}", False, False
             elif keyword == "items" and isinstance(value, dict):
                 if schema.get("type") != "array" or not self._has_plain_items(schema):
-                    yield below, value, (
-                        "each item" if "prefixItems" not in schema else "each further item"
-                    ), False, False
+                    yield (
+                        below,
+                        value,
+                        ("each item" if "prefixItems" not in schema else "each further item"),
+                        False,
+                        False,
+                    )
             elif keyword in _SINGLE and isinstance(value, dict) and value:
                 yield below, value, _SINGLE[keyword], False, False
 

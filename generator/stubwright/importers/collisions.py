@@ -78,10 +78,13 @@ def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str
             if wire == method:
                 continue
             other = naming.name_method(spelled[wire])
-            yield wire, (
-                naming.name_digested_method(method, wire)
-                if naming.to_pascal(other) in groups or not other.isascii()
-                else other
+            yield (
+                wire,
+                (
+                    naming.name_digested_method(method, wire)
+                    if naming.to_pascal(other) in groups or not other.isascii()
+                    else other
+                ),
             )
 
 

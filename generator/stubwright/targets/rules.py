@@ -73,9 +73,13 @@ def _reads_or_destroys(tool: Listed) -> Found:
     if True not in values and isinstance(values[1], bool):
         what = "changes something, and is not `destructiveHint: true`"
         yield (
-            "annotations",
-            "destructiveHint",
-        ), what, "say `destructiveHint: true` if it changes what was there before"
+            (
+                "annotations",
+                "destructiveHint",
+            ),
+            what,
+            "say `destructiveHint: true` if it changes what was there before",
+        )
 
 
 def _annotations(tool: Listed) -> Mapping[str, Any]:
@@ -156,9 +160,13 @@ def _closed(tool: Listed) -> Found:
     for pointer, schema in tool.schemas:
         if _is_object(schema) and schema.get("additionalProperties") is not False:
             yield (
-                *_INPUT,
-                *pointer,
-            ), "has an object that takes further properties", "add `additionalProperties: false`"
+                (
+                    *_INPUT,
+                    *pointer,
+                ),
+                "has an object that takes further properties",
+                "add `additionalProperties: false`",
+            )
 
 
 def _all_required(tool: Listed) -> Found:
@@ -227,9 +235,13 @@ def _no_recursion(tool: Listed) -> Found:
     place = walk(tool.schema, frozenset(), 0)
     if place is not None:
         yield (
-            *_INPUT,
-            *place,
-        ), "has a schema that contains itself", "say how deep it may go, with a schema for each level"
+            (
+                *_INPUT,
+                *place,
+            ),
+            "has a schema that contains itself",
+            "say how deep it may go, with a schema for each level",
+        )
 
 
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
@@ -321,9 +333,13 @@ def _draft_07(tool: Listed) -> Found:
     if error is not None:
         where = tuple(error.absolute_path)
         yield (
-            *_INPUT,
-            *where,
-        ), f"is not valid as a schema of draft-07: {error.message[:200]}", "write what both drafts take"
+            (
+                *_INPUT,
+                *where,
+            ),
+            f"is not valid as a schema of draft-07: {error.message[:200]}",
+            "write what both drafts take",
+        )
 
 
 def _is(schema: Mapping[str, Any], kind: str) -> bool:

@@ -32,7 +32,6 @@ from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
 from .numbers import ExactSchema, make_exact_schema, may_compare_large_numbers
 
 if TYPE_CHECKING:
-
     from ..package import Package, Tool
     from .complexity import Cost
     from .error_tree import ShallowSchema

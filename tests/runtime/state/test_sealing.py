@@ -94,7 +94,7 @@ def test_a_token_that_is_changed_anywhere_does_not_open(data: st.DataObject) -> 
     assert refusal(urlsafe_b64encode(raw).rstrip(b"=").decode()) in ("an unknown key", "the seal is broken")
     place = data.draw(st.integers(0, len(sealed) - 1))
     other = data.draw(st.characters().filter(lambda char: char != sealed[place]))
-    assert refusal(f"{sealed[:place]}{other}{sealed[place + 1:]}")
+    assert refusal(f"{sealed[:place]}{other}{sealed[place + 1 :]}")
     assert refusal(sealed[:place])
 
 

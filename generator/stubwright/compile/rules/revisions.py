@@ -54,8 +54,10 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
             sent = shape.shape(field, resolved.bundle_schema(outline).wire, tool.extension.get("http") or {})
             if field == "outputSchema" and not describes_objects(sent):
                 at = outline.place / "type" if "type" in outline.schema else outline.place.point_at_key()
-                yield at, "an `outputSchema` that allows values other than objects", revisions.find_revision(
-                    "any_output"
+                yield (
+                    at,
+                    "an `outputSchema` that allows values other than objects",
+                    revisions.find_revision("any_output"),
                 )
             for pointer, schema in outline.schemas.items():
                 if isinstance(schema, dict) and vocabulary.HEADER in schema:

@@ -249,8 +249,9 @@ class _Judge:
         common = takewhile(
             lambda steps: len(set(steps)) == 1, zip(*self.validator.find_error_paths(value), strict=False)
         )
-        yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
-            place, tuple(step for step, *_ in common)
+        yield (
+            "; ".join(line.removeprefix("value: ") for line in lines),
+            _below(place, tuple(step for step, *_ in common)),
         )
 
 

@@ -112,12 +112,14 @@ def _rename_keywords(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[t
             case "additionalItems":
                 pass
             case "dependencies" if isinstance(value, dict):
-                yield "dependentRequired", {
-                    name: dependency for name, dependency in value.items() if isinstance(dependency, list)
-                }
-                yield "dependentSchemas", {
-                    name: dependency for name, dependency in value.items() if not isinstance(dependency, list)
-                }
+                yield (
+                    "dependentRequired",
+                    {name: dependency for name, dependency in value.items() if isinstance(dependency, list)},
+                )
+                yield (
+                    "dependentSchemas",
+                    {name: dependency for name, dependency in value.items() if not isinstance(dependency, list)},
+                )
             case "minimum" | "maximum" if dialect is dialects.DRAFT_4:
                 exclusive = f"exclusive{keyword.capitalize()}"
                 yield (exclusive if schema.get(exclusive) is True else keyword), value
