@@ -25,10 +25,16 @@ from stubwright.commands.shared.servers import CommandParser
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its status."""
     gc.disable()  # a command is short, and makes many objects that live until it ends
+    # Exit without destroying all objects one by one, which takes time.
+    os._exit(execute(sys.argv[1:] if argv is None else argv))
+
+
+def execute(argv: Sequence[str]) -> int:
+    """Run one command, with `sys.stdout` and `sys.stderr` replaced, and return its exit status."""
     sys.stdout, sys.stderr = Output.wrap(sys.stdout), Output.wrap(sys.stderr)
     try:
         try:
-            status = run(sys.argv[1:] if argv is None else argv)
+            status = run(argv)
         except KeyboardInterrupt:
             status = 130
         except SystemExit as end:
@@ -41,11 +47,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             with suppress(OutputError):
                 write_err(f"stubwright: the output cannot be written: {error}")
                 sys.stderr.flush()
-    os._exit(status)  # nothing is left to do, and to take all objects apart one by one takes its time
+    return status
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command and give its exit status."""
+    """Run one command and return its exit status."""
     # To load all verbs takes longer than most of what they do; a shell's script is about all of them.
     named = argv[:1] if argv and argv[0] in VERBS.keys() - {"completion"} else VERBS
     command_line = _parser(named)

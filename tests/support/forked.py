@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import gc
+import io
 import json
 import os
 import runpy
@@ -24,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -65,18 +67,52 @@ _OTHERS = (
 _EXECUTABLE = "STUBWRIGHT_STANDIN"
 """The variable with the program that a forked interpreter is to take for itself."""
 
+_HERE = frozenset(
+    ["check", "completion", "diff", "docs", "export", "generate", "publish", "refresh", "schema", "targets"]
+)
+"""Commands that can run in the process of a test: they do not serve, and do not read standard input."""
+
 _INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
 """Where modules are that an interpreter finds by itself."""
 
 
 def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """What a command prints, and its exit status; `env` is added to the environment, with an interpreter of its own."""
+    """What a command prints, and its exit status; `env` is added to the environment, with an interpreter of its own.
+
+    Commands that do not serve and do not read standard input run in this process.
+    """
     if WHOLE or env:
         command = [sys.executable, "-m", "stubwright", *argv]
         return subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
         )
+    # The streams and the working directory belong to the process, so that threads cannot run commands in it.
+    if argv[:1] and argv[0] in _HERE and threading.current_thread() is threading.main_thread():
+        return _run_here(argv, cwd)
     return _done(["stubwright", *argv], cwd, os.environ, _parent(*_OURS))
+
+
+def _run_here(argv: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    from stubwright import cli
+
+    out, err = io.BytesIO(), io.BytesIO()
+    environment, folder, streams = dict(os.environ), Path.cwd(), (sys.stdin, sys.stdout, sys.stderr)
+    os.chdir(cwd)
+    try:
+        # The wrappers close what they wrap once nothing refers to them.
+        with Path(os.devnull).open() as nothing, io.TextIOWrapper(out) as text_out, io.TextIOWrapper(err) as text_err:
+            sys.stdin, sys.stdout, sys.stderr = nothing, text_out, text_err
+            status = cli.execute(argv)
+            return subprocess.CompletedProcess(["stubwright", *argv], status, _read_text(out), _read_text(err))
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+def _read_text(stream: io.BytesIO) -> str:
+    return stream.getvalue().decode("utf-8").replace(os.linesep, "\n")
 
 
 def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
