@@ -1,17 +1,21 @@
-"""A function's docstring begins with an imperative, such as "Return": it says what the call does."""
+"""Plain English in texts and commits: `voice` has the patterns to avoid, and their number may only fall."""
 
 from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
-PACKAGES = {
-    name: ROOT / folder / name for name, folder in (("stubwright", "generator"), ("stubwright_runtime", "runtime"))
-}
+import ratchets
+import voice
+
+PACKAGES = {package.name: package for package in ratchets.PACKAGES}
 
 CLAUSES = {"What", "Who", "Whom", "Whose", "Whoever", "Whether", "Where", "Which", "How", "When", "Why"}
 VAGUE = {"Something", "Somebody", "Anything", "Anybody", "Nothing", "Nobody"}
@@ -19,46 +23,91 @@ NOUNS = {"The", "A", "An", "Of", "No", "All", "Each", "Every"}
 NO_CALLS = {"property", "cached_property", "getter", "setter", "deleter"}
 """Decorators of what is read like an attribute, and so described by a noun phrase."""
 
-VERBS = """
-abandon accept aclose adapt add address admit advise agree align allow announce answer append apply arrange ask
-attempt begin bind bound build bundle cache call cancel capitalize capture chain change check choose classify clean
-clear close collect come compare compile complete compute conceal confirm connect convert count create cut decode
-decrypt delete describe digest disable disconnect do downgrade drain drop dump echo edit elicit enable encode
-encrypt end enforce enrol enter escape estimate evaluate exchange expand expire explain explode fail feed fetch fill
-find finish fit fix flatten flush follow forget forgive format forward generate get give grade grant greet group
-handle hash hide hit hold identify ignore include increase inline insert interrupt issue iter iterate join judge
-keep leave let link list listen load locate log look lower make mark mask match measure merge move name narrow
-negate negotiate normalize note notify open order outline pack paginate paint parse pass patch pause place plan
-point prepare print proceed project protect prove prune publish put pytest qualify quote raise read recall receive
-recognize record recover redact refer refresh refuse relate release remember remove rename render renew repair
-replace replay report request require requote reserve resolve respond rest restart restore resume retake retry run
-sanitize save say scrub seal select send serialize serve set settle shape share shield shorten show shrink shuffle
-shutdown silence sort split stage stamp start stop store strike strip submit subscribe suggest summarize suppress
-switch take tell test thin tolerate translate truncate trust unite unsubscribe update upgrade use validate verify
-view violate visit wait walk watch weigh widen work wrap write
-"""
-PREDICATES = """
-accepts admits allows are can covers declares describes did fails fits forbids grows handles has holds is leaves
-matches may needs offers opens prevents reaches reads refuses resolves serves shows steers takes waits wants was
-"""
-PREPOSITIONS = "as from on to with without"
-"""Beginnings of alternative constructors, conversions, callbacks and changed copies."""
+BEFORE_THE_RULE = "10e32fcc"
+"""The last commit whose subject may be as it is."""
 
-OF_USERS = """
-asgi_app assistant audio by_page changed changes completed done embedded image json lazy main once package_app paged
-pages progress responding response roots sample sharing started starting text tools_for updated updates url_required
-user
-"""
-"""Names that handlers, callers of clients and generated code use, which read as a part of their sentences."""
-
-OF_FRAMEWORKS = """
-connection_lost connection_made contract_check data_received do_GET do_POST error filter formatException glob
-model_construct model_dump model_validate next_event startup timeout_keep_alive_handler
-"""
+SUBJECT = re.compile(r"[a-z][a-z0-9 ,./-]*: [a-z`].*")
+LONGEST_SUBJECT = 72
 
 
-ALLOWED = frozenset(f"{VERBS} {PREDICATES} {PREPOSITIONS}".split())
-GIVEN = frozenset(f"{OF_USERS} {OF_FRAMEWORKS}".split())
+@pytest.mark.parametrize("package", ratchets.PACKAGES, ids=lambda package: package.name)
+def test_no_file_gains_foreign_english(package: Path) -> None:
+    """`python tests/support/voice.py FILE…` lists the texts, and what to write instead."""
+    assert ratchets.list_risen(ratchets.load_table("voice"), ratchets.count_voice(package)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "foreign", "native"),
+    [
+        ("tell-whether", "Tell whether it fits.", "Return whether it fits."),
+        ("takes-gives", "Takes text; gives tokens.", "Tokenizes text."),
+        ("nothing-that", "Read nothing of the body.", "Do not read the body."),
+        ("one-that", "a key, and one that expired", "a key, and an expired key"),
+        ("those-of", "its tools and those of others", "its tools and other tools"),
+        ("what-is", "the size of what is sent", "the size of the message"),
+        ("says-of", "what MCP says nothing of", "what MCP does not constrain"),
+        ("program-speaks", "The server says that it stops.", "The server reports a shutdown."),
+        ("is-there", "while the store is away", "while the store is unavailable, if there is a store"),
+        ("have-not", "a tool that has not any", "a tool that has not been called"),
+        ("stands", "The name stands in the manifest.", "The name is in the manifest."),
+        ("as-it-is", "Send the schema as it is.", "Send the schema unchanged."),
+        ("but-for", "all files but the lock", "all files except the lock"),
+        ("all-the-same", "Read it all the same.", "Read it anyway."),
+        ("of-which", "files, of which most are small", "files; most are small"),
+        ("leads-to", "a reference that leads to itself", "a reference that resolves to itself"),
+        ("takes-for", "to take text for a number", "to treat text as a number"),
+        ("leave-out", "to leave out the default", "to omit the default"),
+        ("keep-of", "Sessions are kept for an hour.", "Sessions expire after an hour."),
+        ("have-verb", "Have the server wait.", "Make the server wait."),
+        ("give-back", "It gives back the lock.", "It releases the lock."),
+        ("somebody", "whoever asks", "any client that asks"),
+        ("object-first", "Of each file, the digest.", "The digest of each file."),
+    ],
+)
+def test_patterns(name: str, foreign: str, native: str) -> None:
+    assert name in [pattern.name for pattern in voice.find_patterns(foreign)]
+    assert voice.find_patterns(native) == []
+
+
+def test_texts_of_a_file() -> None:
+    source = """
+        '''A docstring.'''
+        value = 1  # a comment of some words
+        '''Short.'''
+        message = f"three {words} and more # no comment"
+        key = "two words"
+        def f(): "Return it."
+    """
+    texts = [text for _, text in voice.list_texts("\n".join(map(str.strip, source.splitlines())))]
+    assert sorted(texts) == [
+        "A docstring.",
+        "Return it.",
+        "Short.",
+        "a comment of some words",
+        "three `x` and more # no comment",
+    ]
+
+
+def _list_subjects() -> list[str]:
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("this is no checkout")
+    command = ["git", "log", "--no-merges", "--format=%s", f"{BEFORE_THE_RULE}..HEAD"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"the history does not go back to {BEFORE_THE_RULE}: {done.stderr.strip()}")
+    return done.stdout.splitlines()
+
+
+def test_commits() -> None:
+    """CONTRIBUTING.md has the rule, and examples."""
+    wrong = [
+        subject
+        for subject in _list_subjects()
+        if not SUBJECT.fullmatch(subject)
+        or len(subject) > LONGEST_SUBJECT
+        or voice.find_patterns(subject.partition(": ")[2])
+    ]
+    assert wrong == []
 
 
 def _is_called(function: ast.AST) -> bool:
@@ -88,22 +137,6 @@ def is_wrong(docstring: str, *, of_call: bool) -> bool:
     return words[0] in (CLAUSES | VAGUE | NOUNS if of_call else CLAUSES | VAGUE)
 
 
-def functions(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each public function and method of a module."""
-    for node in ast.walk(ast.parse(source)):
-        if (
-            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            and not node.name.startswith("_")
-            and _is_called(node)
-        ):
-            yield node.lineno, node.name
-
-
-def is_verb(name: str) -> bool:
-    """Tell whether a function's name begins with a verb that stands in the list, or is one that others gave."""
-    return name in GIVEN or name.partition("_")[0] in ALLOWED
-
-
 def _sources(package: str) -> Iterator[tuple[str, str]]:
     for path in sorted(PACKAGES[package].rglob("*.py")):
         yield str(path.relative_to(ROOT)), path.read_text("utf-8")
@@ -118,23 +151,6 @@ def test_docstrings_say_things_plainly(package: str) -> None:
         if is_wrong(text, of_call=of_call)
     ]
     assert wrong == []
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_public_functions_are_verbs(package: str) -> None:
-    wrong = [
-        f"{path}:{line}: {name}"
-        for path, source in _sources(package)
-        for line, name in functions(source)
-        if not is_verb(name)
-    ]
-    assert wrong == []
-
-
-def test_each_word_of_the_lists_is_in_use() -> None:
-    names = {name for package in PACKAGES for _, source in _sources(package) for _, name in functions(source)}
-    assert ALLOWED - {name.partition("_")[0] for name in names} == set()
-    assert GIVEN - names == set()
 
 
 @pytest.mark.parametrize(
@@ -154,19 +170,3 @@ def test_each_word_of_the_lists_is_in_use() -> None:
 )
 def test_judging_docstrings(source: str, expected: list[bool]) -> None:
     assert [is_wrong(text, of_call=of_call) for _, text, of_call in docstrings(source)] == expected
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("def find_name(): ...", [True]),
-        ("def name_of_tool(): ...", [True]),
-        ("async def found(): ...", [False]),
-        ("class A:\n    def of(self): ...\n    def is_on(self): ...\n    def _left(self): ...", [False, True]),
-        ("class A:\n    @property\n    def left(self): ...", []),
-        ("def text(): ...", [True]),
-        ("def text_of(): ...", [False]),
-    ],
-)
-def test_judging_names(source: str, expected: list[bool]) -> None:
-    assert [is_verb(name) for _, name in functions(source)] == expected

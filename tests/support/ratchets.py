@@ -1,0 +1,164 @@
+"""Numbers that may only fall, each with its table in `tests/architecture/ratchets/`.
+
+`python tests/support/ratchets.py`, or `make ratchets`, writes the tables again where the sums have not risen.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import call_traces
+import voice
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = (ROOT / "generator/stubwright", ROOT / "runtime/stubwright_runtime")
+
+Counts: TypeAlias = Mapping[str, int]
+
+_TABLES: Final = ROOT / "tests/architecture/ratchets"
+_SERVER: Final = PACKAGES[1] / "server"
+
+
+def list_risen(table: Counts, counts: Counts) -> list[str]:
+    """Return a sentence for each number that is higher than in its table; what the table lacks counts as zero."""
+    return [
+        f"{name}: {count}, which was {table.get(name, 0)}"
+        for name, count in sorted(counts.items())
+        if count > table.get(name, 0)
+    ]
+
+
+def load_table(name: str) -> Counts:
+    """Return the numbers that a ratchet must not exceed."""
+    table: Counts = json.loads((_TABLES / f"{name}.json").read_text("utf-8"))
+    return table
+
+
+def count_voice(package: Path) -> Counts:
+    """Return how often the patterns of `voice` occur, by file."""
+    counts = {_name(path): voice.count_patterns(path.read_text("utf-8")) for path in package.rglob("*.py")}
+    return {name: count for name, count in counts.items() if count}
+
+
+def count_weight(package: Path) -> Counts:
+    """Return the lines of code without blank lines, comments and docstrings, by folder or module of a package."""
+    counts: Counter[str] = Counter()
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0]
+        counts[f"{package.name}/{room}"] += _count_code_lines(path.read_text("utf-8"))
+    return counts
+
+
+def _count_code_lines(source: str) -> int:
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    return sum(
+        number not in docstrings and not line.lstrip().startswith("#") and bool(line.strip())
+        for number, line in enumerate(source.splitlines(), 1)
+    )
+
+
+ORDER: Final = (
+    "options",
+    "protocol",
+    "old_names",
+    "core",
+    "execution",
+    "handlers",
+    "observability",
+    "middlewares",
+    "features",
+    "skills",
+    "toolsets",
+    "../http",
+    "../policy",
+    "../tasks",
+    "declared",
+    "direct",
+    "embedding",
+    "debugger",
+    "transports",
+    "main",
+)
+"""The folders and modules of the server from the lowest to the highest, and the packages above its features."""
+
+
+def count_upward_imports(server: Path = _SERVER) -> Counts:
+    """Return how many modules of the server import one from a higher room, anywhere in a module, by pair of rooms."""
+    counts: Counter[str] = Counter()
+    for path in server.rglob("*.py"):
+        room = _find_room(path, server)
+        targets = {target: _find_room(target, server) for target in _list_imports(path)} if room else {}
+        counts.update(f"{room} -> {other}" for other in targets.values() if other and _is_higher(other, room))
+    return counts
+
+
+def _is_higher(room: str, other: str) -> bool:
+    return ORDER.index(room) > ORDER.index(other)
+
+
+def _find_room(path: Path, server: Path) -> str:
+    """Return the room that a module belongs to, or an empty string if the order does not include it."""
+    if path.is_relative_to(server):
+        return path.relative_to(server).with_suffix("").parts[0].removeprefix("__init__")
+    outside = f"../{path.relative_to(server.parent).parts[0]}"
+    return outside if outside in ORDER else ""
+
+
+def _list_imports(path: Path) -> Iterator[Path]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            if (module := base.with_suffix(".py")).is_file():
+                yield module
+            else:
+                yield from (base / f"{alias.name}.py" for alias in node.names)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _count_all(count: Callable[[Path], Counts]) -> Counts:
+    return {name: number for package in PACKAGES for name, number in count(package).items()}
+
+
+RATCHETS: Final[Mapping[str, Callable[[], Counts]]] = {
+    "voice": lambda: _count_all(count_voice),
+    "weight": lambda: _count_all(count_weight),
+    "arrows": count_upward_imports,
+    "calls": call_traces.count_all,
+}
+
+
+def main() -> int:
+    """Write each table again, unless its sum has risen."""
+    status = 0
+    for name, count in RATCHETS.items():
+        path = _TABLES / f"{name}.json"
+        before = sum(load_table(name).values()) if path.is_file() else sys.maxsize
+        counts = count()
+        after = sum(counts.values())
+        if after > before:
+            print(
+                f"{name}: {after}, which was {before}: edit {_name(path)}, and say why in the commit", file=sys.stderr
+            )
+            status = 1
+            continue
+        path.write_text(json.dumps(counts, indent=2, sort_keys=True) + "\n", "utf-8")
+        print(f"{name}: {after}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
