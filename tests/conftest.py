@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import secrets
 import ssl
 import sys
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 import processes
 import redis_server
+import reporting
 from stubwright.incremental import worker
 from stubwright_runtime.client.core.environment import find_withheld
 from stubwright_runtime.values.certificates import share_tls_context
@@ -35,8 +37,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite what golden cases expect")
 
 
+LONG = re.compile(r"\b(mark\.long|amounts\.sample|amounts\.mark_long)\b")
+"""How a file with tests marked `long` is found; LONG_TESTS in the Makefile is the same."""
+
 FIRST = ("test_installing.py", "test_moved_servers.py")
 """Files with tests of a minute each: as the last ones of a run, they would leave the other processes without work."""
+
+
+pytest_runtest_call = reporting.pytest_runtest_call
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # a process of xdist sends its reports to the one that prints them
+        config.pluginmanager.register(reporting.Reporter(config))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -49,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     texts = {path: path.read_text("utf-8") for path in {item.path for item in items}}
     for item in items:
-        if item.get_closest_marker("long") and "mark.long" not in texts[item.path]:
+        if item.get_closest_marker("long") and not LONG.search(texts[item.path]):
             raise pytest.UsageError(f"{item.nodeid}: write `pytest.mark.long` in its file; the Makefile needs it")
     items.sort(key=lambda item: item.path.name not in FIRST)
 

@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 
 def choose(variable: str, sample: int, many: int, everything: int) -> int:
     """Return the number for what this variable of the environment is: absent or empty, `many`, or anything else."""
     value = os.environ.get(variable, "")
     return everything if value not in ("", "many") else many if value else sample
+
+
+def sample(cases: Sequence[object], number: int) -> list[Any]:
+    """Return all cases as parameters of a test, where all but `number` of them, evenly spread, are marked `long`."""
+    kept = {index * len(cases) // number for index in range(number)}
+    return [case if index in kept else mark_long(case) for index, case in enumerate(cases)]
+
+
+def mark_long(case: object) -> Any:
+    """Return a parameter of a test with the mark `long`; it keeps its own marks and its id.
+
+    A tuple has the values of several names, as in `parametrize`.
+    """
+    if isinstance(case, pytest.ParameterSet):
+        return case._replace(marks=[*case.marks, pytest.mark.long])
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=pytest.mark.long)

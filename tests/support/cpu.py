@@ -1,0 +1,40 @@
+"""CPU time of a test process and of everything that it started."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_SHARED = b"forked.py"  # its imports serve all tests of a process, so that only its children count
+
+
+def measure() -> float:
+    """Return the CPU seconds used so far by this process and its descendants, including those that have ended.
+
+    Without `/proc`, only descendants that this process has waited for are included.
+    """
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system + _measure_descendants(os.getpid())
+
+
+def _measure_descendants(process: int) -> float:
+    used = 0.0
+    for child in _list_children(process):
+        with suppress(OSError):  # it has ended in the meantime
+            fields = Path(f"/proc/{child}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+            own, waited = (int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14]))
+            is_shared = _SHARED in Path(f"/proc/{child}/cmdline").read_bytes()
+            used += (waited if is_shared else own + waited) / _TICKS
+            used += _measure_descendants(child)
+    return used
+
+
+def _list_children(process: int) -> list[int]:
+    children: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            with suppress(OSError):
+                children += map(int, (task / "children").read_text("ascii").split())
+    return children

@@ -1,0 +1,69 @@
+"""What a run prints and records about tests: failures as they happen, and the CPU time of each test."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+import cpu
+
+BUDGET = 30.0
+"""CPU seconds that a test may use unless it is marked `long`."""
+
+_LISTED = 10
+_LONGEST_MESSAGE = 12  # lines
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Measure the CPU time of a test, and fail it if that exceeds the budget.
+
+    Raises pytest.fail.Exception.
+    """
+    before = cpu.measure()
+    try:
+        yield
+    finally:
+        used = cpu.measure() - before
+        item.user_properties.append(("cpu", round(used, 2)))
+    if used > BUDGET and not item.get_closest_marker("long"):
+        pytest.fail(f"{item.name} used {used:.1f} s of CPU; the budget is {BUDGET:g} s: reduce it, or mark it `long`")
+
+
+class Reporter:
+    """Prints each failure when it happens, and the tests that used the most CPU time at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._used: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Print a failure: the name of its test, its place and its message."""
+        if report.when == "call":
+            self._used[report.nodeid] = float(str(dict(report.user_properties).get("cpu", 0)))
+        if report.failed:
+            self._print(f"FAILED {report.nodeid}", _describe_failure(report))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """List the tests that used the most CPU time."""
+        dearest = sorted(self._used.items(), key=lambda entry: -entry[1])[:_LISTED]
+        if len(self._used) > _LISTED:
+            terminalreporter.write_sep("-", f"CPU time of tests: {sum(self._used.values()):.0f} s, most of it in")
+            for name, used in dearest:
+                terminalreporter.write_line(f"{used:6.1f} s  {name}")
+
+    def _print(self, headline: str, message: str) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if isinstance(terminal, pytest.TerminalReporter):
+            terminal.ensure_newline()
+            terminal.write_line(headline, red=True)
+            terminal.write_line(message)
+
+
+def _describe_failure(report: pytest.TestReport) -> str:
+    """Return where a test failed, and the first lines of why."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = f"{crash.path}:{crash.lineno}: {crash.message}" if crash else report.longreprtext
+    lines = text.splitlines()
+    return "\n".join(f"  {line}" for line in (lines[:_LONGEST_MESSAGE] if crash else lines[-_LONGEST_MESSAGE:]))
