@@ -25,7 +25,7 @@ KINDS: Final = ("asgi", "stdio", "client")
 
 _FOLDERS: Final = [str(ROOT / folder) for folder in ("generated", "examples", "tests/support")]
 _OURS: Final = ("/stubwright_runtime/", "/weather_mcp/", "/weather.py")
-_LOOP: Final = (os.path.dirname(asyncio.__file__), selectors.__file__)  # what it does depends on time
+_LOOP: Final = (str(Path(asyncio.__file__).parent), selectors.__file__)  # what it does depends on time
 _CALLS: Final = 10
 _STATELESS: Final = "2026-07-28"
 _CALL: Final = {
