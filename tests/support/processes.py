@@ -15,6 +15,8 @@ from typing import Any
 PATIENCE = 300
 """Seconds after which a process is killed, which ends all that waits for it or reads what it says."""
 
+_MARK = "STUBWRIGHT_TEST_RUN"
+
 
 def heed_interrupts() -> None:
     """Take SIGINT as usual where a shell ignores it, as it does for jobs in the background; children inherit that."""
@@ -41,6 +43,33 @@ def running(command: Sequence[str], patience: float = PATIENCE, **options: Any) 
         finally:
             end.cancel()
             kill()
+
+
+def mark_run() -> str:
+    """Set a variable of the environment that all processes of this run of pytest inherit, and return its text."""
+    os.environ.setdefault(_MARK, f"{os.getpid()}-{time.time_ns()}")
+    return f"{_MARK}={os.environ[_MARK]}"
+
+
+def list_marked(mark: str) -> dict[int, str]:
+    """Return the command lines of the other processes that inherited a variable of the environment, by process id.
+
+    Empty where there is no `/proc`.
+    """
+    marked = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or belongs to another user
+            if int(folder.name) != os.getpid() and mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                marked[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    return {process: command for process, command in marked.items() if command}  # a zombie has no command line
+
+
+def list_left(mark: str, patience: float) -> list[str]:
+    """Return the command lines of the processes that still run after some seconds, although a run has ended."""
+    end = time.monotonic() + patience
+    while (left := list_marked(mark)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return sorted(left.values())
 
 
 def is_alive(process: int) -> bool:

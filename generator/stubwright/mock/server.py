@@ -60,8 +60,10 @@ def serve(
         command = [sys.executable, "-P", "-m", package, "--handlers", f"{package}:HANDLERS", *options]
         path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
         # A session of its own: a terminal's Ctrl-C comes once, from here, and not twice.
+        # Over stdio the server ends with its input. Over HTTP it does too, so that it ends with this process.
+        stdin = subprocess.PIPE if "--http" in options else None
         process = subprocess.Popen(  # noqa: S603 - our own
-            command, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
+            command, env={**os.environ, "PYTHONPATH": path}, stdin=stdin, start_new_session=True
         )
         pass_on(process)
         status = process.wait()
@@ -74,10 +76,15 @@ from {loader} import load
 
 PACKAGE, HANDLERS = load(__name__, Path(__file__).parent)
 """
-_PROGRAM: Final = b"""from stubwright_runtime.generated import main
+_PROGRAM: Final = b"""import sys
+
+from stubwright_runtime.generated import main
+from stubwright_runtime.server.transports.signals import stop_at_end_of
 
 from . import PACKAGE
 
+if "--http" in sys.argv:
+    stop_at_end_of(0)
 main(PACKAGE)
 """
 

@@ -185,6 +185,7 @@ class Serving:
         except StartError as error:
             raise AddressError(str(error)) from error
         self._listener.set_inheritable(True)
+        self._alive, self._lifeline = os.pipe()  # its writing end is closed when this process ends, however it does
         self.host, self.port = self._listener.getsockname()[:2]
         if sys.platform == "win32":  # where a process cannot hand its listener on: each server binds for itself
             self._listener.close()
@@ -240,16 +241,17 @@ class Serving:
         self, launch: Launch, variables: Mapping[str, str], gate: socket.socket | None = None
     ) -> subprocess.Popen[bytes]:
         if sys.platform == "win32":
-            address, shared = f"{self.host}:{self.port}", []
+            address, parent, shared = f"{self.host}:{self.port}", "", []
         else:
-            address, shared = f"fd:{self._listener.fileno()}", [self._listener.fileno()]
+            address, parent = f"fd:{self._listener.fileno()}", str(self._alive)
+            shared = [self._listener.fileno(), self._alive]
         number = ""
         if gate is not None:
             number = str(gate.fileno())
             shared.append(gate.fileno())
         named = [] if self._host in (self.host, "localhost", *_EVERYWHERE) else ["--allow-host", self._host]
         words = launch.arguments[launch.arguments.index(launch.package) :]
-        command = [launch.python, "-P", str(_SERVER), number, self._key, *words, "--http", address]
+        command = [launch.python, "-P", str(_SERVER), parent, number, self._key, *words, "--http", address]
         process = subprocess.Popen(  # noqa: S603 - our own
             [*command, *named, *self._options, *self._debugging],
             env=_environment(launch, variables),
@@ -275,6 +277,8 @@ class Serving:
             watcher.join()
         with suppress(OSError):
             self._listener.close()
+        os.close(self._alive)
+        os.close(self._lifeline)
 
     def _dismiss(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
         """Ask the servers to stop; with `wait`, make sure that they do, otherwise give the last one a moment."""

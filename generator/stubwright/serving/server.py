@@ -1,8 +1,9 @@
 """A server of `dev`: it loads the whole package at its start, and serves when it is told to.
 
-    python -P server.py GATE KEY PACKAGE [WORD …]
+    python -P server.py PARENT GATE KEY PACKAGE [WORD …]
 
-`GATE` is a socket on which it says that it is made, and then waits for its turn; empty if it need not. `KEY` is the JWK
+`PARENT` is a pipe that is closed when `dev` has ended, which stops the server; empty on Windows. `GATE` is a socket on
+which it says that it is made, and then waits for its turn; empty if it need not. `KEY` is the JWK
 that verifies all tokens in the place of those of the manifest's issuer; empty if there is none. The rest is as for
 `python -m PACKAGE`. A program of its own, which imports nothing of the compiler: a generated server has no option for
 these, and no key can be had by mistake.
@@ -35,9 +36,12 @@ class Key:
 
 def main() -> None:
     """Serve."""
-    gate, jwk, name, words = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    parent, gate, jwk, name, *words = sys.argv[1:]
     package: Any = importlib.import_module(f"{name}.registry").PACKAGE
     running: Any = importlib.import_module("stubwright_runtime.server.main")
+    if parent:
+        signals: Any = importlib.import_module("stubwright_runtime.server.transports.signals")
+        signals.stop_at_end_of(int(parent))
     verifier = None
     if jwk:
         tokens: Any = importlib.import_module("stubwright_runtime.policy.tokens")

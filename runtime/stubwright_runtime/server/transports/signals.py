@@ -65,6 +65,21 @@ def _call_in(
     loop.call_soon_threadsafe(then, signal.Signals(number))
 
 
+def stop_at_end_of(descriptor: int) -> None:
+    """Send this process SIGTERM when a pipe is closed, as it is when the process at its other end has ended.
+
+    Args:
+        descriptor: The file descriptor of the reading end.
+    """
+
+    def read() -> None:
+        while os.read(descriptor, 1024):  # not through a file object: its lock would outlast the interpreter
+            pass
+        signal.raise_signal(signal.SIGTERM)
+
+    threading.Thread(target=read, daemon=True).start()
+
+
 def end_without_threads() -> None:
     """Give all threads a second to end; if one does not, end the process with status 0.
 

@@ -7,18 +7,16 @@ starts those anew that die.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Final, Self
 
 from ...observability.logs import log
-from ...server.transports.signals import stop_signals_heard
+from ...server.transports.signals import stop_at_end_of, stop_signals_heard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,17 +41,9 @@ def work(core: Core, *, until_eof: bool = False) -> None:
 
 async def _work(core: Core, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    if until_eof:
-        descriptor = sys.stdin.fileno()
-
-        def read() -> None:
-            while os.read(descriptor, 1024):  # not by `sys.stdin`, whose lock would outlast the interpreter
-                pass
-            with suppress(RuntimeError):  # the loop is closed: it has stopped already
-                loop.call_soon_threadsafe(stop.set)
-
-        threading.Thread(target=read, daemon=True).start()
     with stop_signals_heard(loop, lambda _: stop.set()):
+        if until_eof:
+            stop_at_end_of(sys.stdin.fileno())
         await _take_tasks(core, stop)
 
 
