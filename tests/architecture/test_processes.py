@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from processes import running
+from processes import list_left, running
 
 INTERRUPTED = """
 import signal, sys
@@ -29,6 +30,19 @@ def test_interrupts_are_heeded_below_a_shell_that_has_them_ignored() -> None:
     )
     assert (done.stdout, done.stderr) == ("True\n", "")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_process_that_is_left_is_found() -> None:
+    mark = f"STUBWRIGHT_TEST_LEFT={time.time_ns()}"
+    name, _, value = mark.partition("=")
+    orphan = f'{sys.executable} -c "import time; time.sleep(60)" >/dev/null & echo $!'
+    done = subprocess.run(["sh", "-c", orphan], env={**os.environ, name: value}, stdout=-1, text=True, check=True)
+    try:
+        (left,) = list_left(mark, patience=0)
+        assert "time.sleep(60)" in left
+    finally:
+        os.kill(int(done.stdout), signal.SIGKILL)
+    assert list_left(mark, patience=60) == []
 
 
 def test_a_process_is_gone_in_the_end() -> None:

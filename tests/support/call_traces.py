@@ -2,8 +2,8 @@
 
     python call_traces.py asgi | stdio | client
 
-prints both numbers as JSON. A function counts each time that it is entered or resumed, except those of the event loop; files are those of the product.
-The numbers differ between minor versions of Python, so that those of different versions cannot be compared.
+prints both numbers as JSON. A function counts each time that it is entered or resumed, except those of the event loop;
+files are those of the product. The numbers differ between minor versions of Python.
 """
 
 from __future__ import annotations

@@ -7,12 +7,14 @@ from collections.abc import Generator
 import pytest
 
 import cpu
+import processes
 
 BUDGET = 30.0
 """CPU seconds that a test may use unless it is marked `long`."""
 
 _LISTED = 10
 _LONGEST_MESSAGE = 12  # lines
+_PATIENCE = 20  # seconds until the processes of a run have ended
 
 
 @pytest.hookimpl(wrapper=True)
@@ -37,6 +39,8 @@ class Reporter:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._used: dict[str, float] = {}
+        self._left: list[str] = []
+        self._mark = processes.mark_run()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Print a failure: the name of its test, its place and its message."""
@@ -45,8 +49,17 @@ class Reporter:
         if report.failed:
             self._print(f"FAILED {report.nodeid}", _describe_failure(report))
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail a run that leaves processes behind."""
+        self._left = processes.list_left(self._mark, _PATIENCE)
+        if self._left and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """List the tests that used the most CPU time."""
+        """List the processes that are left, and the tests that used the most CPU time."""
+        for command in self._left:
+            terminalreporter.write_line(f"ERROR: the run left a process behind: {command}", red=True)
         dearest = sorted(self._used.items(), key=lambda entry: -entry[1])[:_LISTED]
         if len(self._used) > _LISTED:
             terminalreporter.write_sep("-", f"CPU time of tests: {sum(self._used.values()):.0f} s, most of it in")
