@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import sources
 from stubwright import package_data
 
 LAYERS = (
@@ -47,15 +48,10 @@ def _modules() -> dict[str, Path]:
 MODULES = _modules()
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
-
-
 def _imported(name: str) -> Iterator[str]:
     """All that a module imports of stubwright: at its top, in functions, and for type checkers alone."""
     path = MODULES[name]
-    for node in ast.walk(_tree(path)):
+    for node in sources.walk(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom):
@@ -105,7 +101,7 @@ def test_no_imports_go_round() -> None:
 
 
 def _calls(name: str) -> Iterator[str]:
-    for node in ast.walk(_tree(MODULES[name])):
+    for node in sources.walk(MODULES[name]):
         if isinstance(node, ast.Call):
             match node.func:
                 case ast.Name(id=called) | ast.Attribute(attr=called):
@@ -114,7 +110,7 @@ def _calls(name: str) -> Iterator[str]:
 
 def _makes_names(name: str) -> Iterator[str]:
     """What in a module makes a Python name of a text: a `Name` of parts without dots, or more at the end of one."""
-    for node in ast.walk(_tree(MODULES[name])):
+    for node in sources.walk(MODULES[name]):
         match node:
             case ast.Call(func=ast.Name(id="Name"), args=[ast.JoinedStr(values=parts)]):
                 if not any(isinstance(part, ast.Constant) and "." in str(part.value) for part in parts):
@@ -166,7 +162,7 @@ def test_only_the_project_writes_to_the_disk() -> None:
 def test_a_library_has_few_callers(library: str, importers: set[str]) -> None:
     found = set()
     for name, path in MODULES.items():
-        for node in ast.walk(_tree(path)):
+        for node in sources.walk(path):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if any(one.split(".")[0] == library for one in names):
@@ -175,7 +171,7 @@ def test_a_library_has_few_callers(library: str, importers: set[str]) -> None:
 
 
 def test_one_module_reads_strict_json() -> None:
-    readers = {name for name, path in MODULES.items() if "object_pairs_hook" in path.read_text("utf-8")}
+    readers = {name for name, path in MODULES.items() if "object_pairs_hook" in sources.read(path)}
     assert readers == {"stubwright.compile.syntax.strictjson"}
 
 

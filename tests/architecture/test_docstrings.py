@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+
+import sources
 
 CODE = [ROOT / "generator" / "stubwright", ROOT / "runtime" / "stubwright_runtime"]
 FILES = sorted(path for folder in CODE for path in folder.rglob("*.py"))
@@ -18,12 +20,6 @@ FILES = sorted(path for folder in CODE for path in folder.rglob("*.py"))
 _ENTRY = re.compile(r" {4}(\*{0,2}[A-Za-z_][\w.]*):")
 _INLINE = re.compile(r"\bRaises ([A-Z][\w.]*\w)")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@cache
-def trees() -> Mapping[Path, ast.Module]:
-    """Return all modules, parsed when the first test asks for them: collecting takes no time."""
-    return {path: ast.parse(path.read_text("utf-8")) for path in FILES}
 
 
 def entries(docstring: str, section: str) -> Iterator[str]:
@@ -40,18 +36,19 @@ def entries(docstring: str, section: str) -> Iterator[str]:
 
 def documented() -> Iterator[tuple[str, ast.AST, str]]:
     """Yield where each docstring is, what it is of, and its text."""
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path in FILES:
+        for node in sources.walk(path):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
                 text := ast.get_docstring(node)
             ):
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node, text
 
 
+@cache
 def known_names(path: Path) -> set[str]:
     """Return the names that a module has: of classes of ours anywhere, and of what it imports."""
     found = {*classes()}
-    for node in ast.walk(trees()[path]):
+    for node in sources.walk(path):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     return found | {*dir(builtins)}
@@ -60,9 +57,7 @@ def known_names(path: Path) -> set[str]:
 @cache
 def classes() -> frozenset[str]:
     """Return the names of all classes of ours."""
-    return frozenset(
-        node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-    )
+    return frozenset(node.name for path in FILES for node in sources.walk(path) if isinstance(node, ast.ClassDef))
 
 
 MODULES = {path.stem if path.stem != "__init__" else path.parent.name for path in FILES}

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import pytest
 
+import sources
 from stubwright import package_data
 
 LAYERS = (
@@ -42,8 +43,8 @@ def _modules() -> list[PurePosixPath]:
 
 def _imported(module: PurePosixPath, *, everywhere: bool = False) -> Iterator[PurePosixPath]:
     """Yield the modules that one imports at its top, or `everywhere`: for type checkers and in functions, too."""
-    tree = ast.parse((package_data.RUNTIME / f"{module}.py").read_text())
-    for node in ast.walk(tree) if everywhere else tree.body:
+    path = package_data.RUNTIME / f"{module}.py"
+    for node in sources.walk(path) if everywhere else sources.parse(path).body:
         if isinstance(node, ast.Import):
             assert not any(alias.name.startswith("stubwright") for alias in node.names)
         if not isinstance(node, ast.ImportFrom):
@@ -96,7 +97,7 @@ def test_only_one_room_imports_the_server_of_the_sdk() -> None:
     outside = [
         str(path.relative_to(package_data.RUNTIME))
         for path in package_data.RUNTIME.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in sources.walk(path)
         if (isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("mcp.server"))
         or (isinstance(node, ast.Import) and any(alias.name.startswith("mcp.server") for alias in node.names))
         if path.parent.name != "sdk"
@@ -184,7 +185,7 @@ def test_the_largest_circle_is_found(imports: Mapping[str, str], circle: str) ->
 def test_a_half_never_imports_the_other(half: str, other: str) -> None:
     """Wherever in a module: at its top, in functions, or for type checkers alone."""
     for path in (package_data.RUNTIME / half).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in sources.walk(path):
             depth = len(path.relative_to(package_data.RUNTIME).parts)
             if isinstance(node, ast.ImportFrom) and node.level == depth:
                 assert (node.module or "").partition(".")[0] != other, path.name
@@ -193,7 +194,7 @@ def test_a_half_never_imports_the_other(half: str, other: str) -> None:
 @pytest.mark.parametrize("module", sorted(NAMES))
 def test_checkers_see_the_names_that_are_loaded(module: str) -> None:
     """What a module of names says twice, it says alike: its imports for type checkers, and its table."""
-    tree = ast.parse((package_data.RUNTIME / f"{module}.py").read_text())
+    tree = sources.parse(package_data.RUNTIME / f"{module}.py")
     (choice,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {
         (f".{node.module}", alias.asname)

@@ -6,13 +6,14 @@ import ast
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
 import ratchets
+import sources
 import voice
 
 PACKAGES = {package.name: package for package in ratchets.PACKAGES}
@@ -69,6 +70,10 @@ def test_patterns(name: str, foreign: str, native: str) -> None:
     assert voice.find_patterns(native) == []
 
 
+def _list_texts(source: str) -> list[tuple[int, str]]:
+    return [*voice.list_texts(source, ast.walk(ast.parse(source)))]
+
+
 def test_texts_of_a_file() -> None:
     source = """
         '''A docstring.'''
@@ -78,7 +83,7 @@ def test_texts_of_a_file() -> None:
         key = "two words"
         def f(): "Return it."
     """
-    texts = [text for _, text in voice.list_texts("\n".join(map(str.strip, source.splitlines())))]
+    texts = [text for _, text in _list_texts("\n".join(map(str.strip, source.splitlines())))]
     assert sorted(texts) == [
         "A docstring.",
         "Return it.",
@@ -117,9 +122,9 @@ def _is_called(function: ast.AST) -> bool:
     return names.isdisjoint(NO_CALLS)
 
 
-def docstrings(source: str) -> Iterator[tuple[int, str, bool]]:
+def docstrings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str, bool]]:
     """Yield the line and the text of each docstring, also of attributes, and tell whether it is that of a call."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         body = getattr(node, "body", None)
         for index, statement in enumerate(body if isinstance(body, list) else ()):
             match statement:
@@ -137,17 +142,12 @@ def is_wrong(docstring: str, *, of_call: bool) -> bool:
     return words[0] in (CLAUSES | VAGUE | NOUNS if of_call else CLAUSES | VAGUE)
 
 
-def _sources(package: str) -> Iterator[tuple[str, str]]:
-    for path in sorted(PACKAGES[package].rglob("*.py")):
-        yield str(path.relative_to(ROOT)), path.read_text("utf-8")
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_say_things_plainly(package: str) -> None:
     wrong = [
         f"{path}:{line}: {text.splitlines()[0]}"
-        for path, source in _sources(package)
-        for line, text, of_call in docstrings(source)
+        for path in sorted(PACKAGES[package].rglob("*.py"))
+        for line, text, of_call in docstrings(sources.walk(path))
         if is_wrong(text, of_call=of_call)
     ]
     assert wrong == []
@@ -169,4 +169,4 @@ def test_docstrings_say_things_plainly(package: str) -> None:
     ],
 )
 def test_judging_docstrings(source: str, expected: list[bool]) -> None:
-    assert [is_wrong(text, of_call=of_call) for _, text, of_call in docstrings(source)] == expected
+    assert [is_wrong(text, of_call=of_call) for _, text, of_call in docstrings(ast.walk(ast.parse(source)))] == expected

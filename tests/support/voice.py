@@ -10,10 +10,12 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import sources
 
 _FEWEST_WORDS: Final = 4  # shorter strings are mostly keys and names
 
@@ -137,11 +139,15 @@ def find_patterns(text: str) -> list[Pattern]:
     return [pattern for pattern in PATTERNS if pattern.expression.search(text)]
 
 
-def list_texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each docstring, comment and longer string of a Python file."""
-    tree = ast.parse(source)
+def list_texts(source: str, nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each docstring, comment and longer string of a Python file.
+
+    Args:
+        source: The text of the file.
+        nodes: All nodes of its syntax tree, outer ones first.
+    """
     inside: set[int] = set()  # the strings that are parts of others, or that were docstrings
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             inside.add(id(node.value))
             yield node.lineno, node.value.value
@@ -161,16 +167,16 @@ def _is_prose(text: str) -> bool:
     return text.count(" ") >= _FEWEST_WORDS - 1
 
 
-def count_patterns(source: str) -> int:
+def count_patterns(path: Path) -> int:
     """Return how often patterns occur in the texts of a Python file, each at most once in a text."""
-    return sum(len(find_patterns(text)) for _, text in list_texts(source))
+    return sum(len(find_patterns(text)) for _, text in list_texts(sources.read(path), sources.walk(path)))
 
 
 def main() -> int:
     """List the texts of files that contain a pattern."""
     found = 0
     for path in map(Path, sys.argv[1:]):
-        for line, text in sorted(list_texts(path.read_text("utf-8"))):
+        for line, text in sorted(list_texts(sources.read(path), sources.walk(path))):
             for pattern in find_patterns(text):
                 print(f"{path}:{line}: {pattern.name} ({pattern.instead}): {' '.join(text.split())}")
                 found += 1

@@ -66,7 +66,7 @@ def _call_in(
 
 
 def stop_at_end_of(descriptor: int) -> None:
-    """Send this process SIGTERM when a pipe is closed, as it is when the process at its other end has ended.
+    """Send this process SIGTERM when a pipe is closed, which includes the end of the process at its other end.
 
     Args:
         descriptor: The file descriptor of the reading end.
