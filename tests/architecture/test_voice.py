@@ -138,7 +138,7 @@ def is_wrong(docstring: str, *, of_call: bool) -> bool:
     """Tell whether a docstring begins with a clause, or a call's with something other than an imperative."""
     words = re.findall(r"\w+", docstring)[:2]
     if words[0] in {"Return", "Yield"}:
-        return words[1].capitalize() in CLAUSES | VAGUE
+        return words[1].capitalize() in (CLAUSES | VAGUE) - {"Whether"}
     return words[0] in (CLAUSES | VAGUE | NOUNS if of_call else CLAUSES | VAGUE)
 
 

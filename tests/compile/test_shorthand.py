@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import Files
@@ -23,6 +24,10 @@ from stubwright.diagnostics import Place
 ROOT = Path(__file__).parents[2]
 HEAD = "stubwright: 1\nshorthand: true\nserver: {name: desk, version: '1'}\n"
 PLACE = {"type": "string", "minLength": 1}
+FIX = (
+    "write a type or a format of JSON Schema, the name of a shared schema, `any`, `array<…>`, `map<…>`, or several of "
+    "them with ` | ` between"
+)
 
 
 def read(text: str) -> Any:
@@ -99,6 +104,88 @@ def test_a_type_is_written_out(text: Any, schema: Any) -> None:
     assert expand_type(text) == schema
 
 
+AUTHOR = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ({"name": "string"}, AUTHOR),
+        ({"name": {"type": "string"}}, AUTHOR),
+        ({"items": {"name": "string"}}, {"items": AUTHOR}),
+        ({"type": "array", "items": {"name": "string"}}, {"type": "array", "items": AUTHOR}),
+        ({"fields": {"by?": {"name": "string"}}}, {"type": "object", "properties": {"by": AUTHOR}}),
+        ({"anyOf": [{"name": "string"}, "null"]}, {"anyOf": [AUTHOR, {"type": "null"}]}),
+        ({"additionalProperties": {"name": "string"}}, {"additionalProperties": AUTHOR}),
+        (
+            {"by": {"name": "string"}, "type?": "date"},
+            {
+                "type": "object",
+                "properties": {"by": AUTHOR, "type": {"type": "string", "format": "date"}},
+                "required": ["by"],
+            },
+        ),
+        ({"x-note": "date"}, {"x-note": "date"}),
+        (
+            {"name?": "string", "title": "string", "description": {"name": "string"}},
+            {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "title": {"type": "string"}, "description": AUTHOR},
+                "required": ["title", "description"],
+            },
+        ),
+        ({"format": "date"}, {"format": "date"}),
+        ({"format": "phone"}, {"format": "phone"}),
+        ({"title": "A title"}, {"title": "A title"}),
+        ({"type": "string", "pattern": "date"}, {"type": "string", "pattern": "date"}),
+        ({}, {}),
+    ],
+)
+def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
+    assert expand_type(short) == long
+    tool = expand(tools=[{"name": "t", "input": {"a": short}, "output": {"a": short}}])["tools"][0]
+    assert tool["inputSchema"]["properties"]["a"] == tool["outputSchema"]["properties"]["a"] == long
+
+
+@pytest.mark.parametrize(
+    ("schema", "fix"),
+    [
+        ({"a?": "string", "type": "date"}, 'if the keys are fields, write `fields: {"a?": string, type: date}`'),
+        ({"type": "string", "Optional": True}, "write `?` after the name of the field"),
+        ({"type": "string", "nullable": True}, "write `type: … | null`"),
+        ({"type": "object", "a": "string"}, "if the keys are fields, write `fields: {type: object, a: string}`"),
+        (
+            {"a": "string", "title": "The title"},
+            "if the keys are fields, write `fields: {a: string, title: The title}`",
+        ),
+        ({"minLenght": 3}, "did you mean `minLength`?"),
+        ({"zzz": 3}, "remove it, or begin its name with `x-`"),
+        ({"type": "string", "format": "date | null"}, "write `type: date | null`"),
+        ({"type": "string", "format": "string"}, "write `type: string`"),
+        (
+            {"title": "string"},
+            "if they are fields, write `fields: {title: string}`; otherwise add `type`, or change the texts",
+        ),
+        ({f"field_{n}": "string" for n in range(20)} | {"type": "date"}, "if the keys are fields, write `fields: {…}`"),
+    ],
+)
+def test_what_could_mean_two_things_is_a_fault(schema: Any, fix: str) -> None:
+    [fault] = shorthand.expand({"shorthand": True, "schemas": {"X": schema}}, "m.yaml").faults
+    assert fault.help == fix
+
+
+def test_arguments_may_be_a_shared_object() -> None:
+    schemas = {"Book": {"title": "string", "isbn": "string"}, "Alias": "Book", "Loop": "Loop", "Day": "date"}
+    tools = [{"name": name, "input": name} for name in ("Book", "Alias", "Loop", "map<integer>", "object")]
+    roots = [tool["inputSchema"] for tool in expand(schemas=schemas, tools=tools)["tools"]]
+    assert [root["type"] for root in roots] == ["object"] * 5
+    assert [root.get("$ref") for root in roots[:3]] == [f"#/schemas/{name}" for name in ("Book", "Alias", "Loop")]
+    for name in ("Day", "integer", "array<Book>", "Book | null"):
+        value = {"shorthand": True, "schemas": schemas, "tools": [{"name": "t", "input": name}]}
+        [fault] = shorthand.expand(value, "m.yaml").faults
+        assert fault.message == f"`{name}` is not an object, as arguments are"
+
+
 def test_every_place_of_a_schema_may_have_a_type() -> None:
     ask = {"ask": {"q": {"message": "m", "schema": {"fields": {"a": "date"}}}}}
     form = {"type": "object", "properties": {"a": {"type": "string", "format": "date"}}, "required": ["a"]}
@@ -160,6 +247,48 @@ def test_the_docs_show_two_forms_of_one_manifest() -> None:
     assert len(rows) == 6
 
 
+def _list_yaml() -> Iterator[tuple[str, str]]:
+    for path in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")]):
+        for text in re.findall(r"```yaml\n(.*?)```", path.read_text("utf-8"), re.DOTALL):
+            yield path.name, text
+    for path in sorted((ROOT / "specs").rglob("*.yaml")):
+        yield path.name, path.read_text("utf-8")
+
+
+def test_other_readers_can_read_what_we_show() -> None:
+    """As pre-commit's check-yaml and yamllint do, and PyYAML without libyaml."""
+    wrong = []
+    for name, text in _list_yaml():
+        try:
+            list(yaml.safe_load_all(text))
+        except yaml.YAMLError as error:
+            wrong.append(f"{name}: {error}")
+    assert wrong == []
+
+
+flow_texts = st.recursive(
+    st.text("ab?:, ", max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.tuples(st.text("ab?", min_size=1, max_size=3), inner), max_size=3).map(
+            lambda entries: f"{{{', '.join(f'{key}: {value}' for key, value in entries)}}}"
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(flow_texts)
+@example("{a: string, b?: string}")
+@example("{z: a ?b, y: [c?, d ? e]}")
+def test_a_question_mark_is_read_without_libyaml(text: str) -> None:
+    """Where libyaml reads a text, so does the other reader, with the same value."""
+    value, problems = yamltext.parse(f"k: {text}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yamltext, "_LOADER", yamltext._PythonLoader)
+        assert problems or yamltext.parse(f"k: {text}\n") == (value, [])
+
+
 def test_editors_accept_it() -> None:
     schema = jsonschema_rs.Draft202012Validator(json.loads(package_data.MANIFEST_SCHEMA.read_bytes()))
     for text in re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "shorthand.md").read_text("utf-8"), re.DOTALL):
@@ -195,10 +324,10 @@ def test_json_may_be_short_too() -> None:
     [
         ("tools: [{name: t, description: T., input: {a: Book}}]", "4:47 SW108 the string `Book` is not a type"),
         ("schemas: {A: 'array<'}", "4:14 SW108 the string `array<` is not a type"),
-        ("schemas: {A: 'array<string>>'}", "4:14 SW108 the string `array<string>>` is not a type"),
+        ("schemas: {A: 'array<string>>'}", "4:28 SW108 `>` is not part of a type"),
         ("schemas: {A: '| null'}", "4:14 SW108 the string `| null` is not a type"),
         ("schemas: {A: map}", "4:14 SW108 the string `map` is not a type"),
-        ("schemas: {A: 'other.yaml#/schemas/B'}", "4:14 SW108 the string `other.yaml#/schemas/B` is not a type"),
+        ("schemas: {A: 'other.yaml#/schemas/B'}", "4:15 SW108 `other.yaml` is not a type"),
         (
             "schemas: {uuid: string}",
             "4:11 SW108 `uuid` is a type of its own in shorthand, so that no type can refer to this schema",
@@ -207,6 +336,23 @@ def test_json_may_be_short_too() -> None:
         ("schemas: {A: {fields: {b: string, b?: string}}}", "4:35 SW108 the field `b` is here twice"),
         ("schemas: {A: {fields: {}, type: object}}", "4:15 SW108 `fields` replaces `type`"),
         ("schemas: {A: {type: date, format: date}}", "4:15 SW108 `type` replaces `format`"),
+        ("schemas: {A: 'Record<string, x>'}", "4:15 SW108 `Record` is not a type"),
+        ('schemas: {A: "string | undefined"}', "4:24 SW108 `undefined` is not a type"),
+        ("schemas: {A: {type: integer = 3}}", "4:29 SW108 `= 3` is not part of a type"),
+        ('schemas: {A: "\\u0020int | x"}', "4:14 SW108 `int` is not a type"),
+        ("schemas: {A: {b: string, type: string}}", "4:15 SW108 `b` is not a keyword of JSON Schema"),
+        ("schemas: {A: {type: string, optional: true}}", "4:29 SW108 `optional` is not a keyword of JSON Schema"),
+        ("schemas: {A: {minLenght: 3}}", "4:15 SW108 `minLenght` is not a keyword of JSON Schema"),
+        (
+            "schemas: {A: {title: string, pattern: date}}",
+            "4:15 SW108 these keys could be fields, or keywords of JSON Schema",
+        ),
+        (
+            "schemas: {A: {type: string, title: integer}}",
+            "4:15 SW108 these keys could be fields, or keywords of JSON Schema",
+        ),
+        ("schemas: {A: {format: datetime}}", "4:23 SW108 `datetime` is not a format of JSON Schema"),
+        ("tools: [{name: t, description: T., input: date}]", "4:43 SW108 `date` is not an object, as arguments are"),
         (
             "tools: [{name: t, description: T., input: {}, inputSchema: {}}]",
             "4:36 SW108 `input` replaces `inputSchema`",
@@ -221,20 +367,44 @@ def test_a_fault_of_shorthand_is_shown_where_it_is(part: str, shown: str) -> Non
     assert show(HEAD + part + "\n") == [shown]
 
 
-@pytest.mark.parametrize(
-    ("text", "fix"),
-    [
-        ("string?", "if the field is optional, write the `?` after its name"),
-        ("Place[]", "write `array<Place>`"),
-        ("List<string>", "did you mean `array<…>`?"),
-        ("date | None", "did you mean `null`?"),
-        ("int", "did you mean `integer`?"),
-        ("str", "did you mean `string`?"),
-        ("Plcae", "did you mean `Place`?"),
-        ("Order", "declare `Order` under `schemas` of this file"),
-        ("map", "write `map<…>` with the type of its values, or `object`"),
-    ],
-)
+HELPS = [
+    ("string?", "write `string`, and the `?` after the name of the field"),
+    ("Place[]", "write `array<Place>`"),
+    ("List<string>", "write `array<string>`"),
+    ("date | None", "write `date | null`"),
+    ("int", "write `integer`"),
+    ("str", "write `string`"),
+    ("Plcae", "did you mean `Place`?"),
+    ("Order", "declare `Order` under `schemas` of this file"),
+    ("map", "write `map<…>` with the type of its values, or `object`"),
+    ("Record<string, number>", "write `map<number>`"),
+    ("Dict[str, List[int]]", "write `map<array<integer>>`"),
+    ("Optional[str]", "write `string | null`"),
+    ("typing.Union[str, Place]", "write `string | Place`"),
+    ("red | green", "write `{enum: [red, green]}`"),
+    ("'on' | \"very big\" | null", 'write `{enum: ["on", "very big", null]}`'),
+    ("Literal[1, 2.5]", "write `{enum: [1, 2.5]}`"),
+    ("true | false", "write `boolean`"),
+    ("string | undefined", "write `string`, and the `?` after the name of the field"),
+    ("integer = 3", "write `{type: integer, default: 3}`"),
+    ("str | None", "write `string | null`"),
+    ("(string | null)[]", "write `array<string | null>`"),
+    ("list of Place", "write `array<Place>`"),
+    ("strnig | null", "did you mean `string`?"),
+    ("string & Place", FIX),
+    ("tuple[int, str]", FIX),
+    ("array<" * 30, FIX),
+]
+
+
+@pytest.mark.parametrize(("text", "fix"), HELPS)
+def test_a_suggested_type_is_a_type(text: str, fix: str) -> None:
+    suggested = re.fullmatch(r"write `([^{}…`]+)`(, and .*)?", fix)
+    if suggested is not None:
+        assert expand_type(suggested[1])
+
+
+@pytest.mark.parametrize(("text", "fix"), HELPS)
 def test_the_help_says_what_to_write(text: str, fix: str) -> None:
     value = {"shorthand": True, "schemas": {"Place": PLACE, "X": text}}
     [fault] = shorthand.expand(value, "m.yaml").faults

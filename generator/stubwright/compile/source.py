@@ -84,7 +84,10 @@ class Document:
         """Return the span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
         written = shorthand.find_written(self.origins, place.pointer)
         absolute = Place(self.path, (*self.root, *written), place.on)
-        return self.lines.find_span(self.path, *positions.locate(self._tree, absolute))
+        start, end = positions.locate(self._tree, absolute)
+        if place.part:
+            start, end = positions.locate_part(self.text, start, end, place.part)
+        return self.lines.find_span(self.path, start, end)
 
     @cached_property
     def lines(self) -> Lines:

@@ -12,12 +12,14 @@ Pointer: TypeAlias = tuple[str | int, ...]
 class Place:
     """A place in a document: the file, as users name it, and the path of keys and indexes in it.
 
-    `on` says whether the key or the value is meant.
+    `on` says whether the key or the value is meant; `part`, which characters of a string, from the first to behind the
+    last, if it is written without escapes.
     """
 
     file: str
     pointer: Pointer = ()
     on: Literal["key", "value"] = "value"
+    part: tuple[int, int] | tuple[()] = ()
 
     def __truediv__(self, step: str | int) -> Place:
         """Return the value one key or index below."""

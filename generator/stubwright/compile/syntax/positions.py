@@ -118,6 +118,18 @@ def locate(root: Node, place: Place) -> tuple[int, int]:
     return _token(key, here)
 
 
+def locate_part(text: str, start: int, end: int, part: tuple[int, int]) -> tuple[int, int]:
+    """Return the offsets of characters of a string whose token has the offsets `start` and `end` in a text.
+
+    A string with escapes or line breaks has the offsets of its token.
+    """
+    token = text[start:end]
+    quote = 1 if token[:1] in ("'", '"') else 0
+    if "\\" in token or "\n" in token or "''" in token or quote + part[1] > len(token):
+        return start, end
+    return start + quote + part[0], start + quote + part[1]
+
+
 def _token(key: Node | None, here: Node) -> tuple[int, int]:
     if here.children is None and here.start < here.end:
         return here.start, here.end

@@ -1,15 +1,16 @@
 """Shorthand: the short types of a file that says `shorthand: true`, written out as JSON Schemas.
 
-Takes the value of a file; gives the value that the long form would have, and where each part of it is written. It
-resolves no reference, and does not judge schemas.
+The result records where each part of the long form is written. References are not resolved, and schemas are not
+validated here.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
+from stubwright.compile.syntax import foreign_types
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.diagnostics.suggestions import KINDS, describe_found, find_nearest
 from stubwright.jsonschema import dialects, locations
@@ -26,16 +27,8 @@ LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
 
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
-_ELSEWHERE: Final = {
-    "bool": "boolean",
-    "dict": "map<…>",
-    "float": "number",
-    "int": "integer",
-    "list": "array<…>",
-    "none": "null",
-}
-"""The types that other languages call so."""
-
+_ANNOTATIONS: Final = frozenset({"title", "description", "pattern"})
+_LONGEST_LINE: Final = 120
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
 _MAX_DEPTH: Final = 20
@@ -68,9 +61,9 @@ def expand(value: Json, file: str) -> Expanded:
     """
     if not isinstance(value, dict) or value.get("shorthand") is not True:
         return Expanded(value, {})
-    schemas = [pointer for pointer, _ in locations.list_items(value, ("schemas",))]
-    writer = _Writer(file, frozenset(str(pointer[-1]) for pointer in schemas))
-    for pointer in schemas:
+    schemas = list(locations.list_items(value, ("schemas",)))
+    writer = _Writer(file, {str(pointer[-1]): schema for pointer, schema in schemas})
+    for pointer, _ in schemas:
         writer.check_name(pointer)
     for pointer, tool in locations.list_items(value, ("tools",)):
         if isinstance(tool, dict) and LONG.keys() & tool.keys():
@@ -98,18 +91,55 @@ def _put(value: Json, pointer: Pointer, new: Json) -> Json:
     return copy
 
 
+def _is_keyword(key: str, dialect: Dialect) -> bool:
+    return key in dialect.keywords or key in dialect.holders or key == "fields" or key.startswith(("x-", "$"))
+
+
+def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
+    """Return whether a mapping in place of a schema has fields: types or mappings, and keys that are not keywords.
+
+    A title or a description may be one of the fields: the name of a type is not a text for people.
+    """
+    keywords = {key for key in schema if _is_keyword(key, dialect)}
+    fields = (isinstance(schema[key], dict) or schema[key] in _BUILT_IN for key in keywords)
+    return (
+        len(keywords) < len(schema)
+        and keywords <= {"title", "description"}
+        and all(fields)
+        and all(isinstance(schema[key], str | dict) for key in schema.keys() - keywords)
+    )
+
+
+def _show_fields(schema: Mapping[str, Json]) -> str:
+    shown = f"fields: {_show_flow(schema)}"
+    return shown if len(shown) <= _LONGEST_LINE else "fields: {…}"
+
+
+def _show_flow(value: Json) -> str:
+    if isinstance(value, dict):
+        entries = ((f'"{key}"' if key.endswith("?") else key, _show_flow(child)) for key, child in value.items())
+        return f"{{{', '.join(f'{key}: {child}' for key, child in entries)}}}"
+    return str(value)
+
+
 class _NoTypeError(Exception):
-    """A text that is no type, with advice."""
+    """A text that is not a type: which characters of it are wrong, and how to fix it."""
+
+    def __init__(self, part: tuple[int, int], fix: str) -> None:
+        super().__init__(fix)
+        self.part = part
+        self.fix = fix
 
 
 class _Writer:
-    """Writes out the parts of one file, whose shared schemas have `names`."""
+    """Writes out the parts of one file that has these shared schemas."""
 
-    def __init__(self, file: str, names: frozenset[str]) -> None:
+    def __init__(self, file: str, schemas: Mapping[str, Json]) -> None:
         self.origins: dict[Pointer, Pointer] = {}
         self.faults: list[Diagnostic] = []
         self._file = file
-        self._names = names
+        self._schemas = schemas
+        self._names = frozenset(schemas)
 
     def expand_tool(self, tool: Mapping[str, Json], at: Pointer) -> Json:
         """Return a tool with MCP's keys in place of the short ones, whose schemas still have to be written out."""
@@ -126,12 +156,34 @@ class _Writer:
         return result
 
     def _make_root(self, written: Json, key: str, at: Pointer) -> Json:
+        if isinstance(written, str):
+            return self._make_root_type(written, at) if key == "input" else {"type": written}
         if not isinstance(written, dict):
-            if not isinstance(written, str):
-                self._expect("a type or a mapping of fields", written, at)
-            return {"type": written} if isinstance(written, str) else {}
+            self._expect("a type or a mapping of fields", written, at)
+            return {}
         self.origins[*at, "fields"] = find_written(self.origins, at)
         return {"fields": written} | ({"additionalProperties": False} if key == "input" else {})
+
+    def _make_root_type(self, written: str, at: Pointer) -> Json:
+        """Return the schema of arguments of a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
+        if not self._may_be_object(written):
+            self._report(at, f"`{written}` is not an object, as arguments are", "write `input: {NAME: TYPE}`")
+            return {"type": "object"}
+        return {"type": "object", "$ref": f"#/schemas/{written}"} if written in self._names else {"type": written}
+
+    def _may_be_object(self, text: str) -> bool:
+        """Return whether a type is an object, or is not a type at all, which is reported elsewhere."""
+        seen: set[str] = set()
+        while text in self._names and text not in seen:
+            seen.add(text)
+            schema = self._schemas[text]
+            kind = schema.get("type", "object") if isinstance(schema, dict) else schema
+            text = kind if isinstance(kind, str) else "object"
+        try:
+            schema = _TypeReader(text, self._names).read()
+        except _NoTypeError:
+            return True
+        return schema.get("type", "object") == "object" and "anyOf" not in schema
 
     def check_name(self, at: Pointer) -> None:
         """Report a shared schema whose name means something else as a type."""
@@ -146,6 +198,11 @@ class _Writer:
         if not isinstance(schema, dict):
             return schema
         dialect = dialects.find_dialect(schema, dialect) or dialect
+        if _are_fields(schema, dialect):
+            self.origins[*at, "fields"] = find_written(self.origins, at)
+            schema = {"fields": schema}
+        else:
+            self._check_keys(schema, at, dialect)
         result: dict[str, Json] = {}
         for key, child in schema.items():
             if key == "fields":
@@ -160,6 +217,40 @@ class _Writer:
                 self._report((*at, key), f"`{key}` replaces {names}", f"remove {names}", key=True)
             result |= new
         return result
+
+    def _check_keys(self, schema: Mapping[str, Json], at: Pointer, dialect: Dialect) -> None:
+        """Report keys that may be fields, or that JSON Schema does not have, and a format that it does not have."""
+        unknown = [key for key in schema if not _is_keyword(key, dialect)]
+        if unknown:
+            message = f"`{unknown[0]}` is not a keyword of JSON Schema"
+            self._report((*at, unknown[0]), message, self._advise(unknown[0], schema, dialect), key=True)
+        elif self._could_be_fields(schema):
+            message = "these keys could be fields, or keywords of JSON Schema"
+            fix = f"if they are fields, write `{_show_fields(schema)}`; otherwise add `type`, or change the texts"
+            self._report((*at, next(iter(schema))), message, fix, key=True)
+        if isinstance(word := schema.get("format"), str) and word not in FORMATS:
+            advice = foreign_types.suggest(word, self._names)
+            near = find_nearest(word, FORMATS)
+            fix = f"did you mean `{near}`?" if near else advice.replace("`", "`type: ", 1) if advice else ""
+            if fix:
+                self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", fix)
+
+    def _advise(self, key: str, schema: Mapping[str, Json], dialect: Dialect) -> str:
+        if key.lower() in ("optional", "nullable") and isinstance(schema[key], bool):
+            is_optional = key.lower() == "optional"
+            return "write `?` after the name of the field" if is_optional else "write `type: … | null`"
+        if all(isinstance(child, str | dict) for child in schema.values()):
+            return f"if the keys are fields, write `{_show_fields(schema)}`"
+        near = find_nearest(key, sorted(dialect.keywords))
+        return f"did you mean `{near}`?" if near else "remove it, or begin its name with `x-`"
+
+    def _could_be_fields(self, schema: Mapping[str, Json]) -> bool:
+        """Return whether annotations, such as `title: string`, have the names of types for their texts."""
+        ambiguous = {"title", "description"} if "type" in schema else _ANNOTATIONS
+        texts = [child for key, child in schema.items() if key in ambiguous]
+        if not texts or schema.keys() - ambiguous - {"type"}:
+            return False
+        return all(isinstance(child, str) and child in _BUILT_IN | self._names for child in texts)
 
     def _expand_keyword(self, key: str, value: Json, at: Pointer, dialect: Dialect) -> Json:
         if key in dialect.named and isinstance(value, dict):
@@ -195,7 +286,12 @@ class _Writer:
         try:
             return _TypeReader(text, self._names).read()
         except _NoTypeError as error:
-            self._report(at, f"{describe_found(text)} is not a type", str(error))
+            start, end = error.part
+            found = text[start:end]
+            named = describe_found(text) if found == text else f"`{found}`"
+            what = "a type" if found == text or _NAME.fullmatch(found) else "part of a type"
+            place = Place(self._file, at, part=() if found == text else error.part)
+            self.faults.append(Diagnostic("SW108", f"{named} is not {what}", place, error.fix))
             return {}
 
     def _expect(self, wanted: str, found: Json, at: Pointer) -> None:
@@ -210,7 +306,8 @@ class _TypeReader:
     """Reads one type: `type = one *("|" one)`, where `one = name / ("array" / "map") "<" type ">"`."""
 
     def __init__(self, text: str, names: frozenset[str]) -> None:
-        self._tokens = _TOKEN.findall(text) if text.count("<") <= _MAX_DEPTH else []
+        self._text = text
+        self._tokens = list(_TOKEN.finditer(text)) if text.count("<") <= _MAX_DEPTH else []
         self._names = names
         self._at = 0
 
@@ -218,7 +315,7 @@ class _TypeReader:
         """Return the schema of the whole text. Raises _NoTypeError."""
         schema = self._read_union()
         if self._at < len(self._tokens):
-            self._fail()
+            raise self._explain()
         return schema
 
     def _read_union(self) -> dict[str, Json]:
@@ -232,40 +329,52 @@ class _TypeReader:
         return {"anyOf": several}
 
     def _read_one(self) -> dict[str, Json]:
-        name = self._tokens[self._at] if self._at < len(self._tokens) else ""
+        name = self._next
         if not _NAME.fullmatch(name):
-            self._fail()
+            raise self._explain()
         self._at += 1
         if name in _HOLDERS and self._take("<"):
             inner = self._read_union()
             if not self._take(">"):
-                self._fail()
+                raise self._explain()
             return {"type": "object" if name == "map" else name, _HOLDERS[name]: inner}
-        return self._resolve(name)
+        schema = self._resolve(name)
+        if schema is None:
+            self._at -= 1
+            raise self._explain()
+        return schema
 
-    def _resolve(self, name: str) -> dict[str, Json]:
+    def _resolve(self, name: str) -> dict[str, Json] | None:
         if name in KINDS:
             return {"type": name}
         if name in FORMATS:
             return {"type": "string", "format": name}
-        if name == "any":
-            return {}
-        if name == "map":
-            raise _NoTypeError("write `map<…>` with the type of its values, or `object`")
         if name in self._names:
             return {"$ref": f"#/schemas/{name}"}
-        near = _ELSEWHERE.get(name.lower()) or find_nearest(name, sorted(self._names | _BUILT_IN))
-        fix = f"declare `{name}` under `schemas` of this file" if name[:1].isupper() else _FIX
-        raise _NoTypeError(f"did you mean `{near}`?" if near else fix)
+        return {} if name == "any" else None
+
+    @property
+    def _next(self) -> str:
+        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
 
     def _take(self, token: str) -> bool:
-        found = self._tokens[self._at : self._at + 1] == [token]
-        self._at += found
-        return found
+        is_next = self._next == token
+        self._at += is_next
+        return is_next
 
-    def _fail(self) -> NoReturn:
-        if self._tokens[self._at :] == ["[", "]"]:
-            raise _NoTypeError(f"write `array<{''.join(self._tokens[: self._at])}>`")
-        if self._tokens[self._at :] == ["?"]:
-            raise _NoTypeError("if the field is optional, write the `?` after its name")
-        raise _NoTypeError(_FIX)
+    def _explain(self) -> _NoTypeError:
+        """Return the error for the next token, or for the whole text if it ends too early."""
+        if not self._next:
+            return _NoTypeError((0, len(self._text)), _FIX)
+        token = self._tokens[self._at]
+        is_name = _NAME.fullmatch(token[1])
+        part = token.span(1) if is_name else (token.start(1), len(self._text.rstrip()))
+        if self._text.strip() == "map":
+            return _NoTypeError(part, "write `map<…>` with the type of its values, or `object`")
+        if (fix := foreign_types.suggest(self._text, self._names)) is not None:
+            return _NoTypeError(part, fix)
+        if token[1] in _HOLDERS or not is_name:
+            return _NoTypeError(part, _FIX)
+        near = find_nearest(token[1], sorted(self._names | _BUILT_IN))
+        fix = f"declare `{token[1]}` under `schemas` of this file" if token[1][:1].isupper() else _FIX
+        return _NoTypeError(part, f"did you mean `{near}`?" if near else fix)

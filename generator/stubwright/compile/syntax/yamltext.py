@@ -38,8 +38,29 @@ MAX_ALIASED = 100_000
 MAX_BASED = 3500
 """The largest length of a hexadecimal or octal number: one that stays below `MAX_DIGITS` decimal digits."""
 
+
+class _PythonLoader(yaml.SafeLoader):
+    """Reads `{a?: string}` as libyaml does: a plain scalar may contain `?` (YAML 1.2.2, section 7.3.3)."""
+
+    _plain_start: int | None = None
+
+    def scan_plain(self) -> Any:
+        """Return the token of a plain scalar."""
+        self._plain_start = self.index
+        try:
+            return super().scan_plain()
+        finally:
+            self._plain_start = None
+
+    def peek(self, index: int = 0) -> str:
+        """Return a character ahead; any other one in place of a `?` in a plain scalar, which would end it."""
+        character = str(super().peek(index))
+        is_inside = self._plain_start is not None and self.index + index > self._plain_start
+        return "_" if character == "?" and is_inside else character
+
+
 # PyYAML can be installed without libyaml, and then has its slower parser alone.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Any = getattr(yaml, "CSafeLoader", _PythonLoader)
 
 _UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
 _NULL = {"", "~", "null", "Null", "NULL"}

@@ -1,0 +1,212 @@
+"""Translates types of TypeScript, Python and other languages into shorthand, for help texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from typing import Final
+
+from stubwright.diagnostics.suggestions import KINDS, find_nearest
+from stubwright.jsonschema.formats import FORMATS
+
+NAMES: Final = {
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("bigint", "int", "int32", "int64", "long", "short", "uint"), "integer"),
+    **dict.fromkeys(("decimal", "double", "float", "float32", "float64"), "number"),
+    **dict.fromkeys(("char", "str", "text", "varchar"), "string"),
+    **dict.fromkeys(("nil", "none"), "null"),
+    **dict.fromkeys(("datetime", "timestamp"), "date-time"),
+    **dict.fromkeys(("mixed", "unknown"), "any"),
+    "guid": "uuid",
+    "url": "uri",
+}
+"""Names that other languages give to types of shorthand, in lower case."""
+
+_LISTS: Final = frozenset({"array", "frozenset", "iterable", "list", "readonlyarray", "sequence", "set", "vec"})
+_MAPS: Final = frozenset({"dict", "dictionary", "hashmap", "map", "mapping", "record"})
+_ABSENT: Final = frozenset({"undefined", "void"})
+_CHOICES: Final = frozenset({"enum", "literal", "oneof"})
+_CLOSING: Final = {"<": ">", "[": "]", "(": ")"}
+_TOKEN: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w.-]+|\S)""")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_LONGEST: Final = 200  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """A type as shorthand, or the values that are allowed in its place; `None` is the value `null`."""
+
+    text: str = ""
+    values: tuple[str | float | bool | None, ...] = ()
+    may_be_absent: bool = False
+
+
+class _UnknownError(Exception):
+    """The text has a meaning that this module does not know."""
+
+
+def suggest(text: str, schemas: Set[str]) -> str | None:
+    """Return advice for a text that is not a type of shorthand; None if its meaning is unclear.
+
+    Args:
+        text: The text, such as `Optional[str]`.
+        schemas: The names of the shared schemas that a type can refer to.
+    """
+    if len(text) > _LONGEST:
+        return None
+    written, _, default = text.partition("=")
+    reader = _Reader(_TOKEN.findall(written), schemas)
+    try:
+        found = reader.read()
+    except _UnknownError:
+        return None
+    advice = _show(found, default.strip())
+    if not found.may_be_absent:
+        return f"write `{advice}`"
+    return f"write `{advice}`, and the `?` after the name of the field" if advice else None
+
+
+def _show(found: _Type, default: str) -> str:
+    if found.values:
+        values = ", ".join("null" if value is None else _show_value(value) for value in found.values)
+        return f"{{enum: [{values}]{f', default: {default}' if default else ''}}}"
+    return f"{{type: {found.text}, default: {default}}}" if default else found.text
+
+
+def _show_value(value: str | float | bool) -> str:
+    is_plain = isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w-]*", value)
+    return str(value) if is_plain and str(value).lower() not in _NOT_STRINGS else json.dumps(value)
+
+
+_NOT_STRINGS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+
+class _Reader:
+    """Reads unions, type arguments in any brackets, literals, and marks for lists and optional values."""
+
+    def __init__(self, tokens: list[str], schemas: Set[str]) -> None:
+        self._tokens = tokens
+        self._schemas = schemas
+        self._at = 0
+
+    def read(self) -> _Type:
+        found = self._read_union()
+        if self._at < len(self._tokens):
+            raise _UnknownError
+        return found
+
+    def _read_union(self) -> _Type:
+        parts = [self._read_marked()]
+        while self._take("|") or self._take("or") or self._take(","):
+            self._take("|")  # as in `||`
+            parts.append(self._read_marked())
+        return self._unite(parts)
+
+    def _unite(self, parts: list[_Type]) -> _Type:
+        may_be_absent = any(part.may_be_absent for part in parts)
+        known = [part for part in parts if part.text or part.values]
+        if not any(part.values for part in known):
+            texts = dict.fromkeys(part.text for part in known)
+            return _Type(" | ".join(texts), (), may_be_absent)
+        if any(part.text not in ("", "null") for part in known):
+            raise _UnknownError  # values and types
+        values = tuple(value for part in known for value in (part.values or (None,)))
+        return _Type("boolean", (), may_be_absent) if values == ("true", "false") else _Type("", values, may_be_absent)
+
+    def _read_marked(self) -> _Type:
+        is_optional = self._take("?")
+        found = self._read_one()
+        while True:
+            if self._tokens[self._at : self._at + 2] == ["[", "]"]:
+                self._at += 2
+                found = self._make_list(found)
+            elif self._take("?"):
+                is_optional = True
+            else:
+                return _Type(found.text, found.values, True) if is_optional else found
+
+    def _read_one(self) -> _Type:
+        token = self._next()
+        if token[0] in "\"'":
+            return _Type("", (token[1:-1],))
+        if _NUMBER.fullmatch(token):
+            return _Type("", (json.loads(token),))
+        if token.startswith("("):
+            found = self._read_union()
+            self._expect(")")
+            return found
+        if not re.fullmatch(r"[A-Za-z_][\w.-]*", token):
+            raise _UnknownError
+        name = token.rpartition(".")[2].lower()  # as in `typing.Optional`
+        if name in _LISTS and self._take("of"):
+            return self._make_list(self._read_marked())
+        opening = self._tokens[self._at] if self._at < len(self._tokens) else ""
+        is_list_of_none = self._tokens[self._at : self._at + 2] == ["[", "]"]
+        if opening in _CLOSING and not is_list_of_none:
+            self._at += 1
+            arguments = list(self._read_arguments(_CLOSING[opening]))
+            return self._apply(name, arguments)
+        return self._resolve(token, name)
+
+    def _read_arguments(self, closing: str) -> Iterator[_Type]:
+        while True:
+            parts = [self._read_marked()]
+            while self._take("|"):
+                parts.append(self._read_marked())
+            yield self._unite(parts)
+            if not self._take(","):
+                break
+        self._expect(closing)
+
+    def _apply(self, name: str, arguments: list[_Type]) -> _Type:
+        if name in _LISTS:
+            return self._make_list(self._unite(arguments))
+        if name in _MAPS and len(arguments) <= 2:
+            return _Type(f"map<{self._need_text(arguments[-1])}>")
+        if name in ("optional", "nullable", "maybe"):
+            return self._unite([*arguments, _Type("null")])
+        if name in ("union", *_CHOICES):
+            return self._unite(arguments)
+        if NAMES.get(name, name) in KINDS:  # as in `varchar(50)`; the length is a separate keyword
+            return _Type(NAMES.get(name, name))
+        raise _UnknownError
+
+    def _resolve(self, token: str, name: str) -> _Type:
+        if token in self._schemas:
+            return _Type(token)
+        if name in _ABSENT:
+            return _Type(may_be_absent=True)
+        if name in _LISTS | _MAPS:
+            return _Type("array<any>" if name in _LISTS else "object")
+        text = NAMES.get(name, name)
+        if text in KINDS or text in FORMATS or text == "any":
+            return _Type(text)
+        is_typo = find_nearest(token, [*KINDS, *FORMATS, *self._schemas]) is not None
+        if token == token.lower() and len(self._tokens) > 1 and not is_typo:
+            return _Type("", (token,))  # a word, as in `red | green`
+        raise _UnknownError
+
+    def _make_list(self, item: _Type) -> _Type:
+        return _Type(f"array<{self._need_text(item)}>")
+
+    def _need_text(self, found: _Type) -> str:
+        if not found.text:
+            raise _UnknownError
+        return found.text
+
+    def _next(self) -> str:
+        if self._at == len(self._tokens):
+            raise _UnknownError
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _take(self, token: str) -> bool:
+        is_next = self._tokens[self._at : self._at + 1] == [token]
+        self._at += is_next
+        return is_next
+
+    def _expect(self, token: str) -> None:
+        if not self._take(token):
+            raise _UnknownError
