@@ -581,7 +581,7 @@ def _loops(schema: dict[str, Any]) -> bool:
     return False
 
 
-@settings(max_examples=choose(corpus.VARIABLE, 100, 200, 1000), suppress_health_check=[*HealthCheck])
+@settings(max_examples=choose(corpus.VARIABLE, 35, 200, 1000), suppress_health_check=[*HealthCheck])
 @given(_cases())
 def test_it_accepts_the_same(case: tuple[dict[str, Any], list[Any]]) -> None:
     schema, values = case
@@ -633,7 +633,8 @@ def _instance(pick: random.Random, depth: int) -> Any:
 
 def test_objects_that_are_merged_accept_the_same() -> None:
     accepted = plain = 0
-    for seed in range(choose(corpus.VARIABLE, 2000, 3000, 10_000)):
+    seeds = choose(corpus.VARIABLE, 600, 3000, 10_000)
+    for seed in range(seeds):
         pick = random.Random(seed)
         dialect = pick.choice([dialects.DRAFT_2020_12, dialects.DRAFT_7])
         text = json.dumps([_object(pick, 1, dialect.defs), _object(pick, 1, dialect.defs)])
@@ -650,12 +651,13 @@ def test_objects_that_are_merged_accept_the_same() -> None:
             value = _instance(pick, 3)
             accepted += before.is_valid(value)
             assert before.is_valid(value) == after.is_valid(value), (schema, made.wire, value)
-    assert min(accepted, plain) > 500
+    assert min(accepted, plain) > seeds / 4
 
 
 def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
     merged = proved = 0
-    for seed in range(choose(corpus.VARIABLE, 500, 700, 2000)):
+    seeds = choose(corpus.VARIABLE, 200, 700, 2000)
+    for seed in range(seeds):
         pick = random.Random(seed)
         text = json.dumps([_object(pick, 1, "$defs"), _object(pick, 1, "$defs")])
         for name in "PQ":
@@ -668,7 +670,7 @@ def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
             merged += 1
             proved += covers(Judge(made), Judge(schema)) and covers(Judge(schema), Judge(made))
     # the proof gives up on some schemas with patterns that fit names, or with `unevaluatedProperties` below
-    assert proved > 0.85 * merged > 150
+    assert proved > 0.85 * merged > 0.3 * seeds
 
 
 @pytest.mark.parametrize("draft", ["draft2020-12", "draft2019-09", "draft7"])

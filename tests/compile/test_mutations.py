@@ -19,7 +19,7 @@ from stubwright.project.files import lock
 
 pytestmark = pytest.mark.corpus
 
-MANY = choose(corpus.VARIABLE, 20, 30, 60)
+MANY = choose(corpus.VARIABLE, 7, 30, 60)
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""
 
 

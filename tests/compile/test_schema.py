@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+import amounts
 import suite
 from memory import Files
 from packages import manifest
@@ -157,7 +158,11 @@ def test_the_examples_of_the_manifest_schema_are_valid() -> None:
     assert shown > 50
 
 
-@pytest.mark.parametrize("other", [None, True, 7, 1.5, "", "text", [], [[]], [{}], {}, {"a": []}, ["a", "a"]])
+ANYTHING = [None, True, 7, 1.5, "", "text", [], [[]], [{}], {}, {"a": []}, ["a", "a"]]
+IN_SCHEMAS = [None, True, 7, "", "#", "#/$defs/Gone", "x y", [], [{}], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("other", amounts.sample(ANYTHING, 4))
 def test_anything_may_stand_anywhere(other: Any) -> None:
     """No value at any place of a manifest is more than diagnostics, and an object for a list never passes."""
     bundle, _ = source.load("m.yaml", Files(**{"m.yaml": WHOLE}))
@@ -182,8 +187,15 @@ def test_anything_may_stand_anywhere(other: Any) -> None:
             assert found, pointer
 
 
-@pytest.mark.parametrize("other", [None, True, 7, "", "#", "#/$defs/Gone", "x y", [], [{}], {}, {"a": 1}])
-@pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
+@pytest.mark.parametrize(
+    ("dialect", "other"),
+    [
+        case if (one + another) % len(DIALECTS) == 0 else amounts.mark_long(case)  # each value once, each dialect
+        for one, dialect in enumerate(DIALECTS)
+        for another, other in enumerate(IN_SCHEMAS)
+        for case in [pytest.param(dialect, other, id=f"{dialect.name}-{another}")]
+    ],
+)
 def test_anything_may_stand_anywhere_in_a_schema(dialect: Dialect, other: Any) -> None:
     """What is put together before schemas are judged takes wrong ones, too."""
     own = {"$ref": "#/$defs/A", "not": {"$ref": "other.json#/schemas/A"}}

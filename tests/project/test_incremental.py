@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import amounts
 from packages import manifest, tool
 from stubwright import cli, ir
 from stubwright.codegen.models import reserved
@@ -173,13 +174,13 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "edits"), [(0, 4), *map(amounts.mark_long, [(0, 10), (1, 10)])])
 def test_any_way_to_a_manifest_gives_what_a_run_from_nothing_gives(
-    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    seed: int, edits: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cold = tmp_path / "cold"
     steps = wandering(random.Random(seed))
-    for _ in range(10):
+    for _ in range(edits):
         what = next(steps)
         again, said = generated(tmp_path, what, capsys)
         shutil.rmtree(cold, ignore_errors=True)
@@ -247,7 +248,15 @@ def test_a_schema_that_breaks_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "error[SW203]: `intger` is not a JSON Schema type" in both(broken, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"format": 0}', b'{"format": 1, "units": {"a": [1]}}', b"\xff"])
+UNUSABLE = [b"", b"{", b"[]", b'{"format": 0}', b'{"format": 1, "units": {"a": [1]}}', b"\xff"]
+
+
+@pytest.mark.parametrize("data", UNUSABLE)
+def test_a_cache_that_cannot_be_read_has_no_units(data: bytes) -> None:
+    assert not cache.load(data).units
+
+
+@pytest.mark.parametrize("data", amounts.sample(UNUSABLE, 2))
 def test_a_cache_that_cannot_be_used_is_as_good_as_none(
     data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -325,7 +334,7 @@ def test_a_run_with_workers_leaves_no_process(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, capture_output=True, timeout=60)
 
 
-@pytest.mark.parametrize("lost", ["client.py", "models/first.py", "manifest.json"])
+@pytest.mark.parametrize("lost", amounts.sample(["models/first.py", "client.py", "manifest.json"], 1))
 def test_a_file_that_was_lost_is_made_again(
     lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
