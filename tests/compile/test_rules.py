@@ -18,6 +18,8 @@ import dependencies as distributions
 import packages
 import stubwright_runtime
 import suite
+from amounts import choose
+from corpus import VARIABLE
 from memory import load, shown
 from stubwright import dependencies, naming
 from stubwright.codegen.pages.exports import ALWAYS, OF_HANDLES, OF_PAGES
@@ -261,12 +263,15 @@ def test_references_resolve_where_the_validator_resolves_them(corpus: Path, draf
 
 def test_tools_of_public_servers_have_no_false_errors(corpus: Path) -> None:
     errors = []
-    for path in sorted((corpus / "tools").glob("*.json")):
+    wrong = "livemcpbench--pdf-reader-mcp"  # `exclusiveMinimum: true` in 2020-12, which no meta-schema allows
+    every = choose(VARIABLE, 6, 1, 1)
+    for number, path in enumerate(sorted((corpus / "tools").glob("*.json"))):
+        if number % every and path.stem != wrong:
+            continue
         saved = json.dumps({"tools": json.loads(path.read_text("utf-8"))["tools"]})
         bundle = bundle_of({"include": ["saved.json"]}, **{"saved.json": saved})
         errors += [(path.stem, found.code) for found in rules.check(resolve(bundle)) if found.severity == "error"]
-    # `exclusiveMinimum: true` in 2020-12, which no meta-schema allows
-    assert errors == [("livemcpbench--pdf-reader-mcp", "SW228")]
+    assert errors == [(wrong, "SW228")]
 
 
 def test_rules_that_are_left_out_where_only_errors_count_never_give_one() -> None:

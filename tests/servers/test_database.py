@@ -28,6 +28,7 @@ from conftest import ROOT
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import AccessToken
 
+import amounts
 import conformance
 import forked
 from hostile_sql import ENDLESS, HOSTILE
@@ -37,7 +38,15 @@ from serving import asgi
 pytestmark = pytest.mark.anyio
 
 ERAS = pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
-WAYS = pytest.mark.parametrize("way", ["stdio", "http"])
+WAYS = pytest.mark.parametrize("way", ["stdio", amounts.mark_long("http")])
+BOTH = pytest.mark.parametrize(
+    ("way", "era"),
+    [
+        *[("stdio", "2025-11-25"), ("http", "2026-07-28")],
+        *map(amounts.mark_long, [("stdio", "2026-07-28"), ("http", "2025-11-25")]),
+    ],
+)
+"""Each way and each era once, and the other combinations as long tests."""
 PATH = os.pathsep.join(map(str, conformance.paths()))
 TIMEOUT = 2.0
 """Seconds, as the manifest says."""
@@ -146,8 +155,7 @@ async def ask(client: Any, sql: str, tool: str = "execute_sql", **more: Any) -> 
 # What statements can do
 
 
-@WAYS
-@ERAS
+@BOTH
 async def test_hostile_statements(way: str, era: str, database: ModuleType, folder: Path) -> None:
     before = digests(folder.parent)
     for some in (HOSTILE[:50], HOSTILE[50:]):  # as many as a minute allows
@@ -211,8 +219,10 @@ def test_only_prepared_tables_of_sqlite_are_there(folder: Path) -> None:
 # How long they run
 
 
-@WAYS
-@ERAS
+@pytest.mark.parametrize(
+    ("way", "era"),
+    [("http", "2026-07-28"), *map(amounts.mark_long, [("http", "2025-11-25"), *(("stdio", era) for era in ERAS.args[1])])],
+)
 async def test_what_does_not_end_is_ended(way: str, era: str, database: ModuleType, folder: Path) -> None:
     async with connected(way, era, database) as client:
         assert await ask(client, "SELECT 1") != (None, None)
@@ -293,8 +303,7 @@ for sql in sys.argv[2:]:
 # What comes back
 
 
-@WAYS
-@ERAS
+@BOTH
 async def test_results_come_in_pages(way: str, era: str, database: ModuleType, folder: Path) -> None:
     sql = "SELECT id, reader FROM loan WHERE id > ? ORDER BY id"
     async with connected(way, era, database) as client:
@@ -483,8 +492,7 @@ async def test_over_http_a_token_and_its_scopes_count(era: str, database: Module
     assert metadata["scopes_supported"] == ["db:read", "db:write"]
 
 
-@WAYS
-@ERAS
+@BOTH
 async def test_without_a_scope_nothing_is_there(way: str, era: str, database: ModuleType, folder: Path) -> None:
     async with connected(way, era, database, "other") as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
@@ -509,8 +517,7 @@ class User:
         )
 
 
-@WAYS
-@ERAS
+@BOTH
 async def test_writing_takes_a_scope_and_leave(way: str, era: str, database: ModuleType, folder: Path) -> None:
     sql, values = "UPDATE book SET year = ? WHERE id < 3", [1800]
     user = User()
@@ -573,8 +580,10 @@ async def test_so_many_calls_a_minute(way: str, database: ModuleType, folder: Pa
     )
 
 
-@WAYS
-@ERAS
+@pytest.mark.parametrize(
+    ("way", "era"),
+    [("stdio", "2025-11-25"), *map(amounts.mark_long, [("stdio", "2026-07-28"), *(("http", era) for era in ERAS.args[1])])],
+)
 async def test_each_call_is_recorded(way: str, era: str, database: ModuleType, folder: Path) -> None:
     record = folder.parent / "calls.jsonl"
     sql = "SELECT title FROM book WHERE title = ?"

@@ -70,6 +70,7 @@ def test_the_dockerfile_is_what_new_writes(project: Path) -> None:
     assert (FOLDER / "Dockerfile").read_text("utf-8") == (project / "Dockerfile").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path) -> None:
     (project / "shop_server" / "__pycache__").mkdir(exist_ok=True)
     (project / "shop_server" / "__pycache__" / "stale.pyc").touch()
@@ -100,7 +101,7 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
         assert asyncio.run(_rolled(f"http://127.0.0.1:{port}/mcp")) in (1, 2)
         assert subprocess.run(probe, cwd="/", check=False).returncode == 0
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.long
@@ -263,7 +264,7 @@ class Servers:
     def restart(self, number: int) -> None:
         """Ask one to stop, wait until it has, and start another in its place."""
         self.processes[number].popen.send_signal(signal.SIGTERM)
-        assert self.processes[number].popen.wait(20) == 0
+        assert self.processes[number].popen.wait(60) == 0
         self.processes[number] = self._start(self.ports[number])
         assert _port(self.processes[number]) == self.ports[number]
         self.processes[number].drain()

@@ -264,6 +264,7 @@ async def test_a_client_that_cannot_ask_closes_nothing(era: str, desk: ModuleTyp
     assert ticket["status"] == "waiting"
 
 
+@pytest.mark.long
 async def test_with_the_inspector(wanted: list[Any]) -> None:
     try:
         inspect = inspector.fetch()

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from conftest import ROOT
 
+import forked
 from processes import running
 
 STOPS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
@@ -28,7 +29,7 @@ LISTEN: Final = {
     "method": "subscriptions/listen",
     "params": {"_meta": META, "notifications": {"toolsListChanged": True}},
 }
-COMMAND: Final = [sys.executable, "-m", "weather_mcp"]
+COMMAND: Final = [*forked.interpreter(), "-m", "weather_mcp"]
 
 
 def environment() -> dict[str, str]:
@@ -49,7 +50,7 @@ def test_on_standard_input_and_output(ending: str) -> None:
             process.stdin.close()
         answer: dict[str, Any] = json.loads(process.stdout.readline())
         assert (answer["id"], answer["result"]["resultType"]) == ("heard", "complete")
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("ending", STOPS)
@@ -58,16 +59,17 @@ def test_over_http(ending: str, tmp_path: Path) -> None:
     with log.open("wb") as err, running([*COMMAND, "--http", "127.0.0.1:0"], stderr=err, env=environment()) as process:
         while "serving http" not in log.read_text():
             assert process.poll() is None
+            time.sleep(0.02)
         url = log.read_text().partition("serving ")[2].split()[0]
         headers = {
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2026-07-28",
             "Mcp-Method": "subscriptions/listen",
         }
-        with httpx2.stream("POST", url, json=LISTEN, headers=headers, timeout=20) as response:
+        with httpx2.stream("POST", url, json=LISTEN, headers=headers, timeout=60) as response:
             events = (json.loads(line[5:]) for line in response.iter_lines() if line.startswith("data:"))
             assert next(events)["method"] == "notifications/subscriptions/acknowledged"
             process.send_signal(getattr(signal, ending))
             answer: dict[str, Any] = next(events)
         assert (answer["id"], answer["result"]["resultType"]) == ("heard", "complete")
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0

@@ -145,10 +145,10 @@ async def test_a_rate_holds_for_all_processes_together(replicas: Callable[..., R
     urls = replicas(4).urls
     async with AsyncExitStack() as open_:
         clients = [
-            await open_.enter_async_context(connected(urls[number % 4], ERAS[number // 4 % 2])) for number in range(64)
+            await open_.enter_async_context(connected(urls[number % 4], ERAS[number // 4 % 2])) for number in range(16)
         ]
         began = time.monotonic()
-        answers = await asyncio.gather(*(told(client, "hit") for client in clients for _ in range(3)))
+        answers = await asyncio.gather(*(told(client, "hit") for client in clients for _ in range(8)))
         assert time.monotonic() - began < 50, "all in one window"
     assert answers.count("hit") == 100
     assert {answer[:44] for answer in answers} == {"hit", "hit may be called 100 times in a minute, and"}
@@ -173,18 +173,21 @@ async def test_a_rate_holds_where_clocks_differ(
 
 
 async def test_no_window_has_more_than_the_rate(replicas: Callable[..., Replicas]) -> None:
-    urls, end = replicas(4).urls, time.monotonic() + 4
+    urls, end = replicas(4).urls, time.monotonic() + 2.2
     times: list[float] = []
 
     async def call(url: str) -> None:
         async with connected(url) as client:
             while time.monotonic() < end or len(times) <= 40:  # the windows that come later let calls in, too
                 answer = await told(client, "often")
-                times.extend([] if " " in answer else [float(answer)])
+                if " " in answer:
+                    await asyncio.sleep(0.02)
+                else:
+                    times.append(float(answer))
 
     await asyncio.gather(*(call(url) for url in urls for _ in range(3)))
     times.sort()
-    for seconds in (1, 2, 3):  # on a busy machine a handler may be called half a second after its call was counted
+    for seconds in (1, 2):  # on a busy machine a handler may be called half a second after its call was counted
         more = times[20 * seconds :]
         assert all(last - first > seconds - 0.5 for first, last in zip(times, more, strict=False))
 

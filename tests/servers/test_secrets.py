@@ -23,6 +23,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.lowlevel import Server
 from starlette.responses import Response
 
+import amounts
 import forked
 from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
@@ -272,8 +273,13 @@ def leaks(log: str, secrets: tuple[Any, ...]) -> list[str]:
     return [line for line in log.splitlines() if any(part in line for part in parts)]
 
 
-@pytest.mark.parametrize("era", ["2025-06-18", "2026-07-28"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("transport", "era"),
+    [
+        *[("stdio", "2025-06-18"), ("http", "2026-07-28")],
+        *map(amounts.mark_long, [("stdio", "2026-07-28"), ("http", "2025-06-18")]),
+    ],
+)
 def test_no_secret_is_logged(
     project: Path, transport: str, era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
