@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import amounts
 from command_line import stubwright
 from packages import without_formatter_off
 
@@ -37,16 +38,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "calendar"
 
 
-FORMATTERS = (
+FORMATTERS = [
     ("black", "--line-length=88"),
     ("black", "--line-length=100"),
     ("black", "--line-length=60", "--skip-magic-trailing-comma", "--preview"),
     ("ruff", "format"),
     ("ruff", "format", "--line-length=60", "--config=format.quote-style='single'"),
+]
+
+
+@pytest.mark.parametrize(
+    "formatter", amounts.sample([pytest.param(words, id=" ".join(words)) for words in FORMATTERS], 2)
 )
-
-
-@pytest.mark.parametrize("formatter", FORMATTERS, ids=" ".join)
 def test_a_formatter_edits_no_generated_file(formatter: tuple[str, ...], project: Path) -> None:
     files = sorted(str(path) for path in project.glob("generated/**/*.py"))
     assert len(files) > 8

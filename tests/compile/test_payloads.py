@@ -91,7 +91,7 @@ def _split(
 ) -> list[list[Place]]:
     """Parts of a group that was refused, the last of which is to be tried first.
 
-    Each place that an error names is probably refused, and is tried alone if all is; the rest is likely to pass at once.
+    Each place that an error names is probably refused, and is tried alone if all are; the rest is likely to pass.
     """
     errors = [found.at for found in refused.diagnostics if found.severity == "error"]
     wrong = {at.pointer for at in errors if isinstance(at, diagnostics.Place)}

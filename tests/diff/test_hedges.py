@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
+import amounts
 import schema_edits
 from stubwright import ir
 from stubwright.diagnostics import Place
@@ -243,7 +244,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[Search]:
     return taken
 
 
-@pytest.mark.parametrize("number", [166, 203, 414])
+@pytest.mark.parametrize("number", [203, *map(amounts.mark_long, [166, 414])])
 def test_a_comparison_ends(number: int, steps: list[Search]) -> None:
     """These took up to 112,800 steps, which are four seconds."""
     chance = random.Random(f"hedge/{number}")

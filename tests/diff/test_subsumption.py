@@ -28,7 +28,7 @@ from stubwright.jsonschema import dialects
 Json = Any
 
 PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 300, 300, 10_000)
-EXAMPLES = choose("STUBWRIGHT_WHOLE_DIFF", 100, 300, 10_000)
+EXAMPLES = choose("STUBWRIGHT_WHOLE_DIFF", 35, 300, 10_000)
 SEEDS = st.integers(0, 2**48)
 
 DRAFT_4 = {"$schema": dialects.DRAFT_4.uri}

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import schema_edits
+from amounts import choose
 from stubwright import ir
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import find_worst_impact
@@ -222,7 +223,9 @@ def list_instances(one: Json, two: Json, seed: str) -> list[Json]:
     return [*found, *({"a": {**each, "kind": tag}} for each in objects[:12] for tag in TAGS), {"a": 1}, {"a": {}}]
 
 
-@settings(max_examples=200, suppress_health_check=[*HealthCheck], database=None)
+@settings(
+    max_examples=choose("STUBWRIGHT_WHOLE_DIFF", 60, 200, 200), suppress_health_check=[*HealthCheck], database=None
+)
 @given(st.integers(0, 2**48))
 def test_random_unions(seed: int) -> None:
     chance = random.Random(seed)

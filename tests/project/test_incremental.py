@@ -126,7 +126,7 @@ def of_the_server(what: Files) -> None:
 EDITS = [in_the_middle, moved, moved_to_a_file, prefixed, overlaid, of_an_example, of_a_shared_schema, of_the_server]
 
 
-@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("edit", amounts.sample(EDITS, 4))
 def test_an_edit_gives_what_a_run_from_nothing_gives(
     edit: Edit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,7 @@ from packages import manifest, tool
 from processes import is_alive, running
 from stubwright import cli
 from stubwright.commands import install
+from stubwright.serving import processes
 
 HANDLERS = """
 import asyncio, os, tokens
@@ -65,6 +66,11 @@ def read(file: Path) -> Any:
     return json.loads(file.read_text("utf-8"))
 
 
+def quick(folder: Path) -> list[str]:
+    """Options of `install`, with an interpreter that starts at once."""
+    return ["--python", str(forked.interpreter_in(folder))]
+
+
 def hostile(folder: Path) -> Path:
     """A working folder in which everything that the server imports seems to be, too."""
     folder.mkdir()
@@ -105,19 +111,20 @@ def test_print_shows_all_and_writes_nothing(project: Path, tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_project_has_a_file_of_its_own(project: Path) -> None:
+def test_a_project_has_a_file_of_its_own(project: Path, tmp_path: Path) -> None:
     file = project / ".mcp.json"
-    done = stubwright("install", "claude-code", "--scope", "project", "--env", "TOKEN=x", cwd=project / "src")
+    install = ["install", "claude-code", "--scope", "project"]
+    done = stubwright(*install, "--env", "TOKEN=x", *quick(tmp_path), cwd=project / "src")
     assert done.returncode == 0
     assert "note: .mcp.json has paths of this machine and the values of variables" in done.stderr
     assert "warning: the server cannot be started" not in done.stderr
     assert list(read(file)["mcpServers"]) == ["diary"]
-    again = stubwright("install", "claude-code", "--scope", "project", "--env", "TOKEN=x", cwd=project)
+    again = stubwright(*install, "--env", "TOKEN=x", *quick(tmp_path), cwd=project)
     assert again.stdout == f"Claude Code: `diary` is in {file} already\n"
-    gone = stubwright("install", "claude-code", "--scope", "project", "--remove", cwd=project)
+    gone = stubwright(*install, "--remove", cwd=project)
     assert (gone.returncode, gone.stdout) == (0, f"Claude Code: `diary` is taken out of {file}\n")
     assert read(file) == {"mcpServers": {}}
-    twice = stubwright("install", "claude-code", "--scope", "project", "--remove", cwd=project)
+    twice = stubwright(*install, "--remove", cwd=project)
     assert (twice.returncode, twice.stderr) == (1, f"stubwright: {file} has no server `diary`\n")
     file.unlink()
 
@@ -126,7 +133,7 @@ def test_a_damaged_file_is_told_with_its_place_and_left(project: Path, tmp_path:
     file = tmp_path / ".gemini" / "settings.json"
     file.parent.mkdir()
     file.write_text('{\n  "key": "hunter2" "theme": "x"\n}\n')
-    for command in (["install", "gemini"], ["install", "gemini", "--remove"]):
+    for command in (["install", "gemini", *quick(tmp_path)], ["install", "gemini", "--remove"]):
         done = stubwright(*command, cwd=project)
         assert done.returncode == 1
         assert done.stderr.startswith(f"{file}:2:20: error[SW004]: expected a comma, or the end of the list or object")
@@ -146,8 +153,8 @@ def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> No
     assert sorted(put) == names
 
 
-def test_a_server_that_cannot_start_is_told(project: Path) -> None:
-    done = stubwright("install", "zed", "--handlers", "diary:Dairy", cwd=project)
+def test_a_server_that_cannot_start_is_told(project: Path, tmp_path: Path) -> None:
+    done = stubwright("install", "zed", "--handlers", "diary:Dairy", *quick(tmp_path), cwd=project)
     assert done.returncode == 0
     assert (
         "warning: the server cannot be started as it is:\ndiary_mcp: 'diary' has no 'Dairy'; did you mean 'Diary'?"
@@ -161,13 +168,14 @@ def test_a_server_that_does_not_start_in_time_is_told(
     (project / "src" / "hanging.py").write_text(
         "import os, time\nopen('begun', 'w').write(str(os.getpid()))\ntime.sleep(1000)\n"
     )
-    monkeypatch.setattr(install, "_LIMIT", 10)
+    monkeypatch.setattr(install, "_LIMIT", 6)
+    monkeypatch.setattr(processes, "_SLOW", 1)
     monkeypatch.chdir(project)
     assert cli.run(["install", "zed", "--handlers", "hanging:Diary"]) == 0
     told = capsys.readouterr()
-    assert "note: the server has not started after 5 s; it is waited for up to 10 s\n" in told.err
+    assert "note: the server has not started after 1 s; it is waited for up to 6 s\n" in told.err
     standing = f'File "{project}/src/hanging.py", line 3, in <module>\n    time.sleep(1000)\n'
-    assert f"warning: the server has not started after 10 s; its handlers are at\n  {standing}" in told.err
+    assert f"warning: the server has not started after 6 s; its handlers are at\n  {standing}" in told.err
     assert not is_alive(int((project / "begun").read_text()))
 
 

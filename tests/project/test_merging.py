@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import amounts
 from stubwright import cli
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +89,7 @@ def is_as_from_nothing(folder: Path) -> bool:
     return before == {path: path.read_bytes() for path in before}
 
 
-@pytest.mark.parametrize("side", ["--ours", "--theirs"])
+@pytest.mark.parametrize("side", ["--ours", amounts.mark_long("--theirs")])
 def test_branches_that_each_add_a_tool(side: str, project: Path) -> None:
     conflicts = merged(project, lambda: add_tools(project, "c"), lambda: add_tools(project, "u"), side)
     assert conflicts <= {LOCK, *(f"generated/m_mcp/{name}" for name in LISTS)}

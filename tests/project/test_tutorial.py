@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import pytest
 from conftest import ROOT
 
 from walkthrough import Walkthrough
@@ -17,6 +18,7 @@ OURS: Final = {
 """What runs the project's programs where it is not installed."""
 
 
+@pytest.mark.long
 def test_it_works_as_written(tmp_path: Path) -> None:
     with Walkthrough(tmp_path, skip=r"-m venv|pip install", instead=OURS) as walk:
         walk.play(PAGE)

@@ -141,6 +141,7 @@ def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compil
     assert record_and_replay(lightly, lightly, path, tmp_path) == 22.5
 
 
+@pytest.mark.long
 def test_stdio_is_recorded_and_replayed_with_three_packages(
     built: tuple[Path, Path], lightly: Path, compiled: Path, tmp_path: Path
 ) -> None:

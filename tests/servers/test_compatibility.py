@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,7 +108,7 @@ async def use(target):
 
 async def main():
     await use(build_server(weather.Weather()))
-    await use(["env", "PYTHONPATH=" + os.environ["PYTHONPATH"], sys.executable, "-m", "weather_mcp"])
+    await use(["env", "PYTHONPATH=" + os.environ["PYTHONPATH"], sys.argv[1], "-m", "weather_mcp"])
 
 print(os.path.dirname(weather_mcp.__file__))
 asyncio.run(main())
@@ -120,15 +118,7 @@ asyncio.run(main())
 @pytest.mark.parametrize("release", RELEASES)
 def test_packages_of_earlier_releases_run(release: str, tmp_path: Path) -> None:
     folder = ROOT / "tests" / "releases" / release
-    path = os.pathsep.join(map(str, (folder, ROOT / "examples")))
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    interpreter = str(forked.interpreter_in(tmp_path))
+    done = forked.python(["-c", RUN, interpreter], tmp_path, [folder, ROOT / "examples"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [str(folder / "weather_mcp"), *["22.5 2 True True"] * 2]

@@ -157,23 +157,6 @@ def runs(project: Path) -> Counter[str]:
     return Counter(" ".join(line.split()[:2]) for line in log.read_text().splitlines()) if log.exists() else Counter()
 
 
-async def test_what_a_worker_that_dies_was_at_fails_or_is_done_by_another(
-    project: Path, start: Callable[..., Process], redis_url: str
-) -> None:
-    _, url = served(start, redis_url, "--workers", "0")
-    victim = worker(start, redis_url)
-    async with httpx2.AsyncClient(timeout=60) as http:
-        once = await begun(http, url, "once", 1, 60.0)
-        again = await begun(http, url, "again", 2, 1.0)
-        await until(lambda: sum(runs(project).values()) == 2)
-        victim.popen.send_signal(signal.SIGKILL)
-        worker(start, redis_url)
-        assert (await ended(http, url, again))["result"]["content"] == [{"type": "text", "text": "did 2"}]
-        said = await ended(http, url, once)
-    assert (said["status"], "died" in said["error"]["message"]) == ("failed", True)
-    assert runs(project) == {"once 1": 1, "again 2": 2}
-
-
 @pytest.mark.long
 async def test_workers_that_die_lose_no_task(project: Path, start: Callable[..., Process], redis_url: str) -> None:
     chance = random.Random(1)
@@ -445,9 +428,7 @@ async def test_arguments_and_results_cannot_be_read_in_redis(
         assert word not in everything
 
 
-async def test_a_task_is_cancelled_where_it_runs(
-    project: Path, start: Callable[..., Process], redis_url: str
-) -> None:
+async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[..., Process], redis_url: str) -> None:
     _, url = served(start, redis_url, "--workers", "0")
     worker(start, redis_url)
     async with httpx2.AsyncClient(timeout=60) as http:
