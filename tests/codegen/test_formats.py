@@ -16,15 +16,19 @@ from uuid import UUID
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AnyUrl, ValidationError
 from pydantic_core import PydanticSerializationError
 
 import instances
 import modules
+from amounts import choose
 from formatted import LIKELY, STAYS_TEXT, TYPES, VALUES, instance, places, schema_of
 from packages import generate, imported, manifest, tool
+
+EXAMPLES = choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100)
+"""Random values of each kind of text."""
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +96,7 @@ def test_what_else_an_alternative_takes_stays_what_it_is(form: str, models: Mapp
 def test_any_text_goes_out_as_it_came(form: str, models: Mapping[str, Any]) -> None:
     valid = jsonschema_rs.validator_for(schema_of(form), validate_formats=True)
 
+    @settings(max_examples=EXAMPLES)
     @given(st.one_of(LIKELY[form], st.sampled_from(instances.TEXTS[form]), st.text()))
     def check(text: str) -> None:
         if not modules_take(text):
@@ -118,6 +123,7 @@ def test_any_value_goes_out_as_the_format_wants_it(form: str, models: Mapping[st
     valid = jsonschema_rs.validator_for(schema_of(form), validate_formats=True)
     model = models[form]
 
+    @settings(max_examples=EXAMPLES)
     @given(VALUES[form])
     def check(value: Any) -> None:
         made = model(plain=value, several=[value], by_name={"a": value}, or_number=value, or_thing=value)

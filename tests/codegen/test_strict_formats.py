@@ -13,17 +13,21 @@ from typing import Any
 import mcp
 import mcp_types as types
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import instances
 import modules
+from amounts import choose
 from formatted import LIKELY, STAYS_TEXT, TYPES, VALUES, instance, places, schema_of
 from packages import generate, imported, manifest, tool
 from stubwright.jsonschema import instances as making
 from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
 from stubwright_runtime.schema.validation import Validator
+
+EXAMPLES = choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100)
+"""Random values of each kind of text."""
 
 ALSO_REFUSED: Mapping[str, frozenset[str]] = {"uri": frozenset({"data:text/plain,a b"})}
 """What a type can hold, but is not of its format."""
@@ -74,6 +78,7 @@ def test_a_text_is_read_as_its_type_or_refused(form: str, text: str, models: Map
 def test_what_a_schema_accepts_is_of_the_type_and_goes_out_as_it_came(form: str, models: Mapping[str, Any]) -> None:
     validator = Validator(schema_of(form), exact=True)
 
+    @settings(max_examples=EXAMPLES)
     @given(st.one_of(LIKELY[form], st.sampled_from(instances.TEXTS[form]), st.text()))
     def check(text: str) -> None:
         if validator.accepts(text):
@@ -86,6 +91,7 @@ def test_what_a_schema_accepts_is_of_the_type_and_goes_out_as_it_came(form: str,
 
 @pytest.mark.parametrize("form", TYPES)
 def test_what_a_type_writes_is_accepted(form: str, models: Mapping[str, Any]) -> None:
+    @settings(max_examples=EXAMPLES)
     @given(VALUES[form])
     def check(value: Any) -> None:
         out = models[form](plain=value, several=[value], or_number=value).model_dump(mode="json")
