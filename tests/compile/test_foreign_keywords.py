@@ -28,7 +28,7 @@ pytestmark = pytest.mark.payloads
 
 Json = Any
 
-EVERY = choose("STUBWRIGHT_WHOLE_PAYLOADS", 701, 127, 13)
+EVERY = choose("STUBWRIGHT_WHOLE_PAYLOADS", 499, 127, 13)
 """Of how many combinations one is taken; a prime, so that all keywords, values and places come up."""
 
 BATCH = 150

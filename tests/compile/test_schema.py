@@ -158,8 +158,8 @@ def test_the_examples_of_the_manifest_schema_are_valid() -> None:
     assert shown > 50
 
 
-ANYTHING = [None, True, 7, 1.5, "", "text", [], [[]], [{}], {}, {"a": []}, ["a", "a"]]
-IN_SCHEMAS = [None, True, 7, "", "#", "#/$defs/Gone", "x y", [], [{}], {}, {"a": 1}]
+ANYTHING: list[Any] = [None, True, 7, 1.5, "", "text", [], [[]], [{}], {}, {"a": []}, ["a", "a"]]
+IN_SCHEMAS: list[Any] = [None, True, 7, "", "#", "#/$defs/Gone", "x y", [], [{}], {}, {"a": 1}]
 
 
 @pytest.mark.parametrize("other", amounts.sample(ANYTHING, 4))
