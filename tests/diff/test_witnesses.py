@@ -36,7 +36,9 @@ Json = Any
 Pair = tuple[Json, Json]
 DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
 
-PAIRS = range(0, choose("STUBWRIGHT_WHOLE_DIFF", 150, 150, 10_000), choose("STUBWRIGHT_WHOLE_DIFF", 4, 1, 1))
+PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 40, 150, 10_000)
+ENOUGH = 150
+"""The number of pairs from which the share of undecided changes means something."""
 LARGEST = 20_000
 """Characters of a schema of a public server that is edited."""
 
@@ -95,7 +97,7 @@ def _check_step(_: Any, step: float, instance: Json, __: Json) -> Iterator[jsons
 
 def pairs(schemas: list[Json] | None, *, strict: bool = False) -> Iterator[tuple[str, Pair]]:
     """Schemas, and the same with edits, each pair with its seed."""
-    for number in PAIRS:
+    for number in range(PAIRS):
         chance = random.Random(f"witness/{number}")
         old = schema_edits.schema(chance) if schemas is None else copy.deepcopy(chance.choice(schemas))
         if strict:
@@ -151,9 +153,10 @@ def examine(made: Iterator[tuple[str, Pair]]) -> None:
             except RecursionError:  # a reference that leads back to itself, which `check` refuses
                 verdicts["endless"] += 1
     assert verdicts["breaking"] > verdicts.total() / 10
-    assert verdicts["undecided"] <= verdicts.total() / 100, verdicts
-    # A dozen edits of one schema share the steps of one search.
-    assert changes["undecided"] <= changes.total() / 50, changes
+    if PAIRS >= ENOUGH:
+        assert verdicts["undecided"] <= verdicts.total() / 100, verdicts
+        # A dozen edits of one schema share the steps of one search.
+        assert changes["undecided"] <= changes.total() / 50, changes
     assert [text for text in undecided if not text.endswith(("is in the way", "took too long"))] == []
 
 

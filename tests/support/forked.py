@@ -28,7 +28,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -160,6 +160,16 @@ def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str], parent: str
         return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
 
+_ending = ExitStack()
+atexit.register(_ending.close)
+
+
+def close() -> None:
+    """End the processes that commands are forked from."""
+    _ending.close()
+    _parent.cache_clear()
+
+
 @cache
 def _parent(*packages: str) -> str:
     """The socket of the process that commands are forked from, which has loaded packages, and listens by then."""
@@ -168,8 +178,8 @@ def _parent(*packages: str) -> str:
     process = subprocess.Popen(
         [sys.executable, __file__, where, *packages], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    atexit.register(shutil.rmtree, folder)
-    atexit.register(process.communicate)
+    _ending.callback(shutil.rmtree, folder)
+    _ending.callback(process.communicate)
     assert process.stdout is not None
     assert process.stdout.readline() == b"listening\n"
     return where

@@ -7,6 +7,7 @@ from collections.abc import Generator
 import pytest
 
 import cpu
+import forked
 import processes
 
 BUDGET = 30.0
@@ -52,6 +53,7 @@ class Reporter:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail a run that leaves processes behind."""
+        forked.close()
         self._left = processes.list_left(self._mark, _PATIENCE)
         if self._left and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
