@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+import amounts
 import forked
 import hostile
 from command_line import stubwright
@@ -21,7 +22,7 @@ from stubwright.importers.deadline import Deadline, TooSlowError
 ERAS: Final = (HANDSHAKE, STATELESS)
 
 _MUCH: Final = "sends too much: the server"
-_SLOW: Final = "did not answer within 3 s"
+_SLOW: Final = "did not answer within 1 s"
 
 _TOOL: Final = {"name": "go", "inputSchema": {"type": "object"}}
 _EVENTS: Final = {"Content-Type": "text/event-stream"}
@@ -36,6 +37,15 @@ def _slowly() -> Iterator[bytes]:
     while True:
         yield b" "
         time.sleep(0.2)
+
+
+def _in_turns(cases: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Each case with each era; in one of them alone, which changes from case to case, it is not `long`."""
+    return [
+        (era, *case) if index % len(ERAS) == turn else amounts.mark_long((era, *case))
+        for index, case in enumerate(cases)
+        for turn, era in enumerate(ERAS)
+    ]
 
 
 def _pages(number: Any) -> Said:
@@ -59,7 +69,7 @@ SAYINGS: Final[dict[str, tuple[Callable[[Any], Said], str]]] = {
         "it is a JSON object with neither a result nor an error",
     ),
     "comments without an end": (lambda _: Said(_forever(b": x\n\n" * 6553), headers=_EVENTS), _MUCH),
-    "a bomb": (lambda _: Said(lambda: iter((gzip.compress(b" " * (64 << 20)),)), headers=_GZIP), _MUCH),
+    "a bomb": (lambda _: Said(lambda: iter((gzip.compress(b" " * (16 << 20)),)), headers=_GZIP), _MUCH),
     "pages without an end": (_pages, "with a list that has more than 1000 pages"),
     "bytes that are not UTF-8": (
         lambda _: Said(lambda: iter((b'{"\xff',))),
@@ -71,37 +81,37 @@ SAYINGS: Final[dict[str, tuple[Callable[[Any], Said], str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(SAYINGS))
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("era", "name"), _in_turns([(name,) for name in SAYINGS]))
 def test_what_has_no_end_over_http_ends(era: str, name: str, tmp_path: Path) -> None:
     answer, said = SAYINGS[name]
-    seconds = ("--timeout", "3") if said == _SLOW else ()
+    seconds = ("--timeout", "1") if said == _SLOW else ()
     with listening(era, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
-        done = stubwright("import", "mcp", url, "--max-bytes", "4MiB", "-o", "m.yaml", *seconds, cwd=tmp_path)
+        done = stubwright("import", "mcp", url, "--max-bytes", "256KiB", "-o", "m.yaml", *seconds, cwd=tmp_path)
     assert done.returncode == 1
     assert said in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "m.yaml").exists()
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        (hostile.ENDLESS + b"x" * 65536, _MUCH),
-        (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it holds bytes that are not UTF-8"),
-        (b"\xff", f"{_SLOW}; it sent a line that is not JSON-RPC"),
-        (
-            b'{"jsonrpc":"2.0","id":$ID,"result":5}',
-            "it is not an answer of JSON-RPC: result: Input should be an object",
-        ),
-    ],
+    ("era", "said", "told"),
+    _in_turns(
+        [
+            (hostile.ENDLESS + b"x" * 65536, _MUCH),
+            (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it holds bytes that are not UTF-8"),
+            (b"\xff", f"{_SLOW}; it sent a line that is not JSON-RPC"),
+            (
+                b'{"jsonrpc":"2.0","id":$ID,"result":5}',
+                "it is not an answer of JSON-RPC: result: Input should be an object",
+            ),
+        ]
+    ),
 )
 def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_path: Path) -> None:
     (tmp_path / "said").write_bytes(said)
     server = (*forked.interpreter(), hostile.__file__, era, "tools/list", "said")
-    seconds = ("--timeout", "3") if _SLOW in told else ()
-    done = stubwright("import", "mcp", "-o", "m.yaml", *seconds, "--", *server, cwd=tmp_path)
+    seconds = ("--timeout", "1") if _SLOW in told else ()
+    done = stubwright("import", "mcp", "--max-bytes", "256KiB", "-o", "m.yaml", *seconds, "--", *server, cwd=tmp_path)
     assert done.returncode == 1
     assert told in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
@@ -109,13 +119,13 @@ def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_p
 
 
 def test_the_time_is_for_the_whole(tmp_path: Path) -> None:
-    """A list that is read at once takes a minute to check."""
-    tools = [{**_TOOL, "name": f"tool_{number}"} for number in range(100_000)]
+    """A list that is read at once takes several seconds to check."""
+    tools = [{**_TOOL, "name": f"tool_{number}"} for number in range(20_000)]
     (tmp_path / "said").write_bytes(response("$ID", {"tools": tools}).replace(b'"$ID"', b"$ID"))
     server = (*forked.interpreter(), hostile.__file__, HANDSHAKE, "tools/list", "said")
-    done = stubwright("import", "mcp", "-o", "m.yaml", "--timeout", "6", "--", *server, cwd=tmp_path)
+    done = stubwright("import", "mcp", "-o", "m.yaml", "--timeout", "1", "--", *server, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "6 s" in done.stderr
+    assert "1 s" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "m.yaml").exists()
 

@@ -325,8 +325,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def move(folder: Path, source: str = "old/books.py:mcp", *options: str, python: str = sys.executable) -> Any:
-    return stubwright("new", "moved", "--from", "python", source, "--yes", *options, "--", python, cwd=folder)
+def move(folder: Path, source: str = "old/books.py:mcp", *options: str, python: str | None = None) -> Any:
+    """Move a server that runs in our environment, unless `python` is an interpreter of another one."""
+    ours = python or str(forked.interpreter_in(folder))
+    return stubwright("new", "moved", "--from", "python", source, "--yes", *options, "--", ours, cwd=folder)
 
 
 TOP = "from pydantic import BaseModel\n"
@@ -364,7 +366,7 @@ def foreign_python(folder: Path) -> str:
 
 
 def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]) -> None:
-    done = move(folder)
+    done = move(folder, python=sys.executable)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
         f"running `{folder}/old/books.py` with `{sys.executable}`, to ask its server what it offers",
@@ -403,10 +405,10 @@ def test_a_server_of_another_environment_answers_from_its_own_process(folder: Pa
     assert find_mistyped(folder, mypy) == ""
 
 
-@pytest.mark.parametrize("is_shared", [True, False])
+@pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_what_functions_say_and_ask_reaches_the_caller(folder: Path, is_shared: bool, mypy: list[str]) -> None:
     (folder / "old" / "talks.py").write_text(TALKING)
-    done = move(folder, "old/talks.py", python=sys.executable if is_shared else foreign_python(folder))
+    done = move(folder, "old/talks.py", python=None if is_shared else foreign_python(folder))
     assert done.returncode == 0, done.stderr
     assert find_mistyped(folder, mypy) == ""
     path = [folder / "moved", folder / "moved" / "generated"]
@@ -557,7 +559,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
             f"{_EMPTY}mcp = MCPServer('a')\nmcp.run()\n",
             "app.py",
             1,
-            "within 10 s; does the file call `run()` outside of",
+            "within 3 s; does the file call `run()` outside of",
         ),
     ],
 )
@@ -567,7 +569,7 @@ def test_what_cannot_move_says_why_and_leaves_nothing(
     monkeypatch.setenv("BOOKS_KEY", "secret")
     for name in ("app.py", "json.py"):
         (tmp_path / name).write_text(text)
-    done = move(tmp_path, source, "--timeout", "10")
+    done = move(tmp_path, source, "--timeout", "3")
     assert (done.returncode, done.stdout) == (status, "")
     unmarked = re.sub(r"\n  \| +[~^]+(?=\n)", "", done.stderr)  # Python marks more or fewer places, as the version is
     assert said.format(folder=tmp_path) in unmarked
@@ -610,7 +612,7 @@ def test_a_name_that_hides_what_the_old_file_imports_is_refused(folder: Path) ->
     assert "`books.py` imports or is `moved_mcp`, as a package of the new server is called" in done.stderr
 
 
-@pytest.mark.parametrize("is_shared", [True, False])
+@pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_file_in_a_package_moves_with_its_relative_imports(folder: Path, is_shared: bool) -> None:
     package = folder / "old" / "library" / "desk"
     package.mkdir(parents=True)
@@ -619,7 +621,7 @@ def test_a_file_in_a_package_moves_with_its_relative_imports(folder: Path, is_sh
     (package / "books.py").write_text(BOOKS.replace("from shelf import", "from ..shelf import").replace(TOP, NEAR))
     (package / "near.py").write_text("")
     (folder / "old" / "shelf.py").rename(package.parent / "shelf.py")
-    python = sys.executable if is_shared else foreign_python(folder)
+    python = None if is_shared else foreign_python(folder)
     done = move(folder, "old/library/desk/books.py", python=python)
     assert done.returncode == 0, done.stderr
     answers = compare(folder, "library.desk.books")
@@ -628,9 +630,10 @@ def test_a_file_in_a_package_moves_with_its_relative_imports(folder: Path, is_sh
 
 @pytest.mark.parametrize(("typed", "is_made"), [("y", True), ("n", False)])
 def test_a_person_is_asked_first(typed: str, is_made: bool, folder: Path) -> None:
-    command = [sys.executable, "-m", "stubwright", "new", "moved", "--from", "python", "old/books.py:mcp"]
-    terminal = Terminal([*command, "--", sys.executable], folder)
-    terminal.until(f"This runs `{folder}/old/books.py` with `{sys.executable}`")
+    command = [*forked.interpreter(), "-m", "stubwright", "new", "moved", "--from", "python", "old/books.py:mcp"]
+    python = forked.interpreter_in(folder)
+    terminal = Terminal([*command, "--", str(python)], folder)
+    terminal.until(f"This runs `{folder}/old/books.py` with `{python}`")
     terminal.until("Run it? [y/n]: ")
     terminal.type(f"{typed}\n")
     assert terminal.rest() == (0 if is_made else 1)
