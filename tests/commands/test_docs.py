@@ -465,12 +465,12 @@ def test_the_same_bytes_wherever_and_however_it_is_made(tmp_path: Path) -> None:
         (folder / "specs" / "m.json").write_text(json.dumps(hostile()))
     made = set()
     for cwd, manifest_path, output, seed in (
-        (first, "specs/m.json", "out", "1"),
+        (first, "specs/m.json", "out", ""),
         (first, str(first / "specs" / "m.json"), str(tmp_path / "elsewhere"), "2"),
-        (first / "specs", "m.json", "../other/deep", "3"),
+        (first / "specs", "m.json", "../other/deep", ""),
         (second, "./specs/m.json", ".", "4"),
     ):
-        env = {"PYTHONHASHSEED": seed, "TZ": f"Etc/GMT+{seed}", "LC_ALL": "C"}
+        env = {"PYTHONHASHSEED": seed, "TZ": f"Etc/GMT+{seed}", "LC_ALL": "C"} if seed else None
         done = stubwright("docs", manifest_path, "-o", output, cwd=cwd, env=env)
         assert done.returncode == 0, done.stderr
         made.add((cwd / output / "sample_mcp.html").read_bytes())

@@ -64,7 +64,10 @@ def test_one_module_prints() -> None:
     found: dict[str, set[str]] = {}
     for path in (path for root in ROOTS for path in root.rglob("*.py")):
         name = path.as_posix().rpartition("/stubwright")[2]
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        if not re.search(r"\bprint\b|\bsys\s*\.|\blogging\b|\bwarnings\b", text):
+            continue  # which is nearly all of the time that this takes
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 streams = {ast.unparse(part) for part in ast.walk(node.func) if isinstance(part, ast.Attribute)}

@@ -277,6 +277,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> browser.Browser:
     return browser.find_once(tmp_path_factory)
 
 
+@pytest.mark.long
 def test_a_browser_tries_everything(chromium: browser.Browser, project: Path) -> None:
     with dev(project, "--scope", "diary:read", "--scope", "diary:write") as it:
         address = address_of(it)

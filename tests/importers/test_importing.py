@@ -25,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+import amounts
 import conformance
 import forked
 from command_line import stubwright
@@ -121,7 +122,7 @@ entries = some.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(
     info=some.dictionaries(
         some.sampled_from(["name", "version", "title", "icons", "instructions"]), words | json_values
@@ -236,16 +237,16 @@ def test_a_server_that_breaks_down_is_told(script: dict[str, Any], said: str, tm
 def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps({**HELLO, "tools/list": {"tools": [TOOL]}}))
     server = [sys.executable, SCRIPTED, str(tmp_path / "script.json")]
-    slow = sources.Command(["sh", "-c", 'sleep 2; exec "$@"', "sh", *server])
+    slow = sources.Command(["sh", "-c", 'sleep 1.2; exec "$@"', "sh", *server])
     told: list[float] = []
     begun = time.monotonic()
-    listed = live.read(slow, 1.5, starting=30, started=lambda: told.append(time.monotonic() - begun))
+    listed = live.read(slow, 1, starting=60, started=lambda: told.append(time.monotonic() - begun))
     assert listed.sections["tools"] == [TOOL]
-    assert told[0] > 2
-    with pytest.raises(live.UnreachableError, match="`sh` did not answer within 1 s"):
-        live.read(slow, 1)
-    with pytest.raises(live.UnreachableError, match="has not answered 1 s after it was started; allow more time"):
-        live.read(slow, 60, starting=1)
+    assert told[0] > 1.2
+    with pytest.raises(live.UnreachableError, match="`sh` did not answer within 0.2 s"):
+        live.read(slow, 0.2)
+    with pytest.raises(live.UnreachableError, match=r"has not answered 0\.2 s after it was started; allow more time"):
+        live.read(slow, 60, starting=0.2)
 
 
 @pytest.mark.parametrize("silent", ["server/discover", "tools/list"])
@@ -253,7 +254,7 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     script = {**HELLO, "tools/list": {"tools": [TOOL]}, silent: None, "$pid": str(tmp_path / "pid"), "$stdout": "Hi!"}
     started = time.monotonic()
     done = scripted(tmp_path, script, "--timeout", "1.5")
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     assert done.returncode == 1
     assert done.stderr == (
         f"stubwright: `{sys.executable}` did not answer within 1.5 s; it sent a line that is not JSON-RPC\n"
@@ -261,14 +262,20 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     await_end(int((tmp_path / "pid").read_text()))
 
 
-@pytest.mark.parametrize("verb", [["import", "mcp"], ["diff", "m.yaml"]])
+IMPORT, DIFF = ["import", "mcp"], ["diff", "m.yaml"]
+
+
 @pytest.mark.parametrize(
-    ("number", "before", "status"),
+    ("verb", "number", "before", "status"),
     [
-        (signal.SIGINT, signal.SIG_DFL, 130),
-        (signal.SIGTERM, signal.SIG_DFL, 143),
-        (signal.SIGTERM, signal.SIG_IGN, 143),  # as of a shell's background job
-        (signal.SIGHUP, signal.SIG_DFL, 129),
+        (IMPORT, signal.SIGINT, signal.SIG_DFL, 130),
+        (DIFF, signal.SIGTERM, signal.SIG_DFL, 143),
+        (IMPORT, signal.SIGTERM, signal.SIG_IGN, 143),  # as of a shell's background job
+        (DIFF, signal.SIGHUP, signal.SIG_DFL, 129),
+        amounts.mark_long((DIFF, signal.SIGINT, signal.SIG_DFL, 130)),
+        amounts.mark_long((IMPORT, signal.SIGTERM, signal.SIG_DFL, 143)),
+        amounts.mark_long((DIFF, signal.SIGTERM, signal.SIG_IGN, 143)),
+        amounts.mark_long((IMPORT, signal.SIGHUP, signal.SIG_DFL, 129)),
     ],
 )
 def test_a_signal_ends_the_process_too(
@@ -288,7 +295,7 @@ def test_a_signal_ends_the_process_too(
             assert time.monotonic() - started < 60
             time.sleep(0.05)
         process.send_signal(number)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (status, b"")
     await_end(int(pid.read_text()))
 
@@ -645,6 +652,7 @@ def filesystem(tmp_path_factory: pytest.TempPathFactory) -> None:
         pytest.skip(why)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("filesystem")
 def test_a_public_server_from_npm_over_stdio_from_import_to_call(tmp_path: Path) -> None:
     folder = tmp_path / "files"
@@ -669,7 +677,7 @@ def test_a_public_server_from_npm_over_stdio_from_import_to_call(tmp_path: Path)
 # --- a new project from a server -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in CASES.iterdir()))
+@pytest.mark.parametrize("name", amounts.sample(sorted(path.name for path in CASES.iterdir()), 1))
 def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     command = [sys.executable, SCRIPTED, str(CASES / name / "server.json")]
     done = stubwright("new", "mine", "--from", "mcp", "--", *command, cwd=tmp_path)

@@ -393,7 +393,7 @@ def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
 
 
-def test_a_server_of_another_environment_answers_from_its_own_process(folder: Path, mypy: list[str]) -> None:
+def test_a_server_of_another_environment_answers_from_its_own_process(folder: Path) -> None:
     python = foreign_python(folder)
     done = move(folder, python=python)
     assert done.returncode == 0, done.stderr
@@ -402,7 +402,6 @@ def test_a_server_of_another_environment_answers_from_its_own_process(folder: Pa
     assert answers["new"] == answers["old"]
     assert answers["progress"] == [[1, 3, "page 1"], [2, 3, "page 2"], [3, 3, "page 3"]]
     assert not answers["is_shared"]
-    assert find_mistyped(folder, mypy) == ""
 
 
 @pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.long)])
@@ -559,7 +558,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
             f"{_EMPTY}mcp = MCPServer('a')\nmcp.run()\n",
             "app.py",
             1,
-            "within 3 s; does the file call `run()` outside of",
+            "within 1 s; does the file call `run()` outside of",
         ),
     ],
 )
@@ -569,7 +568,7 @@ def test_what_cannot_move_says_why_and_leaves_nothing(
     monkeypatch.setenv("BOOKS_KEY", "secret")
     for name in ("app.py", "json.py"):
         (tmp_path / name).write_text(text)
-    done = move(tmp_path, source, "--timeout", "3")
+    done = move(tmp_path, source, "--timeout", "1" if said.startswith("within") else "60")
     assert (done.returncode, done.stdout) == (status, "")
     unmarked = re.sub(r"\n  \| +[~^]+(?=\n)", "", done.stderr)  # Python marks more or fewer places, as the version is
     assert said.format(folder=tmp_path) in unmarked
