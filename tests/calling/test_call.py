@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import pytest
 
+import amounts
 import forked
 from command_line import forking, stubwright
 from processes import await_end, running
@@ -198,11 +199,12 @@ def test_standard_input_is_in_utf_8(given: bytes, status: int, told: str, desk: 
 
 def test_standard_input_may_be_closed(desk: Path) -> None:
     """As under some supervisors of services."""
+    python = str(forked.interpreter_in(desk))
     for word, status, told in (
         ("numbers=7", 0, ""),
         ("-", 2, "stubwright: `-` reads standard input, which is closed\n"),
     ):
-        command = [sys.executable, "-m", "stubwright", "call", "add", word]
+        command = [sys.executable, "-m", "stubwright", "call", "add", word, "--python", python]
         shell = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
         done = subprocess.run(shell, cwd=desk, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stderr
@@ -621,25 +623,35 @@ printf '%s\n' "${COMPREPLY[@]}"
 """
 
 
-@pytest.mark.parametrize(
-    ("line", "words", "found"),
-    [
-        ("stubwright call desk.yaml w", ["call", "desk.yaml", "w"], ["work"]),
-        ("stubwright call desk.yaml --json w", ["call", "desk.yaml", "--json", "w"], ["work"]),
-        ("stubwright call w", ["call", "w"], ["work"]),
-        ("stubwright call add n", ["call", "add", "n"], ["numbers=", "note="]),
-        ("stubwright inspect desk.yaml g", ["inspect", "desk.yaml", "g"], ["greet"]),
-        ("stubwright call desk.y", ["call", "desk.y"], ["desk.yaml"]),
-        ("stubwright call --js", ["call", "--js"], ["--json"]),
-        ("stubwright li", ["li"], ["list"]),
-    ],
-)
-def test_a_shell_completes_tools_and_arguments(line: str, words: list[str], found: list[str], desk: Path) -> None:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+COMPLETED: Final = [
+    ("stubwright call desk.yaml w", ["call", "desk.yaml", "w"], ["work"]),
+    ("stubwright call desk.yaml --json w", ["call", "desk.yaml", "--json", "w"], ["work"]),
+    ("stubwright call w", ["call", "w"], ["work"]),
+    ("stubwright call add n", ["call", "add", "n"], ["numbers=", "note="]),
+    ("stubwright inspect desk.yaml g", ["inspect", "desk.yaml", "g"], ["greet"]),
+    ("stubwright call desk.y", ["call", "desk.y"], ["desk.yaml"]),
+    ("stubwright call --js", ["call", "--js"], ["--json"]),
+    ("stubwright li", ["li"], ["list"]),
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the PATH with `stubwright`, which is forked."""
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "stubwright").write_text(f'#!/bin/sh\nexec {forked.interpreter_in(folder)} -m stubwright "$@"\n')
+    (folder / "stubwright").chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(("line", "words", "found"), COMPLETED)
+def test_a_shell_completes_tools_and_arguments(
+    line: str, words: list[str], found: list[str], desk: Path, program: Path
+) -> None:
     done = subprocess.run(
         ["bash", "-c", BASH, "bash", line, "stubwright", *words],
         cwd=desk,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": f"{program}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
@@ -673,7 +685,7 @@ tools:
 """
 
 
-@pytest.mark.parametrize("how", ["manifest", "command", "URL"])
+@pytest.mark.parametrize("how", amounts.sample(["URL", "manifest", "command"], 1))
 def test_a_server_is_asked_as_callers_of_a_toolset_do(how: str, tmp_path: Path) -> None:
     (tmp_path / "desk.yaml").write_text(TOOLSETS)
     mock = [*forked.interpreter(), "-m", "stubwright", "mock", "desk.yaml"]

@@ -172,12 +172,17 @@ def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(proje
         assert "it is started again" not in it.log.read_text()
 
 
-def outlast_hang(it: Dev, handlers: Path, hanging: str, stack: str = "") -> None:
+HANGING = "open('begun', 'w').write(str(os.getpid()))\nimport time\ntime.sleep(1000)\n"
+
+
+def outlast_hang(it: Dev, handlers: Path, hanging: str, seconds: int, stack: str = "") -> None:
     """Save handlers that hang, which is told, perhaps with the stack, and then good ones, which are served."""
     it.says("interrupt to stop")
     first = it.answers("helped one")
     write(handlers, hanging)
-    it.says("the new server has not started after 5 s; the server of the last good save goes on, and the next save")
+    it.says(
+        f"the new server has not started after {seconds} s; the server of the last good save goes on, and the next save"
+    )
     it.says(stack)
     assert it.answers("helped one") == first
     write(handlers, HANDLERS.replace("one", "two"))
@@ -186,14 +191,18 @@ def outlast_hang(it: Dev, handlers: Path, hanging: str, stack: str = "") -> None
 
 def test_handlers_that_hang_at_import_are_told_and_end_with_the_next_save(project: Path) -> None:
     handlers, begun = project / "src" / "diary.py", project / "begun"
-    hanging = "open('begun', 'w').write(str(os.getpid()))\nimport time\ntime.sleep(1000)\n"
     with dev(project) as it:
-        line = (HANDLERS + hanging).count("\n")
+        line = (HANDLERS + HANGING).count("\n")
         stack = f'the handlers stand at\n  File "{handlers}", line {line}, in <module>\n    time.sleep(1000)\n'
-        outlast_hang(it, handlers, HANDLERS + hanging, stack)
+        outlast_hang(it, handlers, HANDLERS + HANGING, 5, stack)
         assert not is_alive(int(begun.read_text()))
 
-        write(handlers, HANDLERS + hanging)
+
+def test_an_interrupt_ends_handlers_that_hang_at_import(project: Path) -> None:
+    handlers, begun = project / "src" / "diary.py", project / "begun"
+    with dev(project, slow=1) as it:
+        it.says("interrupt to stop")
+        write(handlers, HANDLERS + HANGING)
         it.says("the new server has not started")
         it.process.send_signal(signal.SIGINT)
         assert it.process.wait(20) == 0
@@ -203,8 +212,8 @@ def test_handlers_that_hang_at_import_are_told_and_end_with_the_next_save(projec
 def test_a_server_that_hangs_after_its_proof_ends_with_the_next_save(project: Path) -> None:
     handlers, begun = project / "src" / "diary.py", project / "begun"
     hanging = "import time\nif 'server.py' in sys.argv[0]:\n    open('begun', 'w').write(str(os.getpid()))\n    "
-    with dev(project) as it:
-        outlast_hang(it, handlers, "import sys\n" + HANDLERS + hanging + "time.sleep(1000)\n")
+    with dev(project, slow=1) as it:
+        outlast_hang(it, handlers, "import sys\n" + HANDLERS + hanging + "time.sleep(1000)\n", 1)
         assert not is_alive(int(begun.read_text()))
 
 

@@ -111,7 +111,10 @@ def test_rules_of_later_revisions_are_skipped(pytester: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["SKIPPED*MCP 2025-06-18 has no such rule"])
 
 
-def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("options", [(), pytest.param(("-n", "2", "--dist", "loadfile"), marks=pytest.mark.long)])
+def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(
+    options: tuple[str, ...], pytester: pytest.Pytester
+) -> None:
     counting = f"open('starts', 'a').write('x'); import runpy; runpy.run_path({FAULTY!r}, run_name='__main__')"
     command = [sys.executable, "-c", f"import sys; sys.argv[1:] = ['good']; {counting}"]
     pytester.makepyfile(f"""
@@ -128,9 +131,8 @@ def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(py
         def test_without():
             pass
         """)
-    result = start(
-        pytester, "-n", "2", "--dist", "loadfile", "-k", "good or answers-in-time or server-survives or without"
-    )
+    selected = (*options, "-k", "good or answers-in-time or server-survives or without")
+    result = start(pytester, *selected) if options else run(pytester, *selected)
     result.assert_outcomes(passed=3, failed=2)
     assert (pytester.path / "starts").read_text() == "x"
 

@@ -243,7 +243,7 @@ def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> No
     listed = live.read(slow, 1, starting=60, started=lambda: told.append(time.monotonic() - begun))
     assert listed.sections["tools"] == [TOOL]
     assert told[0] > 1.2
-    with pytest.raises(live.UnreachableError, match="`sh` did not answer within 0.2 s"):
+    with pytest.raises(live.UnreachableError, match=r"`sh` did not answer within 0\.2 s"):
         live.read(slow, 0.2)
     with pytest.raises(live.UnreachableError, match=r"has not answered 0\.2 s after it was started; allow more time"):
         live.read(slow, 60, starting=0.2)

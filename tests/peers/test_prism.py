@@ -99,6 +99,7 @@ def fetched(tmp_path_factory: pytest.TempPathFactory) -> Prism:
             pytest.skip(str(error))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DOCUMENTS if WHOLE else SAMPLE)
 def test_no_refusal_is_ours(name: str, fetched: Prism, corpus: Path, tmp_path: Path) -> None:
     document = corpus / "openapi-judged" / name
@@ -111,6 +112,7 @@ def test_no_refusal_is_ours(name: str, fetched: Prism, corpus: Path, tmp_path: P
     assert not found, "\n".join([f"{len(found)} of {len(report.results)} are ours", *found[:20]])
 
 
+@pytest.mark.long
 def test_a_refusal_that_is_ours_is_told(fetched: Prism, tmp_path: Path) -> None:
     """Prism has another type for one property than the document that was imported, and finds nothing else."""
     document = tmp_path / "small.json"

@@ -76,13 +76,28 @@ async def tools(url: str) -> list[str]:
         return [tool.name for tool in (await client.list_tools()).tools]
 
 
+def _impatient(seconds: int) -> str:
+    """A program that is `stubwright`, and tells after so many seconds that a server has not started."""
+    return (
+        f"from stubwright.serving import processes; processes._SLOW = {seconds}; from stubwright import cli; cli.main()"
+    )
+
+
 @contextmanager
 def dev(
-    project: Path, *options: str, environment: dict[str, str] | None = None, python: Sequence[str] = ()
+    project: Path,
+    *options: str,
+    environment: dict[str, str] | None = None,
+    python: Sequence[str] = (),
+    slow: int | None = None,
 ) -> Iterator[Dev]:
-    """The command; `python` starts it, and servers with it, in place of what starts at once."""
+    """The command; `python` starts it, and servers with it, in place of what starts at once.
+
+    A server that has not started is told after `slow` seconds.
+    """
     log = project.parent / f"{project.name}.log"
-    command = [*(python or forked.interpreter()), "-m", "stubwright", "dev", "--http", "127.0.0.1:0", *options]
+    program = ["-m", "stubwright"] if slow is None else ["-c", _impatient(slow)]
+    command = [*(python or forked.interpreter()), *program, "dev", "--http", "127.0.0.1:0", *options]
     if not python:
         command += ["--python", str(forked.interpreter_in(project.parent))]
     with (
