@@ -197,18 +197,18 @@ def test_standard_input_is_in_utf_8(given: bytes, status: int, told: str, desk: 
     assert b"Traceback" not in done.stderr
 
 
-def test_standard_input_may_be_closed(desk: Path) -> None:
+@pytest.mark.parametrize(
+    ("word", "status", "told"),
+    [("numbers=7", 0, ""), ("-", 2, "stubwright: `-` reads standard input, which is closed\n")],
+)
+def test_standard_input_may_be_closed(word: str, status: int, told: str, desk: Path) -> None:
     """As under some supervisors of services."""
     python = str(forked.interpreter_in(desk))
-    for word, status, told in (
-        ("numbers=7", 0, ""),
-        ("-", 2, "stubwright: `-` reads standard input, which is closed\n"),
-    ):
-        command = [sys.executable, "-m", "stubwright", "call", "add", word, "--python", python]
-        shell = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
-        done = subprocess.run(shell, cwd=desk, capture_output=True, text=True, check=False)
-        assert done.returncode == status, done.stderr
-        assert done.stderr.endswith(told)
+    command = [sys.executable, "-m", "stubwright", "call", "add", word, "--python", python]
+    shell = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+    done = subprocess.run(shell, cwd=desk, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert done.stderr.endswith(told)
 
 
 def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:

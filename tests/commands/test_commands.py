@@ -419,19 +419,17 @@ def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_fa
     assert made[0] == made[1]
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["check", "specs/weather.yaml"], ["generate", "specs/weather.yaml"]])
-def test_quick_commands_do_not_import_what_is_slow(argv: list[str], project: Path) -> None:
+def test_quick_commands_do_not_import_what_is_slow(project: Path) -> None:
     stubwright("generate", "specs/weather.yaml", cwd=project)
     program = (
         "import sys; from stubwright import cli\n"
-        "try: status = cli.run(sys.argv[1:])\n"
-        "except SystemExit as end: status = end.code\n"
-        f"print([m for m in {HEAVY!r} if m in sys.modules], status, file=sys.stderr)"
+        "statuses = [cli.run([verb, 'specs/weather.yaml']) for verb in ('check', 'generate')]\n"
+        "try: cli.run(['--help'])\n"
+        "except SystemExit as end: statuses.append(end.code)\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules], statuses, file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *argv], cwd=project, capture_output=True, text=True, check=False
-    )
-    assert done.stderr.splitlines()[-1] == "[] 0"
+    done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "[] [0, 0, 0]"
 
 
 FULL = "stubwright: the output cannot be written: No space left on device\n"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -362,14 +364,37 @@ def foreign_python(folder: Path) -> str:
     return str(folder / "theirs" / "bin" / "python")
 
 
+ELSEWHERE = """
+import os, runpy, sys
+sys.prefix = {prefix!r}
+sys.argv = [word for word in sys.argv[1:] if word != "-P"]
+if sys.argv[0] == "-m":
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+else:
+    sys.path[0] = os.path.dirname(sys.argv[0])
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def forked_python(folder: Path) -> str:
+    """Return an interpreter that takes another environment for its own, and is forked."""
+    program = folder / "elsewhere"
+    words = [*forked.interpreter(), "-c", ELSEWHERE.format(prefix=str(folder))]
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
 # --- what comes out ------------------------------------------------------------------------------------------------
 
 
 def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]) -> None:
-    done = move(folder, python=sys.executable)
+    python = str(forked.interpreter_in(folder))
+    done = move(folder, python=python)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
-        f"running `{folder}/old/books.py` with `{sys.executable}`, to ask its server what it offers",
+        f"running `{folder}/old/books.py` with `{python}`, to ask its server what it offers",
         "books 1.2 (MCP 2026-07-28): 7 tools, 1 resource, 1 resource template, 1 prompt",
     ]
     assert "in the process of the new server" in done.stdout
@@ -393,8 +418,11 @@ def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
 
 
-def test_a_server_of_another_environment_answers_from_its_own_process(folder: Path) -> None:
-    python = foreign_python(folder)
+@pytest.mark.parametrize("find", [forked_python, pytest.param(foreign_python, marks=pytest.mark.long)])
+def test_a_server_of_another_environment_answers_from_its_own_process(
+    find: Callable[[Path], str], folder: Path
+) -> None:
+    python = find(folder)
     done = move(folder, python=python)
     assert done.returncode == 0, done.stderr
     assert f"in a process of its own, with {python}." in done.stdout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from command_line import stubwright
+from command_line import forking, stubwright
 from fake_api import Asked, api
 from http_tools import called, running
 from openapi_documents import imported
@@ -98,7 +98,7 @@ def test_a_variable_is_read_as_what_its_argument_is(
             )
 
 
-def test_an_imported_api_is_finished_in_an_overlay(tmp_path: Path) -> None:
+def test_an_imported_api_is_finished_in_an_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = {"openapi": "3.1.0", "info": {"title": "Acme", "version": "1"}, "paths": PATHS}
     (tmp_path / "api.json").write_text(json.dumps(document))
     with api(echo) as fake:
@@ -129,8 +129,9 @@ overlay:
         assert "output" not in package["apis"]["acme"]
         tool, _ = package["tools"]
         assert tool["inputSchema"]["properties"] == {"q": {"type": "string"}}
-        variables = {"ACME_TOKEN": "hidden", "ACME_SID": "AC1"}
-        called = stubwright("call", "acme.yaml", "list_calls", "q=a", "--json", cwd=tmp_path, env=variables)
+        monkeypatch.setenv("ACME_TOKEN", "hidden")
+        monkeypatch.setenv("ACME_SID", "AC1")
+        called = forking("call", "acme.yaml", "list_calls", "q=a", "--json", cwd=tmp_path)
         assert called.returncode == 0, called.stderr
         seen = json.loads(called.stdout)["structuredContent"]
         assert (seen["path"], seen["acme-version"], seen["x-tenant"]) == ("/accounts/AC1/calls", "2", "main")

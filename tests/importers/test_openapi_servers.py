@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import amounts
 from amounts import choose
 from corpus import VARIABLE
 from fake_api import Answer, Asked, api
@@ -84,6 +85,7 @@ def test_the_petstore(documents: Path, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_notion(documents: Path, tmp_path: Path) -> None:
     def answer(asked: Asked) -> Answer:
         if asked.headers.get("authorization") != "Bearer ntn_kept":
@@ -133,7 +135,7 @@ def _documents() -> list[str]:
     return [name for name in found if name not in left_out] or ["(absent)"]
 
 
-@pytest.mark.parametrize("name", _documents())
+@pytest.mark.parametrize("name", amounts.sample(_documents(), 4))
 def test_every_document_imports_checks_generates_and_lists(name: str, documents: Path, tmp_path: Path) -> None:
     package = build(documents / name, tmp_path)
     with package_of(tmp_path / "generated", package) as module:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import ROOT
 
 import large_api
@@ -63,6 +64,7 @@ def undeclared(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.long
 def test_story(tmp_path: Path) -> None:
     told = blocks()
     assert [kind for kind, _ in told] == ["console", "yaml", "console", "python", "console", "console"]
