@@ -368,9 +368,8 @@ ELSEWHERE = """
 import os, runpy, sys
 sys.prefix = {prefix!r}
 sys.argv = [word for word in sys.argv[1:] if word != "-P"]
-if sys.argv[0] == "-m":
-    del sys.argv[0]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+if sys.argv[0] == "-c":
+    exec(sys.argv.pop(1), {{"__name__": "__main__"}})
 else:
     sys.path[0] = os.path.dirname(sys.argv[0])
     runpy.run_path(sys.argv[0], run_name="__main__")
@@ -389,7 +388,7 @@ def forked_python(folder: Path) -> str:
 # --- what comes out ------------------------------------------------------------------------------------------------
 
 
-def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]) -> None:
+def test_the_new_server_answers_as_the_old_one_did(folder: Path) -> None:
     python = str(forked.interpreter_in(folder))
     done = move(folder, python=python)
     assert done.returncode == 0, done.stderr
@@ -406,6 +405,9 @@ def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]
     assert answers["progress"] == [[1, 3, "page 1"], [2, 3, "page 2"], [3, 3, "page 3"]]
     assert answers["is_shared"]
 
+
+def test_the_new_project_is_fresh_typed_and_tested(folder: Path, mypy: list[str]) -> None:
+    assert move(folder).returncode == 0
     project = folder / "moved"
     assert stubwright("generate", "--check", cwd=project).returncode == 0
     checked = stubwright("check", "--strict", cwd=project)
