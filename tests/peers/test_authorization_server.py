@@ -271,7 +271,7 @@ def test_keys_are_rotated(issuer: Issuer, guarded: Guarded) -> None:
     """Tokens of the new key are taken once the pause is over; those of the old one are not any more."""
     before = issuer.keys
     try:
-        with guarded.serving(pause=1.0) as url:
+        with guarded.serving(pause=3.0) as url:
             old = issuer.token("mcp", "read")
             assert _post(url, token=old).status_code == 200
             issuer.sign_with(Key("second"))
