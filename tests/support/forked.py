@@ -13,7 +13,6 @@ from __future__ import annotations
 import atexit
 import fcntl
 import gc
-import io
 import json
 import os
 import runpy
@@ -27,15 +26,16 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import NoReturn
+from typing import IO, NoReturn
 
 import standin
+from stubwright.commands import VERBS
 
 WHOLE = "STUBWRIGHT_WHOLE_PROCESSES" in os.environ or not hasattr(os, "fork")
 
@@ -67,10 +67,8 @@ _OTHERS = (
 _EXECUTABLE = "STUBWRIGHT_STANDIN"
 """The variable with the program that a forked interpreter is to take for itself."""
 
-_HERE = frozenset(
-    ["check", "completion", "diff", "docs", "export", "generate", "publish", "refresh", "schema", "targets"]
-)
-"""Commands that can run in the process of a test: they do not serve, and do not read standard input."""
+_HERE = VERBS.keys() - {"dev", "mock", "record", "replay", "test"}
+"""Commands that can run in the process of a test: they do not serve until they are stopped."""
 
 _INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
 """Where modules are that an interpreter finds by itself."""
@@ -95,24 +93,39 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) ->
 def _run_here(argv: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     from stubwright import cli
 
-    out, err = io.BytesIO(), io.BytesIO()
     environment, folder, streams = dict(os.environ), Path.cwd(), (sys.stdin, sys.stdout, sys.stderr)
-    os.chdir(cwd)
-    try:
-        # The wrappers close what they wrap once nothing refers to them.
-        with Path(os.devnull).open() as nothing, io.TextIOWrapper(out) as text_out, io.TextIOWrapper(err) as text_err:
-            sys.stdin, sys.stdout, sys.stderr = nothing, text_out, text_err
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, _redirected(out, err):
+        os.chdir(cwd)
+        try:
+            sys.stdin = os.fdopen(0, closefd=False)
+            # Both must outlive the command, which wraps what they wrap.
+            sys.stdout = text_out = os.fdopen(1, "w", closefd=False)
+            sys.stderr = text_err = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
             status = cli.execute(argv)
-            return subprocess.CompletedProcess(["stubwright", *argv], status, _read_text(out), _read_text(err))
+            del text_out, text_err
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = streams
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(environment)
+        for stream in (out, err):
+            stream.seek(0)
+        return subprocess.CompletedProcess(["stubwright", *argv], status, out.read(), err.read())
+
+
+@contextmanager
+def _redirected(out: IO[str], err: IO[str]) -> Iterator[None]:
+    """Redirect the standard streams, also those of processes that are started in the block."""
+    kept = [os.dup(number) for number in range(3)]
+    try:
+        with Path(os.devnull).open() as nothing:
+            for number, file in enumerate((nothing, out, err)):
+                os.dup2(file.fileno(), number)
+        yield
     finally:
-        sys.stdin, sys.stdout, sys.stderr = streams
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(environment)
-
-
-def _read_text(stream: io.BytesIO) -> str:
-    return stream.getvalue().decode("utf-8").replace(os.linesep, "\n")
+        for number, file in enumerate(kept):
+            os.dup2(file, number)
+            os.close(file)
 
 
 def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
