@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ import mcp
 import mcp_types
 import pytest
 
+import amounts
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, filled, listening
 from stubwright_runtime.client.core.errors import InvalidResult, ResultTooLarge
@@ -45,6 +47,12 @@ _STRAY: Final = 0.05
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def processes_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave little time to processes that will not end by themselves, which talk meanwhile."""
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)
 
 
 class RenderOutput(Model):
@@ -210,9 +218,19 @@ async def _outcome(asked: Awaitable[Any]) -> BaseException | None:
     return None
 
 
-@pytest.mark.parametrize("method", list(KINDS))
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+def _turns() -> Iterator[Any]:
+    """Each transport, era and method, where one transport of each method in an era is not `long`.
+
+    These are chosen so that each transport has methods of each third of the answers.
+    """
+    for (transport, name), (era, revision), (number, method) in product(
+        enumerate(TRANSPORTS), enumerate(ERAS), enumerate(KINDS)
+    ):
+        case = (name, revision, method)
+        yield case if (number // 3 + era) % len(TRANSPORTS) == transport else amounts.mark_long(case)
+
+
+@pytest.mark.parametrize(("transport", "era", "method"), [*_turns()])
 async def test_each_answer_is_a_result_or_an_error_of_its_own_call(
     transport: str, era: str, method: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -291,9 +309,7 @@ _WHOLE: Final[dict[str, dict[str, Any]]] = {
 """A result of each kind, without its `resultType`."""
 
 
-@pytest.mark.parametrize("method", list(KINDS))
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(("transport", "era", "method"), [*_turns()])
 async def test_a_result_of_an_unknown_kind_is_none(transport: str, era: str, method: str, tmp_path: Path) -> None:
     attacker = Attacker(transport, era, method, tmp_path)
     whole = {**_WHOLE[method], "ttlMs": 0, "cacheScope": "private"}
@@ -316,9 +332,10 @@ async def test_a_list_of_an_unknown_kind_is_not_compared(tmp_path: Path) -> None
             pass
 
 
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("method", ["initialize", "server/discover"])
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("transport", "method", "era"),
+    amounts.sample([*product(TRANSPORTS, ["initialize", "server/discover"], ERAS)], 8),
+)
 async def test_an_odd_opening_is_an_error(
     transport: str, method: str, era: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -327,7 +344,7 @@ async def test_an_odd_opening_is_an_error(
 
     async def opened(attacker: Attacker) -> None:
         with attacker.target() as target:
-            async with ShapeClient.connect(target, timeout=2) as client:
+            async with ShapeClient.connect(target, timeout=1) as client:
                 await client._prompt("other", {})
 
     async def attempted(number: int, name: str, said: str) -> None:
@@ -395,8 +412,7 @@ HTTP: Final[dict[str, Said]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(HTTP))
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("era", "name"), amounts.sample([*product(ERAS, HTTP)], len(HTTP) | 1))
 async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL + 1)
     with listening(era, lambda method, _: HTTP[name] if method == "tools/call" else None) as (url, _):
@@ -439,9 +455,10 @@ UNREADABLE: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(UNREADABLE))
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("transport", ["http", "events"])
+@pytest.mark.parametrize(
+    ("transport", "era", "name"),
+    amounts.sample([*product(["http", "events"], ERAS, UNREADABLE)], len(UNREADABLE) | 1),
+)
 async def test_what_is_no_message_is_named_in_a_sentence(transport: str, era: str, name: str, tmp_path: Path) -> None:
     said, told = UNREADABLE[name]
     attacker = Attacker(transport, era, "tools/call", tmp_path)
@@ -503,9 +520,9 @@ def _forever(piece: bytes) -> Callable[[], Iterator[bytes]]:
 
 @cache
 def _bomb() -> bytes:
-    """Half a gigabyte of spaces, as half a megabyte."""
+    """Two hundred megabytes of spaces, as two hundred kilobytes."""
     packer = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-    return b"".join(packer.compress(b" " * (1 << 24)) for _ in range(32)) + packer.flush()
+    return b"".join(packer.compress(b" " * (1 << 24)) for _ in range(12)) + packer.flush()
 
 
 _JSON: Final = {"Content-Type": "application/json"}
@@ -526,8 +543,7 @@ FLOODS: Final[dict[str, Callable[[], Said]]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(FLOODS))
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("era", "name"), amounts.sample([*product(ERAS, FLOODS)], len(FLOODS) | 1))
 async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL + 1)
     said = FLOODS[name]()
@@ -547,6 +563,7 @@ async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.L
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.usefixtures("processes_are_ended")
 async def test_a_line_without_an_end_ends_the_connection(era: str, tmp_path: Path) -> None:
     attacker = Attacker("stdio", era, "tools/call", tmp_path)
     attacker.say(hostile.ENDLESS + b"x" * 65536)
@@ -579,7 +596,7 @@ async def test_a_process_that_ends_ends_the_call(era: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_large_results_come_as_far_as_the_call_allows(transport: str, era: str, tmp_path: Path) -> None:
-    text = "x" * (3 << 20)
+    text = "x" * (3 << 19)
     attacker = Attacker(transport, era, "tools/call", tmp_path)
     attacker.say(_result(json.dumps({"resultType": "complete", "content": [{"type": "text", "text": text}]})).encode())
     with attacker.target() as target:
@@ -587,14 +604,14 @@ async def test_large_results_come_as_far_as_the_call_allows(transport: str, era:
             (block,) = await client.ping()
             assert block.type == "text"
             assert block.text == text
-            error = await _outcome(client.with_options(max_result_bytes=1 << 20).ping())
+            error = await _outcome(client.with_options(max_result_bytes=1 << 19).ping())
             assert isinstance(error, ResultTooLarge)
-            assert (error.tool, error.limit) == ("ping", 1 << 20)
-            assert 1 << 20 < error.size < 4 << 20
-            told = f"the result of 'ping' has {error.size:,} bytes or more, and max_result_bytes is 1,048,576"
+            assert (error.tool, error.limit) == ("ping", 1 << 19)
+            assert 1 << 19 < error.size < 2 << 20
+            told = f"the result of 'ping' has {error.size:,} bytes or more, and max_result_bytes is 524,288"
             assert str(error) == told
             assert len(await client.ping()) == 1
-        async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=1 << 20) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=1 << 19) as client:
             assert len(await client.with_options(max_result_bytes=None).ping()) == 1
 
 
@@ -618,30 +635,26 @@ async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None
 FOREIGN = '{"jsonrpc":"2.0","id":99,"result":{"resultType":"complete","content":[{"type":"text","text":"forged"}]}}'
 
 
-@pytest.mark.parametrize(
-    "stream",
-    [
-        "data: $SAID\n\n",
-        "event: message\r\ndata:$SAID\r\n\r\n",
-        ": still there\n\ndata: $SAID\r\r",
-        "\ufeffdata: $SAID\n\n",
-        'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\ndata: $SAID\n\n',
-        "data: $SAID",
-        "id: 1\nretry: 1\ndata:\n\n$RESUMED",
-        None,
-    ],
+STREAMS: Final = (
+    "data: $SAID\n\n",
+    "event: message\r\ndata:$SAID\r\n\r\n",
+    ": still there\n\ndata: $SAID\r\r",
+    "\ufeffdata: $SAID\n\n",
+    'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\ndata: $SAID\n\n',
+    "data: $SAID",
+    "id: 1\nretry: 1\ndata:\n\n$RESUMED",
+    None,
 )
-@pytest.mark.parametrize(
-    "said",
-    [
-        FOREIGN,
-        FOREIGN.replace("99", '"99"'),
-        f'[{{"jsonrpc":"2.0","method":"notifications/x"}},{FOREIGN}]',
-        FOREIGN.replace('"id"', '"method":1,"id"'),
-        FOREIGN.replace('"result":{', '"error":{"code":1,"message":"forged"},"more":{'),
-    ],
+FORGED: Final = (
+    FOREIGN,
+    FOREIGN.replace("99", '"99"'),
+    f'[{{"jsonrpc":"2.0","method":"notifications/x"}},{FOREIGN}]',
+    FOREIGN.replace('"id"', '"method":1,"id"'),
+    FOREIGN.replace('"result":{', '"error":{"code":1,"message":"forged"},"more":{'),
 )
-@pytest.mark.parametrize("era", ERAS)
+
+
+@pytest.mark.parametrize(("era", "said", "stream"), amounts.sample([*product(ERAS, FORGED, STREAMS)], 27))
 async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str, stream: str | None) -> None:
     """As JSON, in a stream whatever its lines end with, at its end, and in the rest of one that was cut."""
 
@@ -737,9 +750,10 @@ async def test_a_result_whose_optional_fields_are_null_is_read(era: str) -> None
     assert getattr(block, "text", None) == "pong"
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-@pytest.mark.parametrize("start", ["data: ", ": hello\n\ndata: ", "event: message\r\ndata: ", None])
-@pytest.mark.parametrize("era", ERAS)
+STARTS: Final = ("data: ", ": hello\n\ndata: ", "event: message\r\ndata: ", None)
+
+
+@pytest.mark.parametrize(("era", "start", "size"), amounts.sample([*product(ERAS, STARTS, [1, 2, 3, 7, 1000])], 14))
 async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | None, size: int) -> None:
     """Neither of a stream, in whatever pieces it comes, nor of JSON; but a text keeps its own."""
     content = [{"type": "text", "text": "\ufeffpong"}]
@@ -761,6 +775,7 @@ async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | 
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.usefixtures("processes_are_ended")
 async def test_a_flood_ends_with_the_time_of_the_call(
     era: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -770,7 +785,7 @@ async def test_a_flood_ends_with_the_time_of_the_call(
     with attacker.target() as target:
         async with ShapeClient.connect(target, timeout=_BOUND) as client:
             for _ in range(2):
-                error = await _outcome(client.with_options(timeout=0.5).ping())
+                error = await _outcome(client.with_options(timeout=0.2).ping())
                 assert isinstance(error, mcp.MCPError)
                 assert error.code == mcp_types.REQUEST_TIMEOUT
     assert "transport write blocked" not in caplog.text

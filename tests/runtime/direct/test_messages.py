@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+import amounts
 from circles import no_requests_left
 from conversations import READY, REVISIONS, Handlers, shaking
 from odd_messages import SERVED, TOOLS, Case, grouped, odd_openings, odd_requests, out_of_turn, outcome
@@ -51,13 +53,16 @@ async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
     return outcome(sink.lines)
 
 
-async def all_asked(core: Core, before: Sequence[Any], named: Iterable[tuple[str, Iterable[Case]]]) -> str:
-    """What comes back for all cases, as a file holds it."""
+async def all_asked(core: Core, before: Iterable[Sequence[Any]], named: Iterable[tuple[str, Iterable[Case]]]) -> str:
+    """What comes back for all cases, each after what comes next of what is said before, as a file holds it."""
     text = ""
+    turns = cycle(before)
     async with core.lifespan():
         with no_requests_left():
             for name, cases in named:
-                text += f"{name}\n" + grouped({case.name: await asked(core, before, case.message) for case in cases})
+                text += f"{name}\n" + grouped(
+                    {case.name: await asked(core, next(turns), case.message) for case in cases}
+                )
     return text
 
 
@@ -68,21 +73,23 @@ def compare(name: str, said: str, *, update: bool) -> None:
     assert said.splitlines() == path.read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
-def test_after_a_handshake(revision: str, package: ModuleType, update: bool) -> None:
+@pytest.mark.parametrize("revisions", [REVISIONS, *(amounts.mark_long([revision]) for revision in REVISIONS)], ids=str)
+def test_after_a_handshake(revisions: Sequence[str], package: ModuleType, update: bool) -> None:
+    """Revisions take turns, and have all messages each in `make long`."""
     core = build_core(package.TOOLS["say"].package, Handlers())
-    said = asyncio.run(all_asked(core, [shaking(revision), READY], odd_requests(stateless=False)))
+    before = [[shaking(revision), READY] for revision in revisions]
+    said = asyncio.run(all_asked(core, before, odd_requests(stateless=False)))
     compare("handshake", said, update=update)
 
 
 def test_without_a_handshake(package: ModuleType, update: bool) -> None:
     core = build_core(package.TOOLS["say"].package, Handlers())
-    compare("stateless", asyncio.run(all_asked(core, [], odd_requests(stateless=True))), update=update)
+    compare("stateless", asyncio.run(all_asked(core, [[]], odd_requests(stateless=True))), update=update)
 
 
 def test_the_handshake(package: ModuleType, update: bool) -> None:
     core = build_core(package.TOOLS["say"].package, Handlers())
-    compare("initialize", asyncio.run(all_asked(core, [], [("initialize", odd_openings())])), update=update)
+    compare("initialize", asyncio.run(all_asked(core, [[]], [("initialize", odd_openings())])), update=update)
 
 
 def test_out_of_turn(package: ModuleType, update: bool) -> None:

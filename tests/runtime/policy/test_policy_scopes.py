@@ -8,7 +8,9 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+import amounts
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE, HELLO, exchange
 from serving import asgi
@@ -188,9 +191,12 @@ async def _over_http(server: Any, revision: str, **options: Any) -> AsyncIterato
 async def _locally(server: Any, revision: str) -> AsyncIterator[Ask]:
     """As the local user, who has the scopes that the server was started with."""
 
+    @cache
+    def build(*scopes: str) -> Any:
+        return server.build_server(Handlers(), local_scopes=scopes)
+
     async def ask(scopes: Sequence[str], method: str, params: dict[str, Any]) -> dict[str, Any]:
-        built = server.build_server(Handlers(), local_scopes=scopes)
-        [answer] = await exchange(built, revision, (method, params))
+        [answer] = await exchange(build(*scopes), revision, (method, params))
         return answer if "error" in answer else {"result": answer}
 
     yield ask
@@ -227,21 +233,6 @@ def _server(made: Path, folder: Path, **auth: Any) -> Iterator[Any]:
         yield import_module("vault_mcp.server")
 
 
-@pytest.fixture(params=["hide", "challenge"])
-def on_missing(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=HIERARCHIES)
-def hierarchy(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def server(made: Path, tmp_path: Path, hierarchy: str, on_missing: str) -> Iterator[Any]:
-    yield from _server(made, tmp_path, scopes=HIERARCHIES[hierarchy], onMissing=on_missing)
-
-
 WAYS: Mapping[str, Any] = {
     f"{name} {revision}": (way, revision)
     for name, way in (("http", _over_http), ("local", _locally))
@@ -249,30 +240,49 @@ WAYS: Mapping[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_the_matrix(server: Any, hierarchy: str, on_missing: str, way: str) -> None:
+def _matrix() -> Iterator[Any]:
+    """Each hierarchy, way to refuse and way to ask.
+
+    Those are not `long` where revisions and, for the local user, who sees no difference, ways to refuse take turns.
+    """
+    for (number, hierarchy), (missing, on_missing), way in product(
+        enumerate(HIERARCHIES), enumerate(("hide", "challenge")), WAYS
+    ):
+        case = (hierarchy, on_missing, way)
+        is_turn = way.endswith(("2025-11-25", "2026-07-28")[(number // 2 + missing) % 2])
+        is_other = way.startswith("http") or missing == number % 2
+        yield case if is_turn and is_other else amounts.mark_long(case)
+
+
+@pytest.mark.parametrize(("hierarchy", "on_missing", "way"), [*_matrix()])
+async def test_the_matrix(hierarchy: str, on_missing: str, way: str, made: Path, tmp_path: Path) -> None:
     reach, revision = WAYS[way]
     over_http = way.startswith("http")
-    async with reach(server, revision) as ask:
-        absent = {json.dumps(asked): await ask((), *asked) for asked in _requests("nowhere", revision)}
-        assert all("error" in answer for answer in absent.values())
-        for held in HELD:
-            expected = {name: _expected(name, held, hierarchy, on_missing, over_http=over_http) for name in NEEDED}
-            for method, (key, form) in LISTS.items():
-                wanted = [form.format(name) for name, (listed, _) in expected.items() if listed]
-                assert await _listed(ask, held, method, key) == wanted, (held, method)
-            for name, (_, wanted_answer) in expected.items():
-                for asked, unknown in zip(_requests(name, revision), absent.values(), strict=True):
-                    answer = await ask(held, *asked)
-                    where = (held, name, asked, answer)
-                    if wanted_answer == "served":
-                        assert "result" in answer, where
-                        assert not answer["result"].get("isError"), where
-                    elif wanted_answer == "403":
-                        scopes = " ".join((EVERYBODY, *NEEDED[name]))
-                        assert answer == {"status": 403, "header": _challenge(scopes)}, where
-                    else:
-                        assert answer == json.loads(json.dumps(unknown).replace("nowhere", name)), where
+    for server in _server(made, tmp_path, scopes=HIERARCHIES[hierarchy], onMissing=on_missing):
+        async with reach(server, revision) as ask:
+            await _ask_for_everything(ask, revision, hierarchy, on_missing, over_http=over_http)
+
+
+async def _ask_for_everything(ask: Ask, revision: str, hierarchy: str, on_missing: str, *, over_http: bool) -> None:
+    absent = {json.dumps(asked): await ask((), *asked) for asked in _requests("nowhere", revision)}
+    assert all("error" in answer for answer in absent.values())
+    for held in HELD:
+        expected = {name: _expected(name, held, hierarchy, on_missing, over_http=over_http) for name in NEEDED}
+        for method, (key, form) in LISTS.items():
+            wanted = [form.format(name) for name, (listed, _) in expected.items() if listed]
+            assert await _listed(ask, held, method, key) == wanted, (held, method)
+        for name, (_, wanted_answer) in expected.items():
+            for asked, unknown in zip(_requests(name, revision), absent.values(), strict=True):
+                answer = await ask(held, *asked)
+                where = (held, name, asked, answer)
+                if wanted_answer == "served":
+                    assert "result" in answer, where
+                    assert not answer["result"].get("isError"), where
+                elif wanted_answer == "403":
+                    scopes = " ".join((EVERYBODY, *NEEDED[name]))
+                    assert answer == {"status": 403, "header": _challenge(scopes)}, where
+                else:
+                    assert answer == json.loads(json.dumps(unknown).replace("nowhere", name)), where
 
 
 def _challenge(scopes: str) -> str:
