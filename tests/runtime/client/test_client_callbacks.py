@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import mcp_types
 import pydantic
 import pytest
 
+import forked
 from serving import KINDS, Handler, Handling, ask, reached
 from stubwright_runtime.client.core.binding import OMIT, Omit
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
@@ -184,7 +184,7 @@ anyio.run(main)
 @pytest.mark.parametrize(("program", "revision"), [(_ASKING_PROCESS, "2025-11-25"), (_MODERN_PROCESS, "2026-07-28")])
 async def test_a_process_asks(program: str, revision: str) -> None:
     env = {"PYTHONPATH": str(Path(__file__).parents[2] / "support")}
-    command = [sys.executable, "-c", program]
+    command = [*forked.interpreter(), "-c", program]
     async with TownClient.connect(command, env=env, on_question=lambda _: {"name": "Ada"}) as client:
         assert client.raw.protocol_version == revision
         assert _said(await client.ask()) == {"action": "accept", "content": {"name": "Ada"}}

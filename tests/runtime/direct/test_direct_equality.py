@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import amounts
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from sdk_connection import sdk_connection
@@ -188,7 +190,7 @@ def normal(message: Any) -> Any:
     return json.loads(re.sub(r'"requestState": "[^"]+"', '"requestState": "S"', text))
 
 
-@settings(max_examples=120, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_standard_input(said: tuple[bool, list[Any]], package: ModuleType) -> None:
     core = build_core(package.TOOLS["add"].package, Handlers())
@@ -271,8 +273,16 @@ def posted(
     return response.status_code, answer, "session" if "mcp-session-id" in response.headers else None
 
 
-@pytest.mark.parametrize("revision", [*REVISIONS, "2026-07-28"])
-def test_http(revision: str, urls: Sequence[str]) -> None:
+LATEST = "2026-07-28"
+PARTS = [(revision, part, len(REVISIONS)) for part, revision in enumerate(REVISIONS)]
+
+
+@pytest.mark.parametrize(
+    ("revision", "part", "parts"),
+    [*PARTS, (LATEST, 0, 1), *(amounts.mark_long((revision, 0, 1)) for revision in REVISIONS)],
+)
+def test_http(revision: str, part: int, parts: int, urls: Sequence[str]) -> None:
+    """Revisions with a handshake share the variations, and have all of them each in `make long`."""
     stateless = revision == "2026-07-28"
     with httpx2.Client(timeout=60) as http:
         sessions: list[str | None] = [None] * len(urls)
@@ -284,7 +294,7 @@ def test_http(revision: str, urls: Sequence[str]) -> None:
                 headers = dict(usual(first, revision, sessions[number]))
                 assert http.post(url, json=READY, headers=headers).status_code == 202
         number = 0
-        for how, change in variations():
+        for how, change in islice(variations(), part, None, parts):
             for method, params in (
                 REQUESTS if how == "as usual" else (("tools/call", CALLS[0]), ("tools/call", CALLS[9]))
             ):
@@ -303,7 +313,7 @@ def test_http(revision: str, urls: Sequence[str]) -> None:
                 assert all_alike(answers), (how, message)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str]) -> None:
     stateless, messages = said

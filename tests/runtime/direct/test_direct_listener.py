@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import product
 from types import ModuleType
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import amounts
 from conversations import Handlers, request
 from packages import generate, imported, manifest, tool
 from serving import listening
@@ -192,13 +194,13 @@ def taken(answers: Sequence[Any]) -> list[Any]:
     ]
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(requests=said(), wait=st.sampled_from((0.0, 0.001, 0.01)))
 def test_bytes(requests: Sequence[Sequence[bytes]], wait: float, ports: tuple[int, int]) -> None:
     alike(ports, requests, wait)
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), number=st.integers(1, 6), wait=st.sampled_from((0.0, 0.001, 0.01)))
 def test_requests_that_wait_for_no_answer(data: Any, number: int, wait: float, ports: tuple[int, int]) -> None:
     calls = [post(json.dumps({**CALL, "id": each}).encode()) for each in range(number)]
@@ -206,8 +208,12 @@ def test_requests_that_wait_for_no_answer(data: Any, number: int, wait: float, p
     alike(ports, [joined, *([] for _ in calls)], wait, at_once=True)
 
 
-@pytest.mark.parametrize("more", [(), *((odd,) for odd in ODD)], ids=repr)
-@pytest.mark.parametrize("line", [b"POST /mcp HTTP/1.1", *LINES])
+HEADS = [*product([b"POST /mcp HTTP/1.1", *LINES], [(), *((odd,) for odd in ODD)])]
+
+
+@pytest.mark.parametrize(
+    ("line", "more"), [*HEADS[: len(ODD) + 1], *amounts.sample(HEADS[len(ODD) + 1 :], 31)], ids=repr
+)
 def test_each_odd_head(more: tuple[bytes, ...], line: bytes, ports: tuple[int, int]) -> None:
     alike(ports, [[post(json.dumps(CALL).encode(), *more, line=line)], [LAST]], 0)
 
@@ -235,7 +241,7 @@ def test_what_is_usual_is_answered_directly(package: ModuleType, monkeypatch: py
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("parser", amounts.sample(PARSERS, 1))
 async def test_a_connection_is_closed_some_time_after_its_last_answer(
     parser: Literal["httptools", "h11"], package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

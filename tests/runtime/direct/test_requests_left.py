@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from itertools import product
 from types import ModuleType
 from typing import Any
 
 import httpx2
 import pytest
 
+import amounts
 import conversations
 from circles import no_requests_left, none_left
 from conversations import READY, request, shaking, usual
@@ -112,8 +114,7 @@ def test_over_stdio(stateless: bool, package: ModuleType) -> None:
     assert sum("error" in line for line in sink.lines) >= 5
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+@pytest.mark.parametrize(("way", "revision"), amounts.sample([*product(WAYS, ["2025-11-25", "2026-07-28"])], 4))
 def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
     stateless = revision == "2026-07-28"
     impatient = httpx2.Timeout(60, read=0.3)

@@ -13,6 +13,7 @@ import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -20,6 +21,7 @@ from typing import Any, TypeAlias
 import httpx2
 import pytest
 
+import amounts
 from conversations import MORE, READY, REVISIONS, request, shaking
 from packages import generate, imported, manifest, tool
 from serving import WAYS
@@ -336,8 +338,7 @@ def compare(name: str, said: str, *, update: bool) -> None:
     assert said.splitlines() == path.read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize(("revision", "way"), amounts.sample([*product(REVISIONS, WAYS)], 5))
 async def test_sessions(revision: str, way: Any, package: ModuleType, update: bool) -> None:
     compare(f"session_{revision}", await played(way, package, revision, session=True), update=update)
 

@@ -19,6 +19,7 @@ import mcp
 import pytest
 from starlette.responses import RedirectResponse
 
+import forked
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -261,9 +262,9 @@ def test_tokens_serve_every_revision_and_transport(
 
         if transport == "stdio":
             environment = {"PYTHONPATH": str(tmp_path), **SECRETS}
-            command = mcp.StdioServerParameters(
-                command=sys.executable, args=["-m", found.module.__name__], env=environment
-            )
+            interpreter, *arguments = forked.interpreter()
+            arguments += ["-m", found.module.__name__]
+            command = mcp.StdioServerParameters(command=interpreter, args=arguments, env=environment)
             results = asyncio.run(asked(mcp.stdio_client(command)))
         else:
             with asgi(found.module.asgi_app(None)) as url:

@@ -127,4 +127,4 @@ def test_a_window_is_as_its_model(own_redis: redis_server.RedisServer) -> None:
     Windows.server = own_redis
     from hypothesis.stateful import run_state_machine_as_test
 
-    run_state_machine_as_test(Windows, settings=settings(max_examples=40, stateful_step_count=25))
+    run_state_machine_as_test(Windows, settings=settings(max_examples=15, stateful_step_count=25))

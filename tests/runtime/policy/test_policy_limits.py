@@ -91,7 +91,7 @@ class Moving(RuleBasedStateMachine):
         assert len(self.windows) <= len(kept)
 
 
-Moving.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+Moving.TestCase.settings = settings(max_examples=25, stateful_step_count=30)
 TestMoving = Moving.TestCase
 
 
@@ -170,7 +170,7 @@ class Places(RuleBasedStateMachine):
         self.patch.undo()
 
 
-Places.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+Places.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
 TestPlaces = Places.TestCase
 
 

@@ -147,6 +147,7 @@ async def test_scopes_are_read_as_issuers_write_them(issuer: Issuer, said: dict[
     assert found.scopes == scopes
 
 
+THIRD = Key("third")
 NOW = int(time.time())
 DAY = 86_400
 SMALL = Key("small", private=rsa.generate_private_key(65537, 1024))
@@ -218,7 +219,7 @@ REFUSED["no kid where there are several keys of a kind"] = Key(None, private=ONE
 @pytest.mark.parametrize("token", REFUSED.values(), ids=REFUSED)
 async def test_a_bad_token_is_refused(token: str, caplog: pytest.LogCaptureFixture) -> None:
     found = Issuer()
-    found.have(ONE, CURVE, EDWARDS, Key("third"))
+    found.have(ONE, CURVE, EDWARDS, THIRD)
     with caplog.at_level(logging.DEBUG):
         assert await found.tokens().verify_token(token) is None
     assert "a token was refused" in caplog.text
@@ -248,7 +249,7 @@ async def test_the_log_says_for_whom_and_by_whom_a_token_is(
 async def test_a_token_that_differs_in_nothing_else_is_taken() -> None:
     """What the cases above are made from."""
     found = Issuer()
-    found.have(ONE, CURVE, EDWARDS, Key("third"))
+    found.have(ONE, CURVE, EDWARDS, THIRD)
     now = int(time.time())
     for token in (
         ONE.sign(_good()),

@@ -125,7 +125,7 @@ NODES = st.recursive(
 
 @pytest.mark.parametrize("tagged", [True, False])
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(node=NODES)
 def test_the_second_schema_finds_errors_where_the_first_does(tagged: bool, keyword: str, node: Any) -> None:
     schema = trees.schema(keyword, tagged=tagged)
@@ -193,11 +193,11 @@ def test_a_schema_whose_places_are_one_object_is_reckoned_as_its_copy() -> None:
 
 def test_the_reckoning_is_quicker_than_what_it_reckons() -> None:
     schema = trees.schema()
-    many = {"node": {"kind": "a", "children": [{"kind": "b", "children": [{"kind": "c"}]} for _ in range(50_000)]}}
+    many = {"node": {"kind": "a", "children": [{"kind": "b", "children": [{"kind": "c"}]} for _ in range(5_000)]}}
     tree = cost_of(schema)
     started = time.process_time()
     few = tree.count_visits({"node": {"kind": "a", "children": many["node"]["children"][:1]}}, 10**9)
-    assert tree.count_visits(many, 10**9) > 10_000 * few
+    assert tree.count_visits(many, 10**9) > 1_000 * few
     assert time.process_time() - started < 5
     wide = {"type": "object", "additionalProperties": {"$ref": "#"}, "patternProperties": {"^[a-m]": {"$ref": "#"}}}
     assert cost_of(wide).count_visits({str(number): {"a": {}, "z": {}} for number in range(1000)}, 10**9) < 10_000
@@ -237,7 +237,7 @@ def test_a_choice_of_itself_has_an_end(value: Any) -> None:
 
 
 def test_a_large_value_is_looked_at_a_few_times_only() -> None:
-    leaves = [{"kind": "a", "children": []} for _ in range(60_000)] + [{"kind": "z"}]
+    leaves = [{"kind": "a", "children": []} for _ in range(6_000)] + [{"kind": "z"}]
     looks: list[int] = []
 
     class Counted(ShallowSchema):

@@ -193,7 +193,7 @@ class Walk(RuleBasedStateMachine):
 
 
 def test_walks_in_memory() -> None:
-    run_state_machine_as_test(Walk, settings=settings(max_examples=100, stateful_step_count=40, database=None))
+    run_state_machine_as_test(Walk, settings=settings(max_examples=30, stateful_step_count=40, database=None))
 
 
 @pytest.mark.long
@@ -209,7 +209,7 @@ def test_walks_in_redis(shared_redis: redis_server.RedisServer) -> None:
     run_state_machine_as_test(
         InRedis,
         settings=settings(
-            max_examples=8,
+            max_examples=4,
             stateful_step_count=20,
             database=None,
             suppress_health_check=[*HealthCheck],

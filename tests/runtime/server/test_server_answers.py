@@ -81,6 +81,7 @@ def process(project: Path) -> Iterator[Process]:
 def test_a_client_that_leaves_an_open_question_ends_the_server_at_once(process: Process, times: int) -> None:
     process.send("initialize", {**HELLO, "capabilities": CAN, "protocolVersion": "2025-11-25"})
     assert process.receive()["id"] == 1
+    process.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')  # it is asked nothing before
     process.call("greet", times=times)
     assert process.receive()["method"] == "elicitation/create"
     process.close()

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import json
 import logging
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -22,6 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import AccessToken
 
+import forked
 import redis_server
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -211,9 +211,10 @@ async def test_a_handle_goes_by_stdio(folder: Path, tmp_path: Path, era: str, re
     )
     basket = ""
     for count in (1, 2):  # a process of its own each: what is in Redis outlives it
-        command = ["-m", "shop_mcp", "--handlers", "handlers:Shop", "--state", redis_url]
+        command, *arguments = forked.interpreter()
+        arguments += ["-m", "shop_mcp", "--handlers", "handlers:Shop", "--state", redis_url]
         where = StdioServerParameters(
-            command=sys.executable, args=command, cwd=tmp_path, env={"PYTHONPATH": f"{folder}:{tmp_path}"}
+            command=command, args=arguments, cwd=tmp_path, env={"PYTHONPATH": f"{folder}:{tmp_path}"}
         )
         async with client(stdio_client(where), era) as connected:
             basket = basket or await made(connected)

@@ -12,12 +12,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 
+import amounts
 import forked
 import stubwright
 from server_fixture import ENVELOPE, HELLO, write_package
@@ -161,10 +163,11 @@ def test_what_cannot_be_encoded_is_printed_as_an_escape(project: Path, checkmark
     assert [line for line in log.splitlines() if "\\" in line] == ["importing \\u2713", "printed \\u2713"]
 
 
+@pytest.mark.long  # the same over stdio is above
 def test_what_cannot_be_encoded_is_printed_as_an_escape_over_http_too(project: Path, checkmarks: str) -> None:
     process = Process(project, "--handlers", checkmarks, "--http", "127.0.0.1:0", python=[sys.executable])
     process.close()  # which the handler reads to its end
-    with httpx2.Client(timeout=20) as http:
+    with httpx2.Client(timeout=60) as http:
         send = spoken(http, process.url(), "2026-07-28")
         answer = send(7, "tools/call", {"name": "say", "arguments": {"text": "answer"}})
     process.popen.send_signal(signal.SIGTERM)
@@ -209,7 +212,7 @@ def test_a_signal_stops_cleanly(server: Process, number: signal.Signals) -> None
     assert cut_off(json.loads(rest)) == server.number
 
 
-@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("number", amounts.sample(STOPS, 1))
 def test_a_signal_stops_cleanly_where_loops_take_no_handlers(number: signal.Signals, project: Path) -> None:
     """As on Windows."""
     process = Process(project, "--handlers", "windows:Weather")
@@ -225,7 +228,7 @@ def test_a_signal_stops_cleanly_where_loops_take_no_handlers(number: signal.Sign
     process.kill()
 
 
-@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("number", amounts.sample(STOPS, 1))
 def test_a_signal_completes_what_listens(number: signal.Signals, project: Path) -> None:
     process = Process(project, "--handlers", "weather:Weather")
     listening = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
@@ -250,14 +253,15 @@ def test_a_call_that_outlasts_the_input_is_answered_with_an_error(server: Proces
 
 
 @pytest.mark.parametrize(
-    ("number", "revision"), [*((each, "2025-11-25") for each in STOPS), (signal.SIGTERM, "2026-07-28")]
+    ("number", "revision"),
+    amounts.sample([*((each, "2025-11-25") for each in STOPS), (signal.SIGTERM, "2026-07-28")], 2),
 )
 def test_calls_that_outlast_the_grace_are_answered_with_errors(
     number: signal.Signals, revision: str, project: Path
 ) -> None:
     process = Process(project, "--handlers", "weather:Weather", "--http", "127.0.0.1:0", "--grace", "0")
     url = process.url()
-    with httpx2.Client(timeout=20) as http, ThreadPoolExecutor() as pool:
+    with httpx2.Client(timeout=60) as http, ThreadPoolExecutor() as pool:
         send = spoken(http, url, revision)
         calls = [
             pool.submit(send, 7, "tools/call", {"name": "get-weather", "arguments": {"location": "Paris"}}),
@@ -338,12 +342,12 @@ def test_a_client_that_does_not_read_is_served_no_further(server: Process) -> No
     for _ in range(20):
         server.await_log("from a child")
     time.sleep(0.5)  # until the last of them has returned
-    for _ in range(40):
+    for _ in range(10):
         server.call("say", size=1_000_000)
     ready, _, _ = select.select([server.popen.stderr], [], [], 1)
     assert not ready
-    answers = [server.receive() for _ in range(60)]
-    assert sorted(answer["id"] for answer in answers) == list(range(2, 62))
+    answers = [server.receive() for _ in range(30)]
+    assert sorted(answer["id"] for answer in answers) == list(range(2, 32))
     assert {len(answer["result"]["content"][0]["text"]) for answer in answers} == {1_000_000}
 
 
@@ -358,10 +362,10 @@ def test_an_answer_that_is_cancelled_halfway_is_written_to_its_end(server: Proce
 
 
 def test_input_that_ends_is_noticed_while_nothing_is_read(server: Process) -> None:
-    for _ in range(60):
+    for _ in range(30):
         server.call("say", size=1_000_000)
     server.close()
-    assert server.popen.wait(20) == 0
+    assert server.popen.wait(60) == 0
 
 
 def test_input_from_a_file(project: Path, tmp_path: Path) -> None:
@@ -370,7 +374,7 @@ def test_input_from_a_file(project: Path, tmp_path: Path) -> None:
     given.write_text(json.dumps(hello))
     command = [sys.executable, "-m", "process_mcp", "--handlers", "weather:Weather"]
     with given.open() as source, got.open("w") as sink:
-        done = subprocess.run(command, cwd=project, stdin=source, stdout=sink, stderr=subprocess.PIPE, timeout=20)
+        done = subprocess.run(command, cwd=project, stdin=source, stdout=sink, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 0
     assert json.loads(got.read_text())["result"]["protocolVersion"] == "2025-11-25"
 
@@ -530,7 +534,7 @@ def test_what_was_asked_before_the_input_ends_is_answered(project: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=60,
     )
     answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines()) if "id" in answer}
     assert done.returncode == 0
@@ -539,7 +543,7 @@ def test_what_was_asked_before_the_input_ends_is_answered(project: Path) -> None
 
 def test_a_closed_input_is_told_in_a_line(project: Path) -> None:
     command = f"{sys.executable} -m process_mcp --handlers weather:Weather <&-"
-    done = subprocess.run(["sh", "-c", command], cwd=project, capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(["sh", "-c", command], cwd=project, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stderr == "process_mcp: standard input is closed; start the server from an MCP client\n"
 
@@ -560,7 +564,7 @@ def test_handlers_that_do_not_start_are_told_in_a_line(
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=60,
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
@@ -585,8 +589,7 @@ def test_handlers_that_do_not_end_are_told_in_a_line(arguments: list[str], proje
     assert "Traceback" not in log
 
 
-@pytest.mark.parametrize("number", STOPS)
-@pytest.mark.parametrize("arguments", [[], ["--http", "127.0.0.1:0"]])
+@pytest.mark.parametrize(("arguments", "number"), amounts.sample([*product([[], ["--http", "127.0.0.1:0"]], STOPS)], 3))
 def test_a_second_signal_does_not_wait_for_handlers(
     arguments: list[str], number: signal.Signals, project: Path
 ) -> None:

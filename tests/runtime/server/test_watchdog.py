@@ -14,6 +14,7 @@ from typing import Any
 import mcp
 import pytest
 
+import amounts
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO
 from server_process import Process
@@ -29,7 +30,7 @@ from process_mcp import ProcessHandlers
 
 class Handlers(ProcessHandlers):
     async def get_book(self, args, ctx):
-        time.sleep(3.2)
+        time.sleep(2.5)
         return "a book"
 
     async def wait_for_book(self, args, ctx):
@@ -95,8 +96,15 @@ def reports(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if "event loop" in record.getMessage()]
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-@pytest.mark.parametrize("handlers", [Handlers, Wrapped])
+@pytest.mark.parametrize(
+    ("handlers", "mode"),
+    [
+        (Handlers, "legacy"),
+        (Wrapped, "2026-07-28"),
+        amounts.mark_long((Handlers, "2026-07-28")),
+        amounts.mark_long((Wrapped, "legacy")),
+    ],
+)
 def test_a_handler_that_holds_the_loop_is_named_once_for_each_call(
     mode: str, handlers: type, package: ModuleType, impatient: None, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ import mcp
 import pytest
 from mcp_types import ElicitResult
 
+import amounts
 from packages import generate, imported, manifest, tool
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +44,7 @@ class Handlers:
         return type(await ctx.ask.sure()).__name__
 
 
-@pytest.fixture(params=["closed", "open", None])
+@pytest.fixture
 def policy(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {} if request.param is None else {"policy": {"onStateLoss": request.param}}
 
@@ -54,7 +56,9 @@ def package(policy: dict[str, Any], tmp_path: Path) -> Iterator[ModuleType]:
         yield importlib.import_module(f"{found.__name__}.server")
 
 
-@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(
+    ("policy", "mode"), amounts.sample([*product(["closed", "open", None], ERAS)], 4), indirect=["policy"]
+)
 async def test_limited_calls_are_refused_or_let_through(
     mode: Any, policy: dict[str, Any], package: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -68,7 +72,9 @@ async def test_limited_calls_are_refused_or_let_through(
     assert caplog.text.count("is lost") == 1
 
 
-@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(
+    ("policy", "mode"), amounts.sample([*product([None, "closed", "open"], ERAS)], 2), indirect=["policy"]
+)
 async def test_what_needs_no_state_goes_on(mode: Any, package: ModuleType) -> None:
     async def answer(context: Any, params: Any) -> ElicitResult:
         return ElicitResult(action="decline")

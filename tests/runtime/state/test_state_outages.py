@@ -8,6 +8,7 @@ import importlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import redis as redis_library
 import redis.asyncio
 
+import amounts
 import fake_redis
 from fake_redis import HUNG, STATES, STOPPED, WELL, FakeRedis
 from packages import generate, imported, manifest, tool
@@ -121,8 +123,7 @@ def message(answer: Mapping[str, Any]) -> str:
     return first(answer)
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(("state", "revision"), amounts.sample([*product(STATES, [HANDSHAKE, STATELESS])], 9))
 async def test_every_request_gets_the_one_message(
     state: str, revision: str, package: ModuleType, fake: FakeRedis, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -188,7 +188,7 @@ class Walk(RuleBasedStateMachine):
 
 
 def test_a_random_walk_over_tasks() -> None:
-    run_state_machine_as_test(Walk, settings=settings(max_examples=60, stateful_step_count=40))
+    run_state_machine_as_test(Walk, settings=settings(max_examples=20, stateful_step_count=40))
 
 
 class SharedWalk(Walk):
@@ -217,4 +217,4 @@ class SharedWalk(Walk):
 
 def test_a_random_walk_over_tasks_in_redis(shared_redis: redis_server.RedisServer) -> None:
     kind = type("Walk", (SharedWalk,), {"server": shared_redis.url})
-    run_state_machine_as_test(kind, settings=settings(max_examples=8, stateful_step_count=30))
+    run_state_machine_as_test(kind, settings=settings(max_examples=4, stateful_step_count=30))
