@@ -9,8 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +18,7 @@ import httpx2
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+import forked
 from server_fixture import ENVELOPE, HELLO
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
@@ -208,12 +208,18 @@ class _Pipe:
 
 @asynccontextmanager
 async def over_stdio(
-    package: str, folder: Path, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
+    package: str,
+    folder: Path,
+    revision: str,
+    capabilities: Mapping[str, Any],
+    answer: Answer | None = None,
+    *,
+    python: Sequence[str] = (),
 ) -> AsyncIterator[Wire]:
-    """A client of a server that is a process."""
+    """A client of a server that is a process; `python` is what with, in place of what starts at once."""
     wire = Wire(revision, capabilities, answer)
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        *(python or forked.interpreter()),
         "-m",
         package,
         cwd=folder,

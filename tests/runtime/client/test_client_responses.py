@@ -283,7 +283,8 @@ WRONG: Final = {
 }
 
 
-@pytest.mark.parametrize("checker", ["mypy", pytest.param("pyright", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_type_checkers_know_responses_and_extra(folder: Path, checker: str, mypy: list[str], tmp_path: Path) -> None:
     lines = [f"async def wrong_{number}(client: OpenClient) -> None:\n    {line}" for number, line in enumerate(WRONG)]
     (tmp_path / "right.py").write_text(CALLER)

@@ -15,6 +15,7 @@ import mcp
 import mcp_types
 import pytest
 
+import amounts
 from answers import answering, say, say_result
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -112,7 +113,7 @@ class Restarting:
         return speak
 
 
-@pytest.fixture(params=REVISIONS)
+@pytest.fixture(params=amounts.sample(REVISIONS, 1))
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restarting]:
     wanted = manifest([tool("ping"), tool("touch")], resources=[{"uri": URI, "name": "today"}])
     with imported(tmp_path, generate(tmp_path, wanted)) as package:

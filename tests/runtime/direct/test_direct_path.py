@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+import amounts
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -407,7 +408,8 @@ class Shows:
 
 
 @pytest.mark.parametrize(
-    ("more", "loaded"), [({}, "pydantic"), ({"execution": {"taskSupport": "optional"}}, "pydantic anyio")]
+    ("more", "loaded"),
+    [({}, "pydantic"), amounts.mark_long(({"execution": {"taskSupport": "optional"}}, "pydantic anyio"))],
 )
 def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path, more: dict[str, Any], loaded: str) -> None:
     generate(tmp_path, manifest([tool("shows", {"a": {"type": "string"}}, **more)], name="shows"))

@@ -7,7 +7,6 @@ import json
 import os
 import ssl
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+import forked
 import openapi_documents
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.http.certificates import make_context
@@ -186,7 +186,7 @@ def test_a_certificate_that_cannot_be_shown_is_told_at_the_start(
     if "S_KEY" in change:
         name = package(tmp_path, stock=stock)
         done = subprocess.run(
-            [sys.executable, "-m", name],
+            [*forked.interpreter(), "-m", name],
             env={**os.environ, **variables, "PYTHONPATH": str(tmp_path)},
             input="",
             capture_output=True,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import forked
 from fake_api import api
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.http.servers import fill_base_url
@@ -88,7 +88,7 @@ def test_a_server_does_not_start_with_what_a_variable_cannot_be(http: list[str],
     name = package(tmp_path, "https://{region}.example.com", region=REGION)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "S_REGION": "moon"}
     done = subprocess.run(
-        [sys.executable, "-m", name, *http],
+        [*forked.interpreter(), "-m", name, *http],
         env=environment,
         input="",
         capture_output=True,

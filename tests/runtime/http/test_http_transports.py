@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import mcp
 import pytest
 from starlette.responses import Response, StreamingResponse
 
+import forked
 from fake_api import Answer, Asked
 from http_tools import called, running
 from serving import asgi
@@ -145,9 +145,9 @@ def test_every_result_arrives(transport: str, mode: str, tmp_path: Path) -> None
 
         if transport == "stdio":
             environment = {"PYTHONPATH": str(tmp_path)}
-            command = mcp.StdioServerParameters(
-                command=sys.executable, args=["-m", server.package.__name__], env=environment
-            )
+            interpreter, *arguments = forked.interpreter()
+            arguments += ["-m", server.package.__name__]
+            command = mcp.StdioServerParameters(command=interpreter, args=arguments, env=environment)
             failed = asyncio.run(used(mcp.stdio_client(command)))
         else:
             with asgi(server.package.asgi_app(None)) as url:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -23,6 +22,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 import amounts
+import forked
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE, HELLO, exchange
 from serving import asgi
@@ -412,7 +412,7 @@ def test_the_local_user_is_told_what_is_not_there(granted: list[str], told: str 
     auth = {"issuer": "https://auth.example.com", "audience": "https://x.example.com", "scopes": {"admin": ["read"]}}
     name = generate(tmp_path, manifest(tools, name="local", auth=auth))
     (tmp_path / "mine.py").write_text("class Mine:\n    def to_read(self, args, ctx): ...\n    to_admin = to_read\n")
-    command = [sys.executable, "-m", name, "--handlers", "mine:Mine", *granted]
+    command = [*forked.interpreter(), "-m", name, "--handlers", "mine:Mine", *granted]
     done = subprocess.run(command, cwd=tmp_path, input="", capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert ("the local user does not see what needs scopes" in done.stderr) == (told is not None)

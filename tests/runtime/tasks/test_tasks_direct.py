@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import amounts
 import tasked
 from packages import generate, manifest, tool
 from serving import asgi
@@ -64,13 +66,13 @@ async def cancel(wire: Wire) -> None:
     await wire.transport.send({"method": "notifications/cancelled", "params": {"requestId": number}})
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
+@pytest.mark.parametrize("revision", [amounts.mark_long(HANDSHAKE), STATELESS])
 async def test_a_process_loads_no_sdk(tmp_path: Path, revision: str) -> None:
     ask = {"ask": {"who": {"message": "Who?", "schema": tasked.NAMED}}}
     tools = [tool("shows", **tasked.OPTIONAL, stubwright=ask)]
     generate(tmp_path, manifest(tools, name="shown", python={"handlers": "shown:Handlers"}))
     (tmp_path / "shown.py").write_text(SHOWS)
-    async with over_stdio("shown_mcp", tmp_path, revision, TASKS, accepted) as wire:
+    async with over_stdio("shown_mcp", tmp_path, revision, TASKS, accepted, python=[sys.executable]) as wire:
         assert first(await ended(wire, name="shows", arguments={})) == "Ada"
         if revision == STATELESS:
             listening = wire.start("subscriptions/listen", notifications={"taskIds": ["nobody-made-this"]})
