@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 ERAS: Final = (HANDSHAKE, STATELESS)
 TRANSPORTS: Final = ("stdio", "http", "events")
-_BOUND: Final = 20.0
+_BOUND: Final = 60.0
 
 PIXEL: Final = "iVBORw0KGgo="
 NASTY: Final = "a\x1b[31mb\x07\u202ec\x9b2Jd"

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.anyio
 ERAS: Final = (HANDSHAKE, STATELESS)
 TRANSPORTS: Final = ("stdio", "http", "events")
 
-_BOUND: Final = 20.0
+_BOUND: Final = 60.0
 """Seconds after which a call of a test is given up; a client that waits so long waits for ever."""
 
 _STRAY: Final = 0.05
@@ -417,7 +417,7 @@ async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, ca
     caplog.set_level(logging.CRITICAL + 1)
     with listening(era, lambda method, _: HTTP[name] if method == "tools/call" else None) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
-            error = await _outcome(client.with_options(timeout=4).render())
+            error = await _outcome(client.with_options(timeout=_BOUND).render())
             assert isinstance(error, mcp.MCPError), repr(error)
             if name != "a retry of no length":  # the SDK's own loop ends there, and with it the connection
                 assert _is_unknown(await _outcome(client._prompt("other", {})))
@@ -464,7 +464,7 @@ async def test_what_is_no_message_is_named_in_a_sentence(transport: str, era: st
     attacker = Attacker(transport, era, "tools/call", tmp_path)
     attacker.say(said.encode())
     with attacker.target() as target:
-        async with ShapeClient.connect(target, timeout=4) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
             error = await _outcome(client.ping())
             assert isinstance(error, mcp.MCPError)
             assert (error.code, error.message) == (mcp_types.PARSE_ERROR, f"the server's answer cannot be read: {told}")
@@ -480,14 +480,14 @@ async def test_what_is_no_message_is_named_by_a_process_alike(name: str, tmp_pat
     attacker = Attacker("stdio", HANDSHAKE, "tools/call", tmp_path)
     attacker.say(said.encode())
     with attacker.target() as target:
-        async with ShapeClient.connect(target, timeout=4) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
             error = await _outcome(client.ping())
             assert str(error) == f"the server's answer cannot be read: {told}"
 
 
 async def test_a_body_of_nothing_is_named() -> None:
     with listening(HANDSHAKE, lambda method, _: _whole(b"") if method == "tools/call" else None) as (url, _):
-        async with ShapeClient.connect(url, timeout=4) as client:
+        async with ShapeClient.connect(url, timeout=_BOUND) as client:
             with pytest.raises(mcp.MCPError, match=r"^the server's answer cannot be read: it is empty$"):
                 await client.ping()
 
@@ -500,7 +500,7 @@ async def test_events_of_other_kinds_need_no_message() -> None:
         return Said(_once(b"event: other\ndata: 5\n\ndata: " + result + b"\n\n"), headers=events())
 
     with listening(HANDSHAKE, answer) as (url, _):
-        async with ShapeClient.connect(url, timeout=4) as client:
+        async with ShapeClient.connect(url, timeout=_BOUND) as client:
             assert await client.ping() == []
 
 
@@ -670,7 +670,7 @@ async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str,
 
     with listening(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
-            error = await _outcome(client.with_options(timeout=4).ping())
+            error = await _outcome(client.with_options(timeout=_BOUND).ping())
     assert isinstance(error, mcp.MCPError), repr(error)
     told = "the server answered something else than what it was asked"
     assert (error.code, error.message) == (mcp_types.INVALID_REQUEST, told)
@@ -685,7 +685,9 @@ async def test_each_message_of_a_batch_is_read(transport: str, tmp_path: Path) -
     result = _result('{"content":[{"type":"text","text":"pong"}]}')
     attacker.say(f"[{progress % 1}, {progress % 2}, {result}]".encode())
     with attacker.target() as target:
-        async with ShapeClient.connect(target, timeout=4, on_progress=lambda done, *_: told.append(done)) as client:
+        async with ShapeClient.connect(
+            target, timeout=_BOUND, on_progress=lambda done, *_: told.append(done)
+        ) as client:
             for _ in range(2):
                 [block] = await client.ping()
                 assert getattr(block, "text", None) == "pong"
@@ -704,7 +706,7 @@ async def test_a_batch_of_too_many_messages_is_named(transport: str, method: str
     attacker = Attacker(transport, HANDSHAKE, method, tmp_path)
     attacker.say(_TOO_MANY)
     with attacker.target() as target, pytest.raises(mcp.MCPError) as raised:
-        async with ShapeClient.connect(target, timeout=4) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
             await client.ping()
     assert (raised.value.code, raised.value.message) == (mcp_types.PARSE_ERROR, _TOLD)
 
@@ -770,7 +772,7 @@ async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | 
 
     with listening(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
-            [block] = await client.with_options(timeout=4, sanitize="none").ping()
+            [block] = await client.with_options(timeout=_BOUND, sanitize="none").ping()
     assert getattr(block, "text", None) == "\ufeffpong"
 
 

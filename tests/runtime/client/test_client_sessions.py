@@ -170,7 +170,7 @@ async def test_what_was_subscribed_is_subscribed_again(server: Restarting, clien
         await client.ping()
         assert server.requests["resources/subscribe"] == 1
         await client.touch()
-        assert await asyncio.wait_for(anext(told), 20) == ResourceUpdated(URI)
+        assert await asyncio.wait_for(anext(told), 60) == ResourceUpdated(URI)
     await server.restart()
     await client.ping()
     assert server.requests["resources/subscribe"] == 0

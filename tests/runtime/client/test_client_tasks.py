@@ -57,7 +57,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @asynccontextmanager
 async def _connected(shop: Any, kind: str, server: Tasking, **options: Any) -> AsyncIterator[Any]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with reached(kind, server) as target, shop.ShopClient.connect(target, **options) as client:
             yield client
 
@@ -752,7 +752,7 @@ async def test_a_look_that_is_lost_is_made_again(shop: Any, handshake: bool) -> 
             return
         await app(scope, receive, send)
 
-    with asgi(losing) as url, anyio.fail_after(20):
+    with asgi(losing) as url, anyio.fail_after(60):
         async with shop.ShopClient.connect(f"{url}/mcp") as client:
             task = await client.tasks.ship_order(order_id="7")
             assert (await task).order == "7"
@@ -761,7 +761,7 @@ async def test_a_look_that_is_lost_is_made_again(shop: Any, handshake: bool) -> 
 
 async def test_a_server_that_starts_anew_is_found_again(shop: Any) -> None:
     server = Tasking(["working", "working", "completed"], interval=100)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         before = served(server.server)
         url = before.__enter__()
         async with shop.ShopClient.connect(url) as client:

@@ -517,8 +517,9 @@ def command(code: str) -> list[str]:
 )
 @pytest.mark.usefixtures("nothing_to_pass")
 async def test_a_command_that_ends_says_how(
-    code: str, why: str, status: int | None, capsys: pytest.CaptureFixture[str]
+    code: str, why: str, status: int | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)  # the last one does not end by itself
     with pytest.raises(ServerExited) as raised:
         async with EchoClient.connect(command(code)):
             pass

@@ -45,7 +45,7 @@ def _serve(package: ModuleType, number: int, **options: Any) -> Iterator[str]:
 
 @pytest.fixture
 def http() -> Iterator[httpx2.Client]:
-    with httpx2.Client(timeout=30) as client:
+    with httpx2.Client(timeout=60) as client:
         yield client
 
 

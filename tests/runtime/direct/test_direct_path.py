@@ -85,7 +85,7 @@ async def answered(package: ModuleType, *messages: Any) -> list[Any]:
         connection = Connection(core, sink)
         for message in messages:
             await connection.take(Line(json.dumps(message).encode()))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await connection.wait_for_answers()
         await connection.close()
     assert {message["id"] for message in messages if "id" in message} <= {line.get("id") for line in sink.lines}
@@ -169,7 +169,7 @@ def test_listening(package: ModuleType) -> None:
     listen = request("l", "subscriptions/listen", {"notifications": wanted}, stateless=True)
 
     async def told() -> Any:
-        async with core.lifespan(), asyncio.timeout(20):
+        async with core.lifespan(), asyncio.timeout(60):
             connection = Connection(core, sink)
             await connection.take(Line(json.dumps(listen).encode()))
             while not sink.lines:  # noqa: ASYNC110 - the sink says nothing
@@ -238,7 +238,7 @@ async def asked(package: ModuleType, *then: Any) -> Any:
     """What a client hears whose call asks a question, after what it says then; `None` stands for the end of input."""
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
-    async with core.lifespan(), asyncio.timeout(20):
+    async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
         for message in (shaking("2025-11-25"), READY, SURE):
             await connection.take(Line(json.dumps(message).encode()))
@@ -295,7 +295,7 @@ async def asked_early(package: ModuleType, then: Any) -> Any:
     """What a client hears that calls before it is ready, after what it says then; `None` is the end of input."""
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
-    async with core.lifespan(), asyncio.timeout(20):
+    async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)
         for message in (shaking("2025-11-25"), SURE):
             await connection.take(Line(json.dumps(message).encode()))
@@ -439,6 +439,6 @@ def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path, more: dic
         if "id" in message:
             answers.append(json.loads(process.stdout.readline()))
     process.stdin.close()
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     texts = [answer["result"]["content"][0]["text"] for answer in answers if "content" in answer.get("result", {})]
     assert texts == [loaded, loaded]

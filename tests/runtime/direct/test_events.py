@@ -84,7 +84,7 @@ WANTED = {"progressToken": "t", "io.modelcontextprotocol/logLevel": "info"}
 @EVERY_WAY
 def test_what_a_handler_says_makes_a_stream_of_its_answer(way: Any, package: ModuleType) -> None:
     message, headers = call("talk", **WANTED)
-    with served(package, Handlers(), way) as url, httpx2.Client(timeout=20) as http:
+    with served(package, Handlers(), way) as url, httpx2.Client(timeout=60) as http:
         response = http.post(url, json=message, headers=headers)
     assert response.headers["content-type"] == "text/event-stream"
     progress, log, answer = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
@@ -96,7 +96,7 @@ def test_what_a_handler_says_makes_a_stream_of_its_answer(way: Any, package: Mod
 @EVERY_WAY
 def test_what_the_caller_does_not_want_makes_none(way: Any, package: ModuleType) -> None:
     message, headers = call("talk")
-    with served(package, Handlers(), way) as url, httpx2.Client(timeout=20) as http:
+    with served(package, Handlers(), way) as url, httpx2.Client(timeout=60) as http:
         response = http.post(url, json=message, headers=headers)
     assert response.headers["content-type"] == "application/json"
     assert response.json()["result"]["content"][0]["text"] == "said"
@@ -106,7 +106,7 @@ def test_what_the_caller_does_not_want_makes_none(way: Any, package: ModuleType)
 @pytest.mark.parametrize(("name", "status"), [("slow", 200), ("fail", 400)])
 def test_a_long_call_that_says_nothing_keeps_its_status(name: str, status: int, way: Any, package: ModuleType) -> None:
     message, headers = call(name)
-    with served(package, Handlers(), way) as url, httpx2.Client(timeout=20) as http:
+    with served(package, Handlers(), way) as url, httpx2.Client(timeout=60) as http:
         response = http.post(url, json=message, headers=headers)
     assert (response.status_code, response.headers["content-type"]) == (status, "application/json")
     assert response.json()["id"] == 1
@@ -116,7 +116,7 @@ def test_a_long_call_that_says_nothing_keeps_its_status(name: str, status: int, 
 def test_a_silent_stream_is_kept_alive(way: Any, package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "_SILENCE", 0.05)
     message, headers = call("slow")
-    with served(package, Handlers(), way) as url, httpx2.Client(timeout=20) as http:
+    with served(package, Handlers(), way) as url, httpx2.Client(timeout=60) as http:
         response = http.post(url, json=message, headers=headers)
     assert response.text.startswith(": ping\r\n\r\n")
     assert '"text":"slow"' in response.text.splitlines()[-2]
@@ -131,6 +131,6 @@ def test_a_client_that_leaves_cancels_its_call(name: str, way: Any, package: Mod
         parts = urlsplit(url)
         with closing(HTTPConnection(parts.netloc, timeout=60)) as client:
             client.request("POST", parts.path, json.dumps(message), headers)
-            assert handlers.has_begun.wait(30)
-        assert handlers.has_ended.wait(30)
+            assert handlers.has_begun.wait(60)
+        assert handlers.has_ended.wait(60)
     assert handlers.ends == ["cancelled"]

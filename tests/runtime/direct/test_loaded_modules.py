@@ -17,7 +17,7 @@ began, go = threading.Event(), threading.Event()
 import sys
 sys.slow_import = began, go
 began.set()
-assert go.wait(20)
+assert go.wait(60)
 name = "whole"
 """
 
@@ -32,10 +32,10 @@ def test_a_module_that_is_being_loaded(tmp_path: Path, monkeypatch: pytest.Monke
     while getattr(sys, "slow_import", None) is None:
         thread.join(0.01)
     began, go = sys.slow_import  # type: ignore[attr-defined]
-    assert began.wait(20)
+    assert began.wait(60)
     assert "slow_to_load" in sys.modules
     assert find_loaded("slow_to_load") is None
     go.set()
-    thread.join(20)
+    thread.join(60)
     assert find_loaded("slow_to_load").name == "whole"
     del sys.modules["slow_to_load"]

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
+import amounts
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
@@ -73,7 +74,7 @@ def anyio_backend() -> str:
 CALL = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=False)
 
 
-EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+EVERY_WAY = pytest.mark.parametrize("way", [*WAYS[:2], amounts.mark_long(WAYS[2])], ids=["asgi", "httptools", "h11"])
 
 
 class Late:
@@ -98,7 +99,7 @@ def test_no_progress_is_told_after_the_answer(way: Any, package: ModuleType) -> 
     call = request(7, "tools/call", {"name": "wait", "_meta": {"progressToken": "t"}}, stateless=False)
 
     async def use(url: str) -> str:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             answer = await http.post(url, json=call, headers=dict(usual(call, REVISION, session)))
             assert answer.text.count('"progressToken":"t"') == 1
@@ -119,7 +120,7 @@ def test_a_session_is_told_on_the_stream_that_came_last(way: Any, package: Modul
     call = request(7, "tools/call", {"name": "wait"}, stateless=False)
 
     async def use(url: str) -> None:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             listening = {"mcp-session-id": session, "accept": "text/event-stream"}
             get = partial(http.stream, "GET", url, headers=listening)
@@ -143,7 +144,7 @@ def test_a_slow_call_runs_once(revision: str, way: Any, package: ModuleType) -> 
     handlers = Handlers()
 
     async def use(url: str) -> httpx2.Response:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             stateless = revision != REVISION
             session = None if stateless else await shaken(http, url)
             call = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=stateless)
@@ -164,14 +165,14 @@ def test_a_call_of_a_session_that_ends_is_cancelled(
     handlers = Handlers(30)
 
     async def use(url: str) -> list[int]:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             call = asyncio.create_task(http.post(url, json=CALL, headers=dict(usual(CALL, REVISION, session))))
             while not handlers.starts:  # noqa: ASYNC110 - it is in another thread
                 await asyncio.sleep(0.005)
             ended = await http.delete(url, headers={"mcp-session-id": session})
             cancelled = await call
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not handlers.ends:  # noqa: ASYNC110 - likewise
                     await asyncio.sleep(0.01)
             return [ended.status_code, cancelled.status_code]
@@ -192,7 +193,7 @@ def test_a_client_that_leaves(revision: str, end: str, moment: float, way: Any, 
     stateless = revision != REVISION
 
     async def use(url: str) -> None:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = None if stateless else await shaken(http, url)
             call = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=stateless)
             asked = asyncio.create_task(http.post(url, json=call, headers=dict(usual(call, revision, session))))
@@ -200,7 +201,7 @@ def test_a_client_that_leaves(revision: str, end: str, moment: float, way: Any, 
                 await asyncio.sleep(0.005)
             await asyncio.sleep(moment)
             asked.cancel()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not handlers.ends:  # noqa: ASYNC110 - likewise
                     await asyncio.sleep(0.01)
             ping = request(8, "tools/list", None, stateless=stateless)
@@ -227,7 +228,7 @@ def test_a_handler_goes_on_that_tells_a_client_which_has_left(moment: float, way
     handlers = Telling(0.4)
 
     async def use(url: str) -> None:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             call = {**CALL, "params": {**CALL["params"], "_meta": {"progressToken": "t"}}}
             asked = asyncio.create_task(http.post(url, json=call, headers=dict(usual(call, REVISION, session))))
@@ -235,7 +236,7 @@ def test_a_handler_goes_on_that_tells_a_client_which_has_left(moment: float, way
                 await asyncio.sleep(0.005)
             await asyncio.sleep(moment)
             asked.cancel()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while len(handlers.ends) < 2:  # noqa: ASYNC110 - likewise
                     await asyncio.sleep(0.01)
 
@@ -250,7 +251,7 @@ def test_a_call_that_is_cancelled(moment: float, way: Any, package: ModuleType) 
     handlers = Handlers(30)
 
     async def use(url: str) -> list[int]:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             headers = dict(usual(CALL, REVISION, session))
             asked = asyncio.create_task(http.post(url, json=CALL, headers=headers))
@@ -290,13 +291,13 @@ def test_a_call_that_is_cancelled_before_its_stream_has_a_connection(
     held, released = connecting
 
     async def use(url: str) -> tuple[int, httpx2.Response]:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             headers = dict(usual(CALL, REVISION, session))
             asked = asyncio.create_task(http.post(url, json=CALL, headers=headers))
             cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while not held.is_set():  # noqa: ASYNC110 - it is set in another thread
                         await asyncio.sleep(0.005)
                     cancelled = await http.post(url, json=cancel, headers=headers)
@@ -321,11 +322,11 @@ def test_a_session_that_ends_before_the_stream_of_a_call_has_a_connection(
     held, released = connecting
 
     async def use(url: str) -> tuple[int, httpx2.Response]:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             asked = asyncio.create_task(http.post(url, json=CALL, headers=dict(usual(CALL, REVISION, session))))
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while not held.is_set():  # noqa: ASYNC110 - it is set in another thread
                         await asyncio.sleep(0.005)
                     ended = await http.delete(url, headers={"mcp-session-id": session})
@@ -349,7 +350,7 @@ async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: M
     handlers, sink = Handlers(), Sink()
     core = build_core(package.TOOLS["wait"].package, handlers)
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
-    async with core.lifespan(), asyncio.timeout(20):
+    async with core.lifespan(), asyncio.timeout(60):
         connection = Connection(core, sink)  # type: ignore[arg-type]
         await connection.take(line_of(shaking(REVISION)))
         await connection.wait_for_answers()
@@ -373,7 +374,7 @@ async def test_a_call_whose_cancellation_is_read_before_it_begins(package: Modul
         head = direct.parse_head([*headers, (b"host", b"127.0.0.1:80"), (b"content-length", b"2")])
         return direct.take(head, json.dumps(message).encode(), lambda _: None)
 
-    async with direct.run(), asyncio.timeout(20):
+    async with direct.run(), asyncio.timeout(60):
         opened = await take(shaking(REVISION), None)
         session = dict(opened.headers)[b"mcp-session-id"].decode()
         called = take(CALL, session)
@@ -406,14 +407,14 @@ def test_calls_that_go_on_without_their_clients_have_a_budget(way: Any, package:
     call = request(0, "tools/call", {"name": "wait", "arguments": {"a": "x" * 900_000}}, stateless=False)
 
     async def use(url: str) -> None:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
             for number in range(8):
                 message = {**call, "id": number}
                 sent = dict(usual(message, REVISION, session))
                 async with http.stream("POST", url, json=message, headers=sent) as answer:
                     assert answer.headers["content-type"] == "text/event-stream"
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while len(handlers.ends) < 2:  # noqa: ASYNC110 - it is in another thread
                     await asyncio.sleep(0.01)
             assert (handlers.starts, len(handlers.ends)) == (8, 2), "six take 16 MiB"
@@ -463,7 +464,7 @@ def test_calls_whose_streams_were_released_count_until_they_end(way: Any, packag
     core.package.manifest["storage"] = {"maxBytesPerPrincipal": "40KiB"}  # two calls take 32 KiB and their messages
 
     async def use(url: str) -> None:
-        async with httpx2.AsyncClient(timeout=20) as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             session = await shaken(http, url)
 
             async def send(number: int) -> httpx2.Response:
@@ -473,12 +474,12 @@ def test_calls_whose_streams_were_released_count_until_they_end(way: Any, packag
             for number in range(2):
                 assert '"id"' not in (await send(number)).text, "its connection ends without the answer"
             third = asyncio.create_task(send(3))  # there is no room, and it keeps its connection
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while handlers.starts < 3:  # noqa: ASYNC110 - it is in another thread
                     await asyncio.sleep(0.01)
             cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 0}}
             await http.post(url, json=cancel, headers=dict(usual(cancel, REVISION, session)))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not handlers.ends:  # noqa: ASYNC110 - it is in another thread
                     await asyncio.sleep(0.01)
             assert '"id"' not in (await send(4)).text, "there is room again"

@@ -343,8 +343,7 @@ async def test_sessions(revision: str, way: Any, package: ModuleType, update: bo
     compare(f"session_{revision}", await played(way, package, revision, session=True), update=update)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
-@pytest.mark.parametrize("ready", [False, True])
+@pytest.mark.parametrize(("ready", "way"), amounts.sample([*product([False, True], WAYS)], 3))
 async def test_a_client_is_asked_once_it_is_ready(
     way: Any, ready: bool, package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,7 +159,7 @@ def there(
 
 @asynccontextmanager
 async def client() -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(timeout=30) as made:
+    async with httpx2.AsyncClient(timeout=60) as made:
         yield made
 
 

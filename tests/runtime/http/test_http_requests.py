@@ -39,7 +39,7 @@ def urls(package: ModuleType) -> Iterator[Sequence[str]]:
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx2.Client]:
-    with httpx2.Client(timeout=30) as client:
+    with httpx2.Client(timeout=60) as client:
         yield client
 
 

@@ -51,7 +51,7 @@ def ask(port: int, line: str, *hosts: str) -> int:
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
     ]
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(("\r\n".join(head) + "\r\n\r\n" + body).encode())
         answer = connection.recv(65536)
     return int(answer.split()[1])

@@ -346,7 +346,7 @@ async def _acknowledged(server: Any, wanted: Mapping[str, Any]) -> list[str]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
         await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             told: Any = (await from_server.receive()).message
         tasks.cancel_scope.cancel()
     found: list[str] = told.params["notifications"].get("resourceSubscriptions") or []

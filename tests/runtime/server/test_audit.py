@@ -582,7 +582,7 @@ def test_all_is_written_when_the_server_is_stopped(
                 }
                 assert httpx2.post(url, json=body, headers=headers).status_code == 200
         server.send_signal(number)
-        assert server.wait(20) in (0, -number)
+        assert server.wait(60) in (0, -number)
     assert [one["arguments"]["x"] for one in lines(path)] == [*range(20)]
 
 
@@ -595,7 +595,7 @@ def test_standard_error_is_a_file_too(project: Path) -> None:
     ]
     text = "".join(json.dumps(one) + "\n" for one in said)
     done = subprocess.run(
-        command(project, "--audit", "-"), cwd=project, input=text, capture_output=True, text=True, timeout=30
+        command(project, "--audit", "-"), cwd=project, input=text, capture_output=True, text=True, timeout=60
     )
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("{")]
     assert (json.loads(line)["tool"], json.loads(line)["client"]) == ("ok", "c")
@@ -629,7 +629,7 @@ def test_the_page_names_the_reasons_of_tasks(tmp_path: Path) -> None:
     words = ["-m", "kept_mcp", "--handlers", "kept_handlers:Handlers", "--audit", "audit.jsonl", "--grace", "0"]
     text = "".join(json.dumps(one) + "\n" for one in said)
     subprocess.run(
-        [*forked.interpreter(), *words], cwd=tmp_path, input=text, capture_output=True, text=True, timeout=30
+        [*forked.interpreter(), *words], cwd=tmp_path, input=text, capture_output=True, text=True, timeout=60
     )
     found = {(one["outcome"], one["reason"]) for one in lines(tmp_path / "audit.jsonl") if one["reason"] is not None}
     assert found == {("invalid", "task_support"), ("limited", "storage"), ("cancelled", "stopped")}
@@ -642,7 +642,7 @@ def test_the_page_names_the_reasons_of_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("where", "reason"), [("nowhere/a", "No such file or directory"), (".", "Is a directory")])
 def test_a_file_that_cannot_be_opened_is_an_error_at_the_start(where: str, reason: str, project: Path) -> None:
     done = subprocess.run(
-        command(project, "--audit", where), cwd=project, input="", capture_output=True, text=True, timeout=30
+        command(project, "--audit", where), cwd=project, input="", capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (
         2,

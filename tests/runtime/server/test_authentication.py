@@ -276,7 +276,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await guard({**POST, "headers": [(b"authorization", b"Bearer good")]}, receive, send)
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]

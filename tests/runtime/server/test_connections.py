@@ -70,7 +70,7 @@ class Transport(asyncio.Transport):
 async def test_a_slow_reader_is_given_time_until_it_has_its_answer() -> None:
     async with served(App(), Bounds(4, None, head=0.0)) as (port, links):
         _, writer = await link(port)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not links._open:  # noqa: ASYNC110 - nothing says so
                 await asyncio.sleep(0)
         [connection] = links._open
@@ -116,7 +116,7 @@ async def answer(port: int, said: bytes = GET, address: str = "127.0.0.1") -> by
     """The answer to a request on a connection of its own."""
     reader, writer = await link(port, said, address)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             head = await reader.readuntil(b"\r\n\r\n")
             return head + await reader.read(4)
     except asyncio.IncompleteReadError as error:
@@ -127,7 +127,7 @@ async def answer(port: int, said: bytes = GET, address: str = "127.0.0.1") -> by
 
 async def closed(reader: asyncio.StreamReader) -> None:
     """Wait until the server closes a connection."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with suppress(ConnectionResetError):
             while await reader.read(1000):
                 pass
@@ -267,7 +267,7 @@ async def test_an_upload_that_is_slow_goes_on_and_one_that_stops_is_answered() -
                 if not answered.done():
                     writer.write(part)
                     await asyncio.sleep(0.1)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 said = await answered + await reader.read(1000)
             writer.close()
             return said

@@ -51,7 +51,7 @@ def test_they_arrive(revision: str, mounted: bool, package: ModuleType) -> None:
     )
     handlers = SimpleNamespace(one=lambda args, ctx: block, prompt_handled=lambda args, ctx: block)
     app = package.build_server(handlers).streamable_http_app() if mounted else package.asgi_app(handlers)
-    with asgi(app) as url, httpx2.Client(timeout=30) as http:
+    with asgi(app) as url, httpx2.Client(timeout=60) as http:
         session = None
         if revision != "2026-07-28":
             first = shaking(revision)

@@ -508,7 +508,7 @@ async def test_no_client_is_asked_what_its_revision_does_not_have(
                 {"id": 1, "method": "tools/call", "params": call},
             ):
                 await connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await connection.wait_for_answers()
             await connection.close()
         assert "asked nothing" in str(sink.lines[-1])

@@ -190,16 +190,16 @@ class Waiting:
         self._left.set()
 
     async def status(self) -> int:
-        found: int = (await asyncio.wait_for(self.sent.get(), 10))["status"]
+        found: int = (await asyncio.wait_for(self.sent.get(), 60))["status"]
         return found
 
     async def text(self) -> str:
-        body: bytes = (await asyncio.wait_for(self.sent.get(), 10))["body"]
+        body: bytes = (await asyncio.wait_for(self.sent.get(), 60))["body"]
         return body.decode()
 
 
 async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what holds is no event
             await asyncio.sleep(0.01)
 
@@ -253,7 +253,7 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
         await awaited._heard(None)  # as the store says where it may have missed some
         assert '"text":"one"' in await waiting.text()
         waiting.leave()
-        await asyncio.wait_for(waiting.task, 10)
+        await asyncio.wait_for(waiting.task, 60)
         assert not awaited._waiting
         monkeypatch.setattr(resumption, "LOOK", 0.05)
         waiting = Waiting(app, first)
@@ -271,7 +271,7 @@ async def test_who_waits_in_vain_is_told_to_come_again(state: str, monkeypatch: 
         waiting = Waiting(Resumption(awaited), first)
         assert await waiting.status() == 200
         assert await waiting.text() == f"id: {first}\r\nretry: 1000\r\ndata: \r\n\r\n"
-        await asyncio.wait_for(waiting.task, 10)
+        await asyncio.wait_for(waiting.task, 60)
 
 
 async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -378,7 +378,7 @@ async def test_cancellation_reaches_the_handler(package: Any, mode: Any) -> None
         tasks.start_soon(client.call_tool, "say", {})
         await started.wait()
         tasks.cancel_scope.cancel()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await cancelled.wait()
 
 
@@ -392,7 +392,7 @@ async def test_a_thread_learns_that_its_call_was_cancelled(
         ctx.on_cancel(lambda: 1 / 0)
         ctx.on_cancel(stop.set)
         started.set()
-        assert stop.wait(10)
+        assert stop.wait(60)
         ctx.on_cancel(ended.set)  # at once: it has happened
         return "late"
 

@@ -185,7 +185,7 @@ def post(url: str, params: dict[str, Any]) -> dict[str, Any]:
         "mcp-name": params["name"],
     }
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    text = httpx2.post(url, json=message, headers=headers, timeout=15).text
+    text = httpx2.post(url, json=message, headers=headers, timeout=60).text
     lines = [line.removeprefix("data:") for line in text.splitlines() if line.startswith(("data: {", "{"))]
     answer: dict[str, Any] = json.loads(lines[-1])
     return answer

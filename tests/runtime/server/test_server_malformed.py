@@ -86,7 +86,7 @@ class Stdio:
     def end(self) -> None:
         """It has lived until now."""
         self.process.close()
-        assert self.process.popen.wait(10) == 0
+        assert self.process.popen.wait(60) == 0
 
 
 class Http:
@@ -97,7 +97,7 @@ class Http:
         self.revision = revision
         self.headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         self.url = self.process.url()
-        self.client = httpx2.Client(timeout=15)
+        self.client = httpx2.Client(timeout=60)
         if revision < "2026":
             hello = {
                 "jsonrpc": "2.0",

@@ -449,7 +449,7 @@ def test_small_answers_are_sent_at_once() -> None:
         async with await asyncio.start_server(connected, sock=listener):
             _, writer = await asyncio.open_connection(*listener.getsockname()[:2])
             try:
-                return await asyncio.wait_for(found, 10)
+                return await asyncio.wait_for(found, 60)
             finally:
                 writer.close()
 

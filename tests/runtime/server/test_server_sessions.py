@@ -107,7 +107,7 @@ def large(kind: str) -> dict[str, Any]:
 )
 def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) -> None:
     url = process.url()
-    with httpx2.Client(timeout=30) as web:
+    with httpx2.Client(timeout=60) as web:
         first = opened(web, url).headers["mcp-session-id"]
         web.post(url, json=large("unknown method"), headers={**HEADERS, "mcp-session-id": first})  # loads the SDK
         before = resident(process)
@@ -131,7 +131,7 @@ def test_a_session_ends_when_nobody_uses_it_and_there_are_so_many(package: Modul
     server = package.build_server(SimpleNamespace(get_weather=none, say=none, cities=none))
     runtime = importlib.import_module("stubwright_runtime.server.transports.http.asgi")
     app = runtime.asgi_app(server.core, session_idle_timeout=2, max_sessions=2)
-    with asgi(app) as root, httpx2.Client(timeout=15) as web:
+    with asgi(app) as root, httpx2.Client(timeout=60) as web:
         url = f"{root}/mcp"
         sessions = [opened(web, url).headers["mcp-session-id"] for _ in range(2)]
         full = opened(web, url)
@@ -162,10 +162,10 @@ def test_an_upload_that_breaks_off_is_a_line_in_the_log(project: Path, revision:
     lines += [f"{name}: {value}" for name, value in HEADERS.items()]
     head = "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""])
     for _ in range(3):
-        with socket.create_connection((host, int(port)), timeout=10) as broken:
+        with socket.create_connection((host, int(port)), timeout=60) as broken:
             broken.sendall(head.encode() + (b"5\r\n" if "chunked" in length else b"") + b'{"a":')
             time.sleep(0.1)  # it is read by then
-    with httpx2.Client(timeout=15) as web:
+    with httpx2.Client(timeout=60) as web:
         assert opened(web, url).status_code == 200
     process.popen.terminate()
     assert process.popen.stderr is not None

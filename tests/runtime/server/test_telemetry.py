@@ -232,10 +232,14 @@ def over(kind: Kind, project: Path, dump: Path) -> Iterator[tuple[Any, int | Non
             url = found[0] if (found := re.findall(r"http://\S+", said)) else url
         yield url, int(url.split(":")[2].split("/")[0])
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
-@pytest.fixture(scope="module", params=BOTH, ids=lambda pair: "-".join(pair))
+EACH = [BOTH[0], BOTH[3], *(pytest.param(both, marks=pytest.mark.long) for both in BOTH[1:3])]
+"""Each transport and each era once; `make long` has the others."""
+
+
+@pytest.fixture(scope="module", params=EACH, ids=lambda pair: "-".join(pair))
 def seen(
     request: pytest.FixtureRequest,
     project: Path,

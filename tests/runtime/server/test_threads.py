@@ -43,7 +43,7 @@ class Gate:
     def __call__(self) -> str:
         with self._lock:
             self.inside += 1
-        assert self._open.wait(20)
+        assert self._open.wait(60)
         return "passed"
 
     def open(self) -> None:

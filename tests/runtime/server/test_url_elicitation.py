@@ -302,7 +302,7 @@ async def test_a_question_in_the_middle_knows_when_it_is_complete(package: Modul
         return "done"
 
     async def visit(question: Any) -> Any:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await question.completed()
             await question.completed()  # it stays so
         return package.Accepted()

@@ -139,7 +139,7 @@ def test_a_loop_has_one_watchdog_which_ends_with_its_block(monkeypatch: pytest.M
     def find_living() -> list[threading.Thread]:
         """Return those that do not end; a loop that has ended tells its own to."""
         for thread in watchdogs():
-            thread.join(10)
+            thread.join(60)
         return watchdogs()
 
     assert find_living() == []

@@ -119,7 +119,7 @@ async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_hear
         assert await store.delete("basket", "a", payer="ann")
         [roster] = [name.decode() for name in before if b":roster:" in name]
         seen: Seen = vars(other)["_seen"]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while seen.find_number(roster) < 2:  # noqa: ASYNC110 - it is heard
                 await asyncio.sleep(0.005)
         await put_back(store, before)
