@@ -68,19 +68,25 @@ class _Changes:
 ANY_CHANGES: Any = _Changes()
 
 
-@EVERY_WAY
+@pytest.fixture(scope="module", params=WAYS, ids=["asgi", "httptools", "h11"])
+def url(request: pytest.FixtureRequest, package: ModuleType) -> Iterator[str]:
+    """A server on each way over HTTP."""
+    with request.param(package.asgi_app(Handlers())) as root:
+        yield f"{root}/mcp"
+
+
 @pytest.mark.parametrize(("header", "status"), [("origin", 403), ("host", 421)])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_a_foreign_page_or_host_is_refused_and_ends_nobodys_session(
-    method: str, header: str, status: int, way: Any, package: ModuleType
+    method: str, header: str, status: int, url: str
 ) -> None:
     ping = request(1, "ping", None, stateless=False)
-    with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
-        session = shake(http, f"{url}/mcp")
+    with httpx2.Client() as http:
+        session = shake(http, url)
         headers = dict(usual(ping, REVISION, session))
         body: dict[str, Any] = {"json": ping} if method == "POST" else {}
         foreign = {**headers, header: "http://evil.example" if header == "origin" else "evil.example"}
-        assert http.request(method, f"{url}/mcp", headers=foreign, **body).status_code == status
-        assert http.post(f"{url}/mcp", json=ping, headers=headers).status_code == 200
-        assert http.delete(f"{url}/mcp", headers=headers).status_code == 200
-        assert http.post(f"{url}/mcp", json=ping, headers=headers).status_code == 404
+        assert http.request(method, url, headers=foreign, **body).status_code == status
+        assert http.post(url, json=ping, headers=headers).status_code == 200
+        assert http.delete(url, headers=headers).status_code == 200
+        assert http.post(url, json=ping, headers=headers).status_code == 404
