@@ -237,7 +237,7 @@ def test_a_choice_of_itself_has_an_end(value: Any) -> None:
 
 
 def test_a_large_value_is_looked_at_a_few_times_only() -> None:
-    leaves = [{"kind": "a", "children": []} for _ in range(6_000)] + [{"kind": "z"}]
+    leaves = [{"kind": "a", "children": []} for _ in range(60_000)] + [{"kind": "z"}]
     looks: list[int] = []
 
     class Counted(ShallowSchema):
