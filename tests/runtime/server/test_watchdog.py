@@ -25,12 +25,12 @@ from stubwright_runtime.server.execution.watchdog import SWITCH, watch_loop
 TOOLS = [tool("get_book"), tool("wait_for_book"), tool("find_book")]
 
 HANDLERS = """
-import time
+import os, time
 from process_mcp import ProcessHandlers
 
 class Handlers(ProcessHandlers):
     async def get_book(self, args, ctx):
-        time.sleep(2.5)
+        while not os.path.exists("told"): time.sleep(0.05)
         return "a book"
 
     async def wait_for_book(self, args, ctx):
@@ -179,6 +179,7 @@ def test_a_server_on_stdio_says_what_holds_it(project: Path) -> None:
         assert process.receive()["id"] == 1
         process.call("get_book")
         process.await_log("the event loop has been held for 2 s by get_book (library.py:7)")
+        (project / "told").touch()
         assert process.receive()["result"]["content"][0]["text"] == "a book"
     finally:
         process.kill()
