@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 
 import forked
+import prompt_ends
 from serving import served
 from stubwright.naming import CLIENT_NAMES
 from stubwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
@@ -32,6 +33,8 @@ from stubwright_runtime.package import Package, Tool
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -16,6 +16,7 @@ import pydantic
 import pytest
 
 import forked
+import prompt_ends
 from serving import KINDS, Handler, Handling, ask, reached
 from stubwright_runtime.client.core.binding import OMIT, Omit
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
@@ -25,6 +26,8 @@ from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Decl
 from stubwright_runtime.mcp.vocabulary import LOG_LEVELS
 from stubwright_runtime.models.base import Model
 from stubwright_runtime.package import Package, Tool
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -16,6 +16,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared import subscriptions
 from mcp.shared.subscriptions import event_to_notification
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import KINDS, Handling, reached, served
 from stubwright_runtime.client.core.binding import Binding
@@ -25,6 +26,8 @@ from stubwright_runtime.package import Package, Tool
 
 if TYPE_CHECKING:
     from mcp.shared.subscriptions import ServerEvent
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

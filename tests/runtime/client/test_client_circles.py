@@ -14,6 +14,7 @@ import mcp
 import mcp_types
 import pytest
 
+import prompt_ends
 from circles import none_left
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -22,6 +23,8 @@ from stubwright_runtime.client.core.in_flight import InFlight
 from stubwright_runtime.client.transports.bounds import Bound
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.transports.http.asgi import asgi_app
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 
 class Handlers:

@@ -16,11 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 from mcp.server.lowlevel import Server
 
+import prompt_ends
 from packages import imported
 from serving import KINDS, Handling, reached, served
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.features.drift import DriftError, DriftWarning, compare
 from stubwright_runtime.package import Package, Tool
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 MODERN = "2026-07-28"
 

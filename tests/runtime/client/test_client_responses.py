@@ -13,6 +13,7 @@ import mcp
 import pytest
 
 import forked
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
@@ -21,6 +22,8 @@ from stubwright.project.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -16,6 +16,7 @@ import mcp_types
 import pytest
 
 import amounts
+import prompt_ends
 from answers import answering, say, say_result
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -25,6 +26,8 @@ from stubwright_runtime.client.core.errors import ResultTooLarge
 from stubwright_runtime.client.features.subscriptions import ResourceUpdated, changes
 from stubwright_runtime.client.transports.renewal import Renewal
 from stubwright_runtime.package import Package, Tool
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

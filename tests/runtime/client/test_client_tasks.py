@@ -17,9 +17,12 @@ import mcp
 import mcp_types
 import pytest
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import KINDS, asgi, reached, served
 from tasking import EXTENSION, FAILED, ORDER, RELATED, Tasking, question
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -23,6 +23,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS, get_default_environment
 
+import prompt_ends
 from answers import answering, say, say_result
 from hostile import HANDSHAKE, Said, listening
 from stubwright_runtime.client.core.binding import Binding
@@ -42,6 +43,8 @@ from stubwright_runtime.client.transports.http import NetworkClient
 from stubwright_runtime.observability.logs import redact_library_logs
 from stubwright_runtime.package import Package, Tool
 from tls import make_certificate
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

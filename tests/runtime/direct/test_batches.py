@@ -10,9 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
+import prompt_ends
 from conversations import MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 ALONE = "2025-03-26"
 TOOLS = [

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import amounts
+import prompt_ends
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from sdk_connection import sdk_connection
@@ -30,6 +31,8 @@ from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.core.core import Core
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 TOOLS = [
     tool("add", {"a": {"type": "integer"}, "b": {"type": "integer"}}, outputSchema={"type": "object"}),

@@ -15,10 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import amounts
+import prompt_ends
 from conversations import Handlers, request
 from packages import generate, imported, manifest, tool
 from serving import listening
 from stubwright_runtime.server.transports.http.listener import direct, posts
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 PARSERS: Sequence[Literal["httptools", "h11"]] = ("httptools", "h11")
 TOOLS = [tool("add", {"a": {"type": "integer"}, "b": {"type": "integer"}}, outputSchema={"type": "object"})]

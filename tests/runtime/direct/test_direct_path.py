@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 import amounts
+import prompt_ends
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -25,6 +26,8 @@ from stubwright_runtime.server.protocol import outgoing, parameters
 from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 TOOLS = [
     tool("add", {"a": {"type": "integer"}}, outputSchema={"type": "object"}),

@@ -15,10 +15,13 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+import prompt_ends
 from conversations import request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from stubwright_runtime.server.transports.http import events
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 REVISION = "2026-07-28"
 TOOLS = [tool(name, {}) for name in ("talk", "slow", "fail", "drop")]

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 import amounts
+import prompt_ends
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
@@ -25,6 +26,8 @@ from stubwright_runtime.server.transports.http import events
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 REVISION = "2025-11-25"
 LARGE = 100_000

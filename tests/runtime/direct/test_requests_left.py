@@ -17,6 +17,7 @@ import pytest
 
 import amounts
 import conversations
+import prompt_ends
 from circles import no_requests_left, none_left
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
@@ -31,6 +32,8 @@ from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
 from stubwright_runtime.tasks.records import Task
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, on_connection
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 WHO = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TOOLS = [

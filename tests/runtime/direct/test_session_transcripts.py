@@ -22,6 +22,7 @@ import httpx2
 import pytest
 
 import amounts
+import prompt_ends
 from conversations import MORE, READY, REVISIONS, request, shaking
 from packages import generate, imported, manifest, tool
 from serving import WAYS
@@ -29,6 +30,8 @@ from streams import Caller
 from stubwright_runtime.server.direct.runs import Run
 from stubwright_runtime.server.protocol import outgoing
 from stubwright_runtime.server.transports.http import answering
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -21,12 +21,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import Response
 
+import prompt_ends
 from fake_api import Answer, Asked, api
 from http_tools import called, running
 from packages import tool
 from stubwright_runtime.errors import ToolError
 from stubwright_runtime.http.requests import Api, Binding
 from stubwright_runtime.http.responses import Answer as HttpAnswer
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 ANY: dict[str, Any] = {}
 OBJECT = {"outputSchema": {"type": "object"}}

@@ -22,6 +22,7 @@ from jwt import PyJWK
 from mcp.server.auth.provider import AccessToken
 
 import amounts
+import prompt_ends
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE
@@ -29,6 +30,8 @@ from serving import asgi
 from signing import Key, claims
 from stubwright_runtime.http import subjects
 from stubwright_runtime.policy.keys import Keys
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

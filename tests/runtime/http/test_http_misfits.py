@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+import prompt_ends
 from fake_api import Asked
 from http_tools import called, running
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 PROPERTIES: Mapping[str, Any] = {"kind": {"enum": ["a"]}, "count": {"type": "integer"}, "id": {"type": "string"}}
 

@@ -17,9 +17,12 @@ from urllib.parse import quote
 import pytest
 from starlette.responses import Response
 
+import prompt_ends
 from fake_api import Answer, Asked
 from http_tools import called, running
 from tls import make_certificate
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 TOKEN: Final = 'se"cret/töken+1'
 AUTH: Final[dict[str, Any]] = {

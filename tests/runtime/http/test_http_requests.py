@@ -11,9 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 
+import prompt_ends
 from conversations import READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 LATEST = "2026-07-28"
 OLD = ("2025-06-18", "2025-11-25")

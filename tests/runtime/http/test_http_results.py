@@ -16,6 +16,7 @@ from mcp import Client
 from starlette.responses import Response, StreamingResponse
 
 import amounts
+import prompt_ends
 from fake_api import Answer, Asked
 from http_tools import Running, called, running
 from packages import check, manifest
@@ -23,6 +24,8 @@ from stubwright_runtime.http import events as runtime_events
 from stubwright_runtime.http.pagination import find_next_link
 from stubwright_runtime.policy.result_budget import measure
 from stubwright_runtime.server.features import large_results
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 STRICT = {
     "type": "object",

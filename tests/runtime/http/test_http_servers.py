@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 import forked
+import prompt_ends
 from fake_api import api
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.http.servers import fill_base_url
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 REGION = {"env": "S_REGION", "default": "eu", "enum": ["eu", "us-1"]}
 ANY = {"env": "S_TENANT", "default": "a.b"}

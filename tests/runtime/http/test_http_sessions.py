@@ -11,11 +11,14 @@ from typing import Any
 import httpx2
 import pytest
 
+import prompt_ends
 from conversations import Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from stubwright_runtime.server.direct.clients import Client
 from stubwright_runtime.server.transports.http.sessions import Session
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 REVISION = "2025-11-25"
 EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])

@@ -20,9 +20,12 @@ import pytest
 from starlette.responses import RedirectResponse
 
 import forked
+import prompt_ends
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from serving import asgi
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 SECRETS = {"O_ID": "client&1", "O_SECRET": "s3cret/x", "O_REFRESH": "refresh-0"}
 CLIENT = {"type": "oauth2", "flow": "clientCredentials", "clientIdEnv": "O_ID", "clientSecretEnv": "O_SECRET"}

@@ -13,9 +13,12 @@ import pytest
 from starlette.responses import Response, StreamingResponse
 
 import forked
+import prompt_ends
 from fake_api import Answer, Asked
 from http_tools import called, running
 from serving import asgi
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 ITEMS = {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}}
 ONE = {"type": "object", "properties": {"id": {"type": "integer"}}, "additionalProperties": False}

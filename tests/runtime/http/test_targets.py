@@ -10,9 +10,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import listening
 from stubwright_runtime.server.transports.http.listener.targets import UnclearHostError, resolve_target
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 OWN = "127.0.0.1:{port}"
 INITIALIZE = {

@@ -23,9 +23,12 @@ from mcp_types import jsonrpc_message_adapter
 
 import amounts
 import forked
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE, HELLO, exchange
 from serving import asgi
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -12,6 +12,7 @@ import pytest
 from jsonschema_rs import validator_for
 
 import forked
+import prompt_ends
 from packages import check, generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
@@ -21,6 +22,8 @@ from stubwright_runtime.schema.objects import as_objects, describes_objects
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

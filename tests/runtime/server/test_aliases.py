@@ -15,6 +15,7 @@ import yaml
 from conftest import ROOT
 from mcp.server.auth.provider import AccessToken
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE, exchange
 from serving import WAYS
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,12 @@ from typing import Any, Final
 import mcp
 import pytest
 
+import prompt_ends
 from http_tools import called, running
 from packages import generate, imported, manifest, tool
 from stubwright_runtime import HandlerCall, Proceed, ToolError
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

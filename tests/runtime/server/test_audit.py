@@ -29,8 +29,11 @@ from mcp.client.stdio import stdio_client
 from mcp.server.auth.provider import AccessToken
 
 import forked
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import asgi
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

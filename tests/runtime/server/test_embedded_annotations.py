@@ -10,9 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
+import prompt_ends
 from conversations import REVISIONS, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 ANNOTATIONS = {"audience": ["assistant"], "priority": 0.5, "lastModified": "2025-05-03T14:30:00Z"}
 BLOCK = {

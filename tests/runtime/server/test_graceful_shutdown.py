@@ -20,12 +20,6 @@ from stubwright_runtime.server.transports.http.listener.connections import Conne
 from stubwright_runtime.server.transports.http.listener.direct import Endpoint
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
-
-@pytest.fixture(scope="module", autouse=True)
-def ends_are_prompt() -> None:
-    """Wait as long as servers do, unless a test says otherwise."""
-
-
 REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 

@@ -14,6 +14,7 @@ import mcp
 import mcp_types as types
 import pytest
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -22,9 +22,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import AccessToken
 
 import forked
+import prompt_ends
 import redis_server
 from packages import generate, imported, manifest, tool
 from serving import asgi
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -18,10 +18,13 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import AccessToken
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.server.features import paging
 from stubwright_runtime.state.sealing import Call, InvalidStateError, Sealing
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

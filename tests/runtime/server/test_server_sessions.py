@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 import amounts
+import prompt_ends
 from server_fixture import HELLO, import_package, write_package
 from server_process import Process
 from serving import asgi
@@ -23,6 +24,8 @@ from serving import asgi
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 LARGE = 3_900_000  # bytes; the SDK takes bodies of up to 4 MiB
 HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_http, over_stdio
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -15,6 +15,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import AccessToken
 
+import prompt_ends
 from packages import generate, imported
 from server_fixture import ENVELOPE, HELLO
 from serving import asgi
@@ -24,6 +25,8 @@ from tasked import MANIFEST, Gate, Handlers, called
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

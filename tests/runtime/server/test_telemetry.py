@@ -31,10 +31,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from processes import running
 from serving import served
 from stubwright_runtime.observability.telemetry import is_method
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 SECRET = "hunter22-secret"
 VALUE = manifest(

@@ -17,10 +17,13 @@ import mcp
 import mcp_types as types
 import pytest
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import asgi, piped
 from stubwright_runtime.server.embedding.server import PackageServer
 from stubwright_runtime.server.execution.threads import NoFreeThreadError, Threads
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp.shared.message import SessionMessage
 
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import asgi, piped
@@ -25,6 +26,8 @@ from stubwright_runtime.server.embedding.server import PackageServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

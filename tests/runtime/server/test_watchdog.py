@@ -15,12 +15,15 @@ import mcp
 import pytest
 
 import amounts
+import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO
 from server_process import Process
 from serving import asgi
 from stubwright_runtime.server.execution import watchdog
 from stubwright_runtime.server.execution.watchdog import SWITCH, watch_loop
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 TOOLS = [tool("get_book"), tool("wait_for_book"), tool("find_book")]
 

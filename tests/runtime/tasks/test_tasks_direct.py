@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import amounts
+import prompt_ends
 import tasked
 from packages import generate, manifest, tool
 from serving import asgi
@@ -19,6 +20,8 @@ from tasked import Gate, Handlers, called, first
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -12,6 +12,7 @@ import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+import prompt_ends
 import tasked
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange, opened
@@ -22,6 +23,8 @@ from tasked import Clock, Gate, Handlers, called, first
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

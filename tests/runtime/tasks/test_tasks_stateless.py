@@ -10,6 +10,7 @@ import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+import prompt_ends
 import tasked
 from server_fixture import ENVELOPE
 from serving import asgi
@@ -18,6 +19,8 @@ from tasked import Clock, Gate, Handlers, called, first
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+ends_are_prompt = prompt_ends.ends_are_prompt
 
 pytestmark = pytest.mark.anyio
 

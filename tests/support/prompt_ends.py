@@ -1,4 +1,4 @@
-"""What tests of the runtime share: servers in their process that end as soon as they are asked to."""
+"""Servers in the process of a test end as soon as they are asked to, in files that name the fixture."""
 
 from __future__ import annotations
 
