@@ -562,7 +562,7 @@ async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.L
             assert _is_unknown(await _outcome(client._prompt("other", {})))
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", amounts.sample(ERAS, 1))
 @pytest.mark.usefixtures("processes_are_ended")
 async def test_a_line_without_an_end_ends_the_connection(era: str, tmp_path: Path) -> None:
     attacker = Attacker("stdio", era, "tools/call", tmp_path)
@@ -593,8 +593,7 @@ async def test_a_process_that_ends_ends_the_call(era: str, tmp_path: Path) -> No
             assert error.code == mcp_types.CONNECTION_CLOSED
 
 
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(("transport", "era"), amounts.sample([*product(TRANSPORTS, ERAS)], 4))
 async def test_large_results_come_as_far_as_the_call_allows(transport: str, era: str, tmp_path: Path) -> None:
     text = "x" * (3 << 19)
     attacker = Attacker(transport, era, "tools/call", tmp_path)
@@ -776,7 +775,7 @@ async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | 
     assert getattr(block, "text", None) == "\ufeffpong"
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", amounts.sample(ERAS, 1))
 @pytest.mark.usefixtures("processes_are_ended")
 async def test_a_flood_ends_with_the_time_of_the_call(
     era: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
