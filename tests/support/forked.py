@@ -123,9 +123,9 @@ def _redirected(out: IO[str], err: IO[str]) -> Iterator[None]:
                 os.dup2(file.fileno(), number)
         yield
     finally:
-        for number, file in enumerate(kept):
-            os.dup2(file, number)
-            os.close(file)
+        for number, copy in enumerate(kept):
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
