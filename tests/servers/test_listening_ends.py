@@ -29,7 +29,7 @@ LISTEN: Final = {
     "method": "subscriptions/listen",
     "params": {"_meta": META, "notifications": {"toolsListChanged": True}},
 }
-COMMAND: Final = [*forked.interpreter(), "-m", "weather_mcp"]
+COMMAND: Final = ("-m", "weather_mcp")
 
 
 def environment() -> dict[str, str]:
@@ -38,7 +38,9 @@ def environment() -> dict[str, str]:
 
 @pytest.mark.parametrize("ending", [*STOPS, "the end of input"])
 def test_on_standard_input_and_output(ending: str) -> None:
-    with running(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
+    with running(
+        [*forked.interpreter(), *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(LISTEN).encode() + b"\n")
@@ -56,7 +58,10 @@ def test_on_standard_input_and_output(ending: str) -> None:
 @pytest.mark.parametrize("ending", STOPS)
 def test_over_http(ending: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with log.open("wb") as err, running([*COMMAND, "--http", "127.0.0.1:0"], stderr=err, env=environment()) as process:
+    with (
+        log.open("wb") as err,
+        running([*forked.interpreter(), *COMMAND, "--http", "127.0.0.1:0"], stderr=err, env=environment()) as process,
+    ):
         while "serving http" not in log.read_text():
             assert process.poll() is None
             time.sleep(0.02)
