@@ -199,7 +199,7 @@ def test_standard_input_is_in_utf_8(given: bytes, status: int, told: str, desk: 
 
 @pytest.mark.parametrize(
     ("word", "status", "told"),
-    [("numbers=7", 0, ""), ("-", 2, "stubwright: `-` reads standard input, which is closed\n")],
+    amounts.sample([("numbers=7", 0, ""), ("-", 2, "stubwright: `-` reads standard input, which is closed\n")], 1),
 )
 def test_standard_input_may_be_closed(word: str, status: int, told: str, desk: Path) -> None:
     """As under some supervisors of services."""

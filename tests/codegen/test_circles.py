@@ -153,6 +153,7 @@ def test_nothing_is_loaded_before_it_is_used(folder: Path) -> None:
         assert not any("circle" in name for name in sys.modules if name.startswith("sample_mcp"))
 
 
+@pytest.mark.long
 def test_type_checkers_see_one_class(folder: Path, mypy: list[str]) -> None:
     (folder / "use.py").write_text(
         "from sample_mcp import GetPersonOutput, GetPetOutput, Person, Pet\n"
@@ -242,6 +243,7 @@ def test_the_work_grows_as_the_circle_does(monkeypatch: pytest.MonkeyPatch) -> N
     assert big - middle < 2.2 * (middle - small)
 
 
+@pytest.mark.long
 def test_a_long_circle_is_read(tmp_path: Path) -> None:
     recurses = Version(pydantic.VERSION) < Version("2.14")  # docs/compatibility.md, "Python, and the libraries below"
     size = 120 if recurses else 300

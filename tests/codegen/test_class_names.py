@@ -73,6 +73,7 @@ def test_each_class_is_exported_by_a_name_of_its_own(folder: Path) -> None:
         assert type(user.type.owner) is not type(package.UserType.model_validate({"owner": {"number": 1}}).owner)
 
 
+@pytest.mark.long
 def test_type_checkers_find_no_fault(folder: Path, mypy: list[str]) -> None:
     done = subprocess.run(
         [*mypy, "--no-error-summary", "meeting_mcp"], cwd=folder, capture_output=True, text=True, check=False

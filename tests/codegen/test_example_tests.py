@@ -224,6 +224,7 @@ def test_nothing_needs_pytest_but_pytest(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
+@pytest.mark.long
 def test_the_examples_of_the_committed_servers_hold() -> None:
     """As a user runs them: with whatever plugins pytest finds."""
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-W", "error"]

@@ -44,6 +44,7 @@ def test_all_that_pages_import_is_listed() -> None:
     assert [name for name in names_of_classes() if name not in known] == []
 
 
+@pytest.mark.long
 def test_a_schema_and_a_tool_of_each_name_are_typed(mypy: list[str], tmp_path: Path) -> None:
     listed = {*names_of_classes()} | naming.PAGE_NAMES | naming.PRINTER_NAMES
     names = sorted(listed - exports.ALWAYS - exports.OF_HANDLES)

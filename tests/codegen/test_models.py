@@ -834,6 +834,7 @@ def random_values(chance: random.Random, depth: int = 0) -> Any:
     return chance.choice(kinds)
 
 
+@pytest.mark.long
 @RICH
 def test_ruff_finds_nothing_in_random_packages(rich: bool, tmp_path: Path) -> None:
     frag = {"type": "object", "properties": {"a": {"type": "string"}}}

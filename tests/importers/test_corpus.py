@@ -199,6 +199,7 @@ def every_package(corpus: Path, built: Path) -> dict[str, Server]:
     return made
 
 
+@pytest.mark.long
 def test_mypy_finds_no_error(corpus: Path, built: Path, mypy: list[str]) -> None:
     packages = sorted(server.package for server in every_package(corpus, built).values())
     told = output([*mypy[2:], "--python-version=3.11", *packages], built)

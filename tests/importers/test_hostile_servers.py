@@ -127,6 +127,7 @@ def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_p
     assert not (tmp_path / "m.yaml").exists()
 
 
+@pytest.mark.long
 def test_the_time_is_for_the_whole(tmp_path: Path) -> None:
     """A list that is read at once takes several seconds to check."""
     tools = [{**_TOOL, "name": f"tool_{number}"} for number in range(20_000)]

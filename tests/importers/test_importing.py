@@ -677,6 +677,7 @@ def test_a_public_server_from_npm_over_stdio_from_import_to_call(tmp_path: Path)
 # --- a new project from a server -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", amounts.sample(sorted(path.name for path in CASES.iterdir()), 1))
 def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     command = [sys.executable, SCRIPTED, str(CASES / name / "server.json")]

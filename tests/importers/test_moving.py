@@ -406,6 +406,7 @@ def test_the_new_server_answers_as_the_old_one_did(folder: Path) -> None:
     assert answers["is_shared"]
 
 
+@pytest.mark.long
 def test_the_new_project_is_fresh_typed_and_tested(folder: Path, mypy: list[str]) -> None:
     assert move(folder).returncode == 0
     project = folder / "moved"

@@ -72,6 +72,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scenario", "revision"),
     amounts.sample(

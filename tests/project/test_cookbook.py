@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import amounts
 import importlib
 import os
 import re
@@ -35,7 +36,7 @@ def play(recipe: str, folder: Path, instead: Mapping[str, str] = MappingProxyTyp
 
 @pytest.mark.parametrize(
     "recipe",
-    [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP],
+    amounts.sample([pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP], 3),
 )
 def test_a_recipe_works_as_written(recipe: str, tmp_path: Path) -> None:
     play(recipe, tmp_path)

@@ -327,6 +327,7 @@ def test_a_mistake_in_a_worker_is_met_here() -> None:
     workers.stop()
 
 
+@pytest.mark.long
 def test_a_run_with_workers_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
     code = "import multiprocessing, sys\nfrom stubwright import cli\nassert cli.run(['generate', 'm.json']) == 0\n"

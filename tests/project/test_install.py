@@ -162,6 +162,7 @@ def test_a_server_that_cannot_start_is_told(project: Path, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_start_in_time_is_told(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -176,6 +176,7 @@ def test_after_a_kill_the_next_run_makes_what_a_first_run_makes(
     assert began > 10
 
 
+@pytest.mark.long
 def test_after_a_kill_in_the_first_run_of_all_the_next_one_makes_the_same(
     states: dict[str, dict[str, bytes | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:

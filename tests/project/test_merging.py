@@ -103,7 +103,7 @@ def test_the_lock_merges_where_git_is_told_how(project: Path) -> None:
     assert is_as_from_nothing(project)
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("told", amounts.sample([True, False], 1))
 def test_branches_that_each_add_a_server(project: Path, told: bool) -> None:
     if told:
         (project / ".gitattributes").write_text((ROOT / ".gitattributes").read_text())

@@ -71,6 +71,7 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     assert list(scripts) == [config["command"]]
 
 
+@pytest.mark.long
 def test_a_new_project_installs_and_runs_without_stubwright(tmp_path: Path) -> None:
     stubwright("new", "calendar", cwd=tmp_path)
     site = wheel(tmp_path / "calendar", tmp_path / "dist")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import amounts
 import json
 import os
 import shutil
@@ -99,7 +100,7 @@ def test_a_stale_runtime_is_told_and_made_anew(capsys: pytest.CaptureFixture[str
     assert files(FOLDER)["lazy.py"] == (package_data.RUNTIME / "lazy.py").read_bytes()
 
 
-@pytest.mark.parametrize("lock_is_lost", [False, True])
+@pytest.mark.parametrize("lock_is_lost", amounts.sample([False, True], 1))
 def test_what_was_edited_by_hand_is_left_until_forced(
     *, lock_is_lost: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,6 +90,7 @@ def test_each_recipe_is_short_and_tested() -> None:
         assert len([line for line in RECIPES[name].splitlines() if line]) < 20, name
 
 
+@pytest.mark.long
 def test_the_recipes_are_typed(folder: Path, mypy: list[str]) -> None:
     names = [f"recipe_{name}.py" for name in RECIPES]
     run = subprocess.run([*mypy, *names], cwd=folder, capture_output=True, text=True, check=False)

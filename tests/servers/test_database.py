@@ -155,6 +155,7 @@ async def ask(client: Any, sql: str, tool: str = "execute_sql", **more: Any) -> 
 # What statements can do
 
 
+@pytest.mark.long
 @BOTH
 async def test_hostile_statements(way: str, era: str, database: ModuleType, folder: Path) -> None:
     before = digests(folder.parent)

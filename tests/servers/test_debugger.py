@@ -91,6 +91,7 @@ def test_a_debugger_attaches_and_the_client_sees_nothing_of_it() -> None:
             socket.create_connection(("127.0.0.1", int(port)), 30)
 
 
+@pytest.mark.long
 def test_it_waits_for_a_debugger_if_asked_to() -> None:
     with serving("--debug-port", "0", "--debug-wait") as server:
         port = await_line(server.stderr, LISTENING)[1]

@@ -147,6 +147,7 @@ def bounded(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("depth", "name"),
     [(20, "tagged"), (90, "loose"), *map(amounts.mark_long, [(20, "loose"), (90, "tagged")])],
@@ -184,6 +185,7 @@ def test_the_command_line_refuses_what_would_take_too_long(tmp_path: Path) -> No
     assert bounded(tmp_path, "import", "tools", "tools.json", "-o", "imported.yaml").returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "schema",
     [

@@ -63,6 +63,7 @@ async def test_the_handlers_of_the_page_work(folder: Path) -> None:
             assert f"> {said}\n" in PAGE
 
 
+@pytest.mark.long
 def test_the_handlers_of_the_page_are_typed(folder: Path, mypy: list[str]) -> None:
     (folder / "right.py").write_text(BLOCKS["python"] + TYPED)
     bodies = [f"async def wrong_{n}(ctx: AddItemContext) -> None:\n    {line}\n" for n, line in enumerate(WRONG)]

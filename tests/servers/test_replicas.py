@@ -155,6 +155,7 @@ async def test_a_rate_holds_for_all_processes_together(replicas: Callable[..., R
     assert {answer[:44] for answer in answers} == {"hit", "hit may be called 100 times in a minute, and"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("skews", [(0, 61), amounts.mark_long(pytest.param((-61, 61)))])
 async def test_a_rate_holds_where_clocks_differ(
     skews: tuple[int, int], replicas: Callable[..., Replicas], monkeypatch: pytest.MonkeyPatch
@@ -174,6 +175,7 @@ async def test_a_rate_holds_where_clocks_differ(
     assert 1 <= min(waits) <= max(waits) <= 60, waits
 
 
+@pytest.mark.long
 async def test_no_window_has_more_than_the_rate(replicas: Callable[..., Replicas]) -> None:
     urls, end = replicas(4).urls, time.monotonic() + 2.2
     times: list[float] = []

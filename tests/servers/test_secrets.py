@@ -459,6 +459,7 @@ assert "httpcore2.http11" in known
 """
 
 
+@pytest.mark.long
 def test_loggers_that_are_made_with_the_first_request_pass_the_redaction(project: Path) -> None:
     """In a process of its own, since what another test imported is there already."""
     ended = subprocess.run(

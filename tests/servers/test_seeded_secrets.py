@@ -6,6 +6,7 @@ more in `_sinks`, and is then looked through like the others.
 
 from __future__ import annotations
 
+import pytest
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -182,6 +183,7 @@ def _found(sown: Sown, sinks: Mapping[str, str]) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_nothing_that_is_sown_comes_up_over_http(tmp_path: Path) -> None:
     sown, log = Sown(tmp_path), tmp_path / "log"
     with (

@@ -515,6 +515,7 @@ def test_the_way_on_the_page_is_the_way(shop: ModuleType) -> None:
 # Two processes
 
 
+@pytest.mark.long
 async def test_two_processes_share_baskets_orders_and_tasks(shop: ModuleType, tmp_path: Path, redis_url: str) -> None:
     command = [*forked.interpreter(), "-m", "shop_mcp", "--state", redis_url, "--log-level", "error", "--grace", "0"]
     env = {"PYTHONPATH": PATH, "SHOP_DB": str(tmp_path / "shop.sqlite"), "SHOP_PACE": "1.5"}

@@ -203,6 +203,7 @@ async def test_workers_that_die_lose_no_task(project: Path, start: Callable[...,
     assert any(said["status"] == "failed" for said in results.values()), "nobody died at work"
 
 
+@pytest.mark.long
 async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
     project: Path, start: Callable[..., Process], redis_url: str
 ) -> None:
@@ -366,6 +367,7 @@ async def test_each_of_many_tasks_is_handed_back_at_a_stop(redis_url: str) -> No
     assert handed_back == begun
 
 
+@pytest.mark.long
 async def test_tasks_outlive_redis(project: Path, start: Callable[..., Process], tmp_path_factory: Any) -> None:
     options = ("--appendonly", "yes", "--appendfsync", "always")
     with redis_server.running(tmp_path_factory.mktemp("redis"), *options) as server:

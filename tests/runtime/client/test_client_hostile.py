@@ -775,6 +775,7 @@ async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | 
     assert getattr(block, "text", None) == "\ufeffpong"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("era", amounts.sample(ERAS, 1))
 @pytest.mark.usefixtures("processes_are_ended")
 async def test_a_flood_ends_with_the_time_of_the_call(

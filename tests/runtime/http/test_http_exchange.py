@@ -208,6 +208,7 @@ async def test_tokens_of_the_manifests_own_issuer_are_exchanged(
     assert [form["subject_token"] for form in exchange.forms] == [signed]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", amounts.sample(range(3), 1))
 async def test_no_caller_is_ever_served_with_the_token_of_another(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -480,6 +480,7 @@ async def test_all_that_come_without_a_token_are_one(module: Any) -> None:
         assert [(await _posted(client, "few"))[:9] for _ in range(4)] == ["anonymous"] * 3 + ["! few may"]
 
 
+@pytest.mark.long
 async def test_many_clients_over_http_are_admitted_exactly(module: Any) -> None:
     handlers = Handlers()
     endings: Counter[str] = Counter()

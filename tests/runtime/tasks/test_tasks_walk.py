@@ -6,6 +6,7 @@ and what would run is called. In Redis nothing expires meanwhile; there, process
 
 from __future__ import annotations
 
+import pytest
 import asyncio
 import secrets
 from collections.abc import Coroutine
@@ -215,6 +216,7 @@ class SharedWalk(Walk):
         self.task_store = self.opened()
 
 
+@pytest.mark.long
 def test_a_random_walk_over_tasks_in_redis(shared_redis: redis_server.RedisServer) -> None:
     kind = type("Walk", (SharedWalk,), {"server": shared_redis.url})
     run_state_machine_as_test(kind, settings=settings(max_examples=4, stateful_step_count=30))
