@@ -223,30 +223,37 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "status", "told"),
-    [
-        (["fail"], 1, "Out of paper; add some.\n"),
-        (["add"], 1, "Invalid arguments for add:\n- numbers: required, but missing\n"),
-        (["ad", "numbers=1"], 2, "stubwright: there is no tool `ad`; did you mean `add`?\n"),
-        (["add", "numbers=x"], 2, "stubwright: `numbers` is a number, and `x` is none\n"),
-        (["add", "number=1"], 2, "stubwright: there is no argument `number`; did you mean `numbers`?\n"),
-        (["add", "numbers=@none"], 2, "stubwright: `numbers` is read from `none`: No such file or directory\n"),
-        ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
-        (["none.yaml", "add"], 1, "error[SW001]: `none.yaml` does not exist"),
-        (["add", "n=1", "http://h/mcp"], 2, "stubwright: the server comes first: put `http://h/mcp` before `add`\n"),
-        (["add", "--header", "A: b"], 2, "stubwright: --header is for a URL\n"),
-        (["http://127.0.0.1:9/mcp", "add", "--mock"], 2, "stubwright: --mock is for a manifest's server\n"),
-        (
-            ["HTTP://127.0.0.1:9/mcp", "add"],
-            3,
-            "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused)\n",
-        ),
-        (
-            ["add", "--", sys.executable, "-c", "import sys; sys.exit('no key is set')"],
-            3,
-            f"no key is set\nstubwright: `{Path(sys.executable).name}` ended with exit status 1\n",
-        ),
-        (["add", "--", "/nowhere/at-all"], 2, "stubwright: No such file or directory (`/nowhere/at-all`)\n"),
-    ],
+    amounts.sample(
+        [
+            (["fail"], 1, "Out of paper; add some.\n"),
+            (["add"], 1, "Invalid arguments for add:\n- numbers: required, but missing\n"),
+            (["ad", "numbers=1"], 2, "stubwright: there is no tool `ad`; did you mean `add`?\n"),
+            (["add", "numbers=x"], 2, "stubwright: `numbers` is a number, and `x` is none\n"),
+            (["add", "number=1"], 2, "stubwright: there is no argument `number`; did you mean `numbers`?\n"),
+            (["add", "numbers=@none"], 2, "stubwright: `numbers` is read from `none`: No such file or directory\n"),
+            ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
+            (["none.yaml", "add"], 1, "error[SW001]: `none.yaml` does not exist"),
+            (
+                ["add", "n=1", "http://h/mcp"],
+                2,
+                "stubwright: the server comes first: put `http://h/mcp` before `add`\n",
+            ),
+            (["add", "--header", "A: b"], 2, "stubwright: --header is for a URL\n"),
+            (["http://127.0.0.1:9/mcp", "add", "--mock"], 2, "stubwright: --mock is for a manifest's server\n"),
+            (
+                ["HTTP://127.0.0.1:9/mcp", "add"],
+                3,
+                "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused)\n",
+            ),
+            (
+                ["add", "--", sys.executable, "-c", "import sys; sys.exit('no key is set')"],
+                3,
+                f"no key is set\nstubwright: `{Path(sys.executable).name}` ended with exit status 1\n",
+            ),
+            (["add", "--", "/nowhere/at-all"], 2, "stubwright: No such file or directory (`/nowhere/at-all`)\n"),
+        ],
+        4,
+    ),
 )
 @pytest.mark.usefixtures("nothing_to_pass")
 def test_the_exit_status_says_what_came_of_it(words: list[str], status: int, told: str, desk: Path) -> None:
@@ -644,7 +651,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("line", "words", "found"), COMPLETED)
+@pytest.mark.parametrize(("line", "words", "found"), amounts.sample(COMPLETED, 3))
 def test_a_shell_completes_tools_and_arguments(
     line: str, words: list[str], found: list[str], desk: Path, program: Path
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
+import amounts
 import forked
 from forked import ALONE
 from packages import generate, manifest, tool
@@ -190,12 +191,15 @@ def test_the_environment_names_other_handlers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("handlers", "message"),
-    [
-        ("logic", "SAMPLE_MCP_HANDLERS is 'logic'; it must be MODULE:NAME, such as weather:Weather"),
-        ("nowhere:Sample", "there is no module 'nowhere'"),
-        ("logic:Needy", "logic:Needy cannot be called: TypeError"),
-        (None, "no handlers given; say where they are, such as SAMPLE_MCP_HANDLERS=weather:Weather"),
-    ],
+    amounts.sample(
+        [
+            ("logic", "SAMPLE_MCP_HANDLERS is 'logic'; it must be MODULE:NAME, such as weather:Weather"),
+            ("nowhere:Sample", "there is no module 'nowhere'"),
+            ("logic:Needy", "logic:Needy cannot be called: TypeError"),
+            (None, "no handlers given; say where they are, such as SAMPLE_MCP_HANDLERS=weather:Weather"),
+        ],
+        2,
+    ),
 )
 def test_handlers_that_cannot_be_had_fail(handlers: str | None, message: str, tmp_path: Path) -> None:
     value = case({"input": {"n": 1}})

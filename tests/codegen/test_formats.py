@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from pydantic import AnyUrl, ValidationError
 from pydantic_core import PydanticSerializationError
 
+import amounts
 import instances
 import modules
 from amounts import choose
@@ -92,7 +93,7 @@ def test_what_else_an_alternative_takes_stays_what_it_is(form: str, models: Mapp
             assert given_back == value, way
 
 
-@pytest.mark.parametrize("form", TYPES)
+@pytest.mark.parametrize("form", amounts.sample(TYPES, 3))
 def test_any_text_goes_out_as_it_came(form: str, models: Mapping[str, Any]) -> None:
     valid = jsonschema_rs.validator_for(schema_of(form), validate_formats=True)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import amounts
 import packages
 from packages import tool
 from stubwright import cli
@@ -52,18 +53,21 @@ def test_what_works_is_not_refused(desk: Path) -> None:
 
 @pytest.mark.parametrize(
     ("body", "name", "why"),
-    [
-        ("class X(Model):\n    y: Missing | None = None\n", "X", "name 'Missing' is not defined"),
-        ("class X(Model):\n    y = 1\n", "", "A non-annotated attribute was detected"),
-        ("class X(Model):\n    y: int = Field(default_factory=lambda: Y(1))\n", "", "name 'Field' is not defined"),
-        ("class X(Model)\n", "", "SyntaxError"),
-        ("from .shared.nothing import Y\n", "", "No module named 'desk_mcp.models.shared.nothing'"),
-        (
-            "from pydantic import Field\nclass X(Model):\n    y: int = Field(default_factory=lambda: int('y'))\n",
-            "X",
-            "the default of `y`: ValueError",
-        ),
-    ],
+    amounts.sample(
+        [
+            ("class X(Model):\n    y: Missing | None = None\n", "X", "name 'Missing' is not defined"),
+            ("class X(Model):\n    y = 1\n", "", "A non-annotated attribute was detected"),
+            ("class X(Model):\n    y: int = Field(default_factory=lambda: Y(1))\n", "", "name 'Field' is not defined"),
+            ("class X(Model)\n", "", "SyntaxError"),
+            ("from .shared.nothing import Y\n", "", "No module named 'desk_mcp.models.shared.nothing'"),
+            (
+                "from pydantic import Field\nclass X(Model):\n    y: int = Field(default_factory=lambda: int('y'))\n",
+                "X",
+                "the default of `y`: ValueError",
+            ),
+        ],
+        3,
+    ),
 )
 def test_what_does_not_work_is_named(desk: Path, body: str, name: str, why: str) -> None:
     assert cli.run(["generate", "-q", "desk.json"]) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import amounts
 import html
 import json
 import re
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
+import amounts
 import browser
 import corpus as real
 from command_line import stubwright

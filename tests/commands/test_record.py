@@ -262,26 +262,29 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("edit", "problem"),
-    [
-        (lambda text: "", "r.jsonl:1: the file is empty; a recording begins with a header"),
-        (lambda text: "{}\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
-        (lambda text: "name: x\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
-        (
-            lambda text: text.replace('"version":1', '"version":9', 1),
-            "r.jsonl:1: the version of its format is 9, and not 1",
-        ),
-        (lambda text: text.splitlines()[0], "r.jsonl cannot be replayed: it has no answer of a server"),
-        (
-            lambda text: text.replace('"id":1,"method"', '"id":1"method"'),
-            "r.jsonl:3: this line is not JSON: Expecting ',' delimiter",
-        ),
-        (
-            lambda text: text.replace('"from":"server"', '"from":"me"', 1),
-            "r.jsonl:4: `from` is neither `client` nor `server`",
-        ),
-        (lambda text: text.replace('"message"', '"mesage"', 1), "r.jsonl:2: the line has no `message`"),
-        (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it has no answer of a server"),
-    ],
+    amounts.sample(
+        [
+            (lambda text: "", "r.jsonl:1: the file is empty; a recording begins with a header"),
+            (lambda text: "{}\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
+            (lambda text: "name: x\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
+            (
+                lambda text: text.replace('"version":1', '"version":9', 1),
+                "r.jsonl:1: the version of its format is 9, and not 1",
+            ),
+            (lambda text: text.splitlines()[0], "r.jsonl cannot be replayed: it has no answer of a server"),
+            (
+                lambda text: text.replace('"id":1,"method"', '"id":1"method"'),
+                "r.jsonl:3: this line is not JSON: Expecting ',' delimiter",
+            ),
+            (
+                lambda text: text.replace('"from":"server"', '"from":"me"', 1),
+                "r.jsonl:4: `from` is neither `client` nor `server`",
+            ),
+            (lambda text: text.replace('"message"', '"mesage"', 1), "r.jsonl:2: the line has no `message`"),
+            (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it has no answer of a server"),
+        ],
+        4,
+    ),
 )
 def test_what_is_wrong_with_a_recording_is_said(tmp_path: Path, edit: Any, problem: str) -> None:
     (tmp_path / "echo.py").write_text(ECHO)

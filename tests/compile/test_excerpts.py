@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import amounts
 from packages import manifest, tool
 from stubwright import cli
 from stubwright.compile import pipeline
@@ -40,7 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", amounts.sample(CASES, 7))
 def test_a_message_is_no_larger_than_a_screen(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
+import amounts
 import forked
 import pages
 import payloads
@@ -266,7 +267,7 @@ GROUPS = [[*PAYLOADS][start::4] if WHOLE else [[*PAYLOADS][8 * start]] for start
 FORMS = ("text", "github", "json")
 
 
-@pytest.mark.parametrize("names", GROUPS)
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
 def test_a_payload_everywhere_stays_text(
     names: list[str], folder: Path, free: list[Place], settle: Settle, taking: Callable[[str], list[Place]]
 ) -> None:
@@ -292,7 +293,7 @@ def test_a_payload_everywhere_stays_text(
     assert_imports_do_nothing(packages)
 
 
-@pytest.mark.parametrize("names", GROUPS)
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
 def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
     names: list[str], folder: Path, free: list[Place], taking: Callable[[str], list[Place]]
 ) -> None:
@@ -347,7 +348,7 @@ def test_the_command_in_a_header_is_one_command(folder: Path) -> None:
     assert again == ["stubwright", "generate", path.name, "-o", "a b;c"]
 
 
-@pytest.mark.parametrize("names", GROUPS)
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
 def test_pages_and_messages_show_a_payload_as_text(
     names: list[str],
     folder: Path,
@@ -427,7 +428,7 @@ def listed(manifest: Any) -> dict[str, Any]:
     return {"initialize": initialized, **answers}
 
 
-@pytest.mark.parametrize("names", GROUPS)
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
 def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
     """Imported from a live process, with a payload wherever MCP lets a server say something; name and all."""
     mine = [
@@ -452,7 +453,7 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
     assert_imports_do_nothing(packages)
 
 
-@pytest.mark.parametrize("names", GROUPS)
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
 def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
     """An OpenAPI document with a payload at every string and key that says something."""
     document = yaml.safe_load((ROOT / "tests" / "openapi" / "library.yaml").read_text("utf-8"))

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+import amounts
 import forked
 from stubwright.contract_tests.checks import CHECKS, OF_CALLS
 
@@ -139,13 +140,20 @@ def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(
 
 @pytest.mark.parametrize(
     ("target", "options", "message"),
-    [
-        ("specs/none.yaml", "", "the server was not tested: *specs/none.yaml*"),
-        ([sys.executable, "-c", "raise SystemExit(4)"], "", "the server was not tested: *ended with exit status 4*"),
-        ("specs/none.yaml", ", case=3", "*@pytest.mark.contract has no option `case`"),
-        (7, ", scopes='read'", "*`scopes` of @pytest.mark.contract is a list, such as ?'read'?"),
-        (7, "", "*@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list"),
-    ],
+    amounts.sample(
+        [
+            ("specs/none.yaml", "", "the server was not tested: *specs/none.yaml*"),
+            (
+                [sys.executable, "-c", "raise SystemExit(4)"],
+                "",
+                "the server was not tested: *ended with exit status 4*",
+            ),
+            ("specs/none.yaml", ", case=3", "*@pytest.mark.contract has no option `case`"),
+            (7, ", scopes='read'", "*`scopes` of @pytest.mark.contract is a list, such as ?'read'?"),
+            (7, "", "*@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list"),
+        ],
+        3,
+    ),
 )
 def test_a_server_that_cannot_be_tested_is_no_success(
     pytester: pytest.Pytester, target: object, options: str, message: str

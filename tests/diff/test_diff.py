@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
+import amounts
 import forked
 from stubwright import cli
 from stubwright.diff.changes import CODES, Change, find_worst_impact, raise_version, suggest_bump
@@ -139,19 +140,22 @@ def test_a_revision_is_read_with_what_it_includes(
 
 @pytest.mark.parametrize(
     ("folder", "sides"),
-    [
-        ("specs", ["git:HEAD", "a.yaml"]),
-        ("specs", ["git:HEAD", "../specs/a.yaml"]),
-        ("specs", ["git:HEAD:a.yaml", "a.yaml"]),  # there is no such file at the root
-        ("specs", ["git:HEAD:./a.yaml", "a.yaml"]),
-        ("specs", ["git:HEAD:specs/a.yaml", "a.yaml"]),
-        ("sub", ["git:HEAD", "../specs/a.yaml"]),
-        ("sub", ["git:HEAD", "{root}/specs/a.yaml"]),
-        ("sub", ["git:HEAD", "{link}/specs/a.yaml"]),
-        ("sub", ["git:HEAD:specs/a.yaml", "../specs/a.yaml"]),
-        ("sub", ["git:HEAD:../specs/a.yaml", "../specs/a.yaml"]),
-        (".", ["git:HEAD", "{root}/specs/a.yaml"]),
-    ],
+    amounts.sample(
+        [
+            ("specs", ["git:HEAD", "a.yaml"]),
+            ("specs", ["git:HEAD", "../specs/a.yaml"]),
+            ("specs", ["git:HEAD:a.yaml", "a.yaml"]),  # there is no such file at the root
+            ("specs", ["git:HEAD:./a.yaml", "a.yaml"]),
+            ("specs", ["git:HEAD:specs/a.yaml", "a.yaml"]),
+            ("sub", ["git:HEAD", "../specs/a.yaml"]),
+            ("sub", ["git:HEAD", "{root}/specs/a.yaml"]),
+            ("sub", ["git:HEAD", "{link}/specs/a.yaml"]),
+            ("sub", ["git:HEAD:specs/a.yaml", "../specs/a.yaml"]),
+            ("sub", ["git:HEAD:../specs/a.yaml", "../specs/a.yaml"]),
+            (".", ["git:HEAD", "{root}/specs/a.yaml"]),
+        ],
+        7,
+    ),
 )
 def test_a_revision_is_read_from_anywhere(
     folder: str, sides: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

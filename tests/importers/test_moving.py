@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import amounts
 import forked
 from command_line import stubwright
 from stubwright.commands.importing import from_python
@@ -542,56 +543,59 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
 
 @pytest.mark.parametrize(
     ("text", "source", "status", "said"),
-    [
-        ("", "missing.py:mcp", 2, "there is no file `missing.py`"),
-        ("", "app", 2, "`app` is not a Python file and a name in it, such as app.py:mcp"),
-        ("", "app.py", 1, "name the server in `{folder}/app.py`, as in app.py:NAME; it has no server object"),
-        (
-            f"{_EMPTY}a = MCPServer('a')\nb = MCPServer('b')\n",
-            "app.py",
-            1,
-            "name the server in `{folder}/app.py`, as in app.py:NAME; it has the server objects `a`, `b`",
-        ),
-        (
-            f"{_EMPTY}books = MCPServer('a')\n",
-            "app.py:mcp",
-            1,
-            "`{folder}/app.py` has no `mcp`; it has the server objects `books`",
-        ),
-        (
-            "mcp = []\n",
-            "app.py:mcp",
-            1,
-            "`{folder}/app.py:mcp` is of the type `list`, and not FastMCP or MCPServer; it has no server object",
-        ),
-        (
-            "def connect():\n    raise ValueError('no database')\n\nconnect()\n",
-            "app.py:mcp",
-            1,
-            _TRACEBACK,
-        ),
-        ("def mcp(:\n", "app.py:mcp", 1, "  | SyntaxError: "),
-        (
-            "import os\nos.environ['BOOKS_KEY']\n",
-            "app.py:mcp",
-            1,
-            "  help: the command did not get BOOKS_KEY, which is set here; pass it on with --env BOOKS_KEY\n",
-        ),
-        ("import sys\nsys.exit('not today')\n", "app.py:mcp", 1, "  | SystemExit: not today\n"),
-        (
-            f"{_EMPTY}mcp = MCPServer('empty')\n",
-            "app.py:mcp",
-            1,
-            "`{folder}/app.py:mcp` has no tools, resources or prompts, so that there is nothing to move",
-        ),
-        ("", "json.py:mcp", 1, "rename the file"),
-        (
-            f"{_EMPTY}mcp = MCPServer('a')\nmcp.run()\n",
-            "app.py",
-            1,
-            "within 1 s; does the file call `run()` outside of",
-        ),
-    ],
+    amounts.sample(
+        [
+            ("", "missing.py:mcp", 2, "there is no file `missing.py`"),
+            ("", "app", 2, "`app` is not a Python file and a name in it, such as app.py:mcp"),
+            ("", "app.py", 1, "name the server in `{folder}/app.py`, as in app.py:NAME; it has no server object"),
+            (
+                f"{_EMPTY}a = MCPServer('a')\nb = MCPServer('b')\n",
+                "app.py",
+                1,
+                "name the server in `{folder}/app.py`, as in app.py:NAME; it has the server objects `a`, `b`",
+            ),
+            (
+                f"{_EMPTY}books = MCPServer('a')\n",
+                "app.py:mcp",
+                1,
+                "`{folder}/app.py` has no `mcp`; it has the server objects `books`",
+            ),
+            (
+                "mcp = []\n",
+                "app.py:mcp",
+                1,
+                "`{folder}/app.py:mcp` is of the type `list`, and not FastMCP or MCPServer; it has no server object",
+            ),
+            (
+                "def connect():\n    raise ValueError('no database')\n\nconnect()\n",
+                "app.py:mcp",
+                1,
+                _TRACEBACK,
+            ),
+            ("def mcp(:\n", "app.py:mcp", 1, "  | SyntaxError: "),
+            (
+                "import os\nos.environ['BOOKS_KEY']\n",
+                "app.py:mcp",
+                1,
+                "  help: the command did not get BOOKS_KEY, which is set here; pass it on with --env BOOKS_KEY\n",
+            ),
+            ("import sys\nsys.exit('not today')\n", "app.py:mcp", 1, "  | SystemExit: not today\n"),
+            (
+                f"{_EMPTY}mcp = MCPServer('empty')\n",
+                "app.py:mcp",
+                1,
+                "`{folder}/app.py:mcp` has no tools, resources or prompts, so that there is nothing to move",
+            ),
+            ("", "json.py:mcp", 1, "rename the file"),
+            (
+                f"{_EMPTY}mcp = MCPServer('a')\nmcp.run()\n",
+                "app.py",
+                1,
+                "within 1 s; does the file call `run()` outside of",
+            ),
+        ],
+        3,
+    ),
 )
 def test_what_cannot_move_says_why_and_leaves_nothing(
     text: str, source: str, status: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import amounts
 import importlib
 import os
 import re
@@ -15,6 +14,7 @@ from typing import Final
 import pytest
 from conftest import ROOT
 
+import amounts
 from command_line import stubwright
 from walkthrough import Walkthrough
 
@@ -36,7 +36,9 @@ def play(recipe: str, folder: Path, instead: Mapping[str, str] = MappingProxyTyp
 
 @pytest.mark.parametrize(
     "recipe",
-    amounts.sample([pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP], 3),
+    amounts.sample(
+        [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP], 3
+    ),
 )
 def test_a_recipe_works_as_written(recipe: str, tmp_path: Path) -> None:
     play(recipe, tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import amounts
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+import amounts
 import third_party
 from stubwright import cli, package_data
 from stubwright.project import vendoring

@@ -6,7 +6,6 @@ more in `_sinks`, and is then looked through like the others.
 
 from __future__ import annotations
 
-import pytest
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ import anyio
 import httpx2
 import mcp
 import mcp_types
+import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import forked

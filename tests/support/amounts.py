@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -15,10 +15,11 @@ def choose(variable: str, sample: int, many: int, everything: int) -> int:
     return everything if value not in ("", "many") else many if value else sample
 
 
-def sample(cases: Sequence[object], number: int) -> list[Any]:
+def sample(cases: Iterable[object], number: int) -> list[Any]:
     """Return all cases as parameters of a test, where all but `number` of them, evenly spread, are marked `long`."""
-    kept = {index * len(cases) // number for index in range(number)}
-    return [case if index in kept else mark_long(case) for index, case in enumerate(cases)]
+    every = list(cases)
+    kept = {index * len(every) // number for index in range(number)}
+    return [case if index in kept else mark_long(case) for index, case in enumerate(every)]
 
 
 def mark_long(case: object) -> Any:

@@ -230,7 +230,7 @@ def _turns() -> Iterator[Any]:
         yield case if (number // 3 + era) % len(TRANSPORTS) == transport else amounts.mark_long(case)
 
 
-@pytest.mark.parametrize(("transport", "era", "method"), [*_turns()])
+@pytest.mark.parametrize(("transport", "era", "method"), amounts.sample([*_turns()], 3))
 async def test_each_answer_is_a_result_or_an_error_of_its_own_call(
     transport: str, era: str, method: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -309,7 +309,7 @@ _WHOLE: Final[dict[str, dict[str, Any]]] = {
 """A result of each kind, without its `resultType`."""
 
 
-@pytest.mark.parametrize(("transport", "era", "method"), [*_turns()])
+@pytest.mark.parametrize(("transport", "era", "method"), amounts.sample([*_turns()], 9))
 async def test_a_result_of_an_unknown_kind_is_none(transport: str, era: str, method: str, tmp_path: Path) -> None:
     attacker = Attacker(transport, era, method, tmp_path)
     whole = {**_WHOLE[method], "ttlMs": 0, "cacheScope": "private"}

@@ -11,6 +11,7 @@ import mcp
 import pytest
 from jsonschema_rs import validator_for
 
+import amounts
 import forked
 import prompt_ends
 from packages import check, generate, imported, manifest, tool
@@ -95,7 +96,7 @@ async def test_older_revisions_keep_what_leads_to_an_object(desk: Any, revision:
         assert not validator_for(sent[name]).is_valid({})
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", amounts.sample(["legacy", "auto"], 1))
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 async def test_clients_get_structured_results(folder: Path, desk: Any, kind: str, mode: Any) -> None:
     last = None if mode == "legacy" else [5]

@@ -21,6 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import AccessToken
 
+import amounts
 import forked
 import prompt_ends
 import redis_server
@@ -244,7 +245,7 @@ async def as_(who: str, url: str, era: str = "2026-07-28") -> AsyncIterator[mcp.
         yield connected
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", amounts.sample(ERAS, 2))
 async def test_what_is_somebody_elses_is_as_unknown_as_what_never_was(folder: Path, state: str, era: str) -> None:
     with imported(folder, "guarded_mcp") as package:
         app = package.asgi_app(Shop(package), state=state, token_verifier=Anybody())

@@ -6,7 +6,6 @@ and what would run is called. In Redis nothing expires meanwhile; there, process
 
 from __future__ import annotations
 
-import pytest
 import asyncio
 import secrets
 from collections.abc import Coroutine
@@ -14,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
