@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -70,4 +71,45 @@ class Gone:
     why: str
 
 
-Answer: TypeAlias = Result | ProtocolError | Late | Gone
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A refusal because of a limit of calls, and the seconds until the server accepts calls again."""
+
+    seconds: float
+
+
+Answer: TypeAlias = Result | ProtocolError | Late | Gone | Limited
+
+_LIMIT: Final = re.compile(
+    r"\b((http|status|code|error):? 429|too many (requests|calls)|rate.?limit(ed| exceeded| reached)"
+    r"|retry[-_ ]?after|try again in|quota exceeded)\b",
+    re.IGNORECASE,
+)
+_WAIT: Final = re.compile(
+    r"(?:try again in|retry[-_ ]?after\W{0,3})\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|sec\w*|min\w*|hour\w*)?", re.IGNORECASE
+)
+_UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DEFAULT_WAIT: Final = 1.0  # seconds, if the server does not specify any
+_LONGEST_WORDS: Final = 500  # characters; longer errors are about other things
+
+
+def find_limit(answer: Answer) -> Limited | None:
+    """Return the limit of calls that an answer reports; None for other answers.
+
+    The words come from servers of this project and HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
+    """
+    match answer:
+        case ProtocolError():
+            words = f"{answer.message} {answer.data or ''}"
+        case Result() if answer.is_error:
+            words = answer.text
+        case Gone() if re.search(r"\b429\b", answer.why):  # other words may be from a log
+            words = answer.why
+        case _:
+            return None
+    if len(words) > _LONGEST_WORDS or not _LIMIT.search(words):
+        return None
+    if (found := _WAIT.search(words)) is None:
+        return Limited(_DEFAULT_WAIT)
+    unit = (found[2] or "").lower()
+    return Limited(float(found[1]) * _UNITS["ms" if unit == "ms" else unit[:1]])

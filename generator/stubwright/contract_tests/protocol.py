@@ -11,7 +11,7 @@ import anyio
 import mcp_types
 
 from stubwright.contract_tests import checks
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
 from stubwright.contract_tests.reports import Fault
 from stubwright.contract_tests.stacks import find_stack
 from stubwright_runtime.mcp.vocabulary import TOOL_NAME
@@ -69,9 +69,11 @@ async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     """
     await session.connect()
     alone = await session.call(tool, case.arguments)
-    if isinstance(alone, Late | Gone):
+    if not isinstance(alone, Result | ProtocolError):
         return None
     answers: list[Answer] = []
+    deadline, turns = session.deadline, 2 * _AT_ONCE * alone.seconds
+    session.deadline = max(deadline, turns)  # a server may answer in turn
 
     async def call() -> None:
         answers.append(await session.call(tool, case.arguments))
@@ -79,8 +81,9 @@ async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     async with anyio.create_task_group() as tasks:
         for _ in range(_AT_ONCE):
             tasks.start_soon(call)
+    session.deadline = deadline
     odd = [answer for answer in answers if type(answer) is not type(alone)]
-    if not odd:
+    if not odd or any(find_limit(answer) for answer in answers):
         return None
     words = f"of {_AT_ONCE} calls at the same time, {len(odd)} had another kind of answer than one alone"
     return Fault(checks.CONCURRENT, f"{words}: {_describe('a call', odd[0])}", str(tool["name"]), case.arguments)
@@ -96,7 +99,7 @@ async def judge_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
     """
     await session.connect()
     alone = await session.call(tool, case.arguments)
-    if isinstance(alone, Late | Gone) or alone.seconds > session.deadline / 2:
+    if not isinstance(alone, Result | ProtocolError) or alone.seconds > session.deadline / 2:
         return None  # one that works at one thing at a time, and finishes it, would seem to hang
     for seconds in _MOMENTS:
         with anyio.move_on_after(seconds):  # leaving cancels the request
@@ -137,3 +140,5 @@ def _describe(what: str, answer: Answer) -> str:
             return f"{what} is not answered within {answer.seconds:g} s"
         case Gone():
             return f"{what} has no answer: the server {answer.why}"
+        case Limited():
+            return f"{what} hits a limit of calls"

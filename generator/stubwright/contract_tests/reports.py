@@ -51,6 +51,7 @@ class ToolReport:
         valid: The calls with valid arguments.
         invalid: Those with invalid ones.
         refused: The calls with valid arguments that the tool refused, which is its right.
+        limited: The calls that were refused because of a limit of calls, and not judged.
         asked: The calls with valid arguments at which the server wanted to ask its client something.
         seconds: How long each answer took.
         largest: The bytes of the largest answer.
@@ -63,6 +64,7 @@ class ToolReport:
     valid: int = 0
     invalid: int = 0
     refused: int = 0
+    limited: int = 0
     asked: int = 0
     seconds: list[float] = field(default_factory=list)
     largest: int = 0
@@ -142,6 +144,7 @@ def to_json(report: Report, write_call: Caller) -> dict[str, Any]:
                 "valid": tool.valid,
                 "invalid": tool.invalid,
                 "refused": tool.refused,
+                "limited": tool.limited,
                 "asked": tool.asked,
                 "medianSeconds": median(tool.seconds) if tool.seconds else None,
                 "slowestSeconds": max(tool.seconds, default=None),
@@ -188,6 +191,8 @@ def _describe(tool: ToolReport) -> str:
     words = f"{_count(tool.calls, 'call')}: {tool.valid} valid"
     words += f" ({', '.join(beside)})" if beside else ""
     words += f", {tool.invalid} invalid"
+    if tool.limited:
+        words += f"; {_count(tool.limited, 'call')} hit a limit and {'was' if tool.limited == 1 else 'were'} not judged"
     if tool.seconds:
         words += f"; median {_show_seconds(median(tool.seconds))}, slowest {_show_seconds(max(tool.seconds))}"
         words += f", largest answer {tool.largest:,} bytes"
@@ -201,7 +206,11 @@ def _summarize(report: Report) -> str:
     counts = [_count(count, word) for count, word in ((errors, "error"), (len(report.faults) - errors, "warning"))]
     tested = [tool for tool in report.tools if not tool.skipped]
     scope = f"{_count(sum(tool.calls for tool in tested), 'call')} of {_count(len(tested), 'tool')}"
-    return f"{' and '.join(counts)} in {scope} ({report.seconds:.1f} s)"
+    summary = f"{' and '.join(counts)} in {scope} ({report.seconds:.1f} s)"
+    judged = sum(tool.calls - tool.limited for tool in tested)
+    planned = sum(max(tool.planned, tool.calls) for tool in tested)
+    is_thin = judged * 2 < planned
+    return f"{summary}; fewer than half of the planned calls were judged" if is_thin else summary
 
 
 def _count(number: int, word: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
 from stubwright.contract_tests.judging import judge
 from stubwright.contract_tests.probing import Call, Probe, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_faults
-from stubwright.contract_tests.session import Session
+from stubwright.contract_tests.session import BudgetError, Session
 from stubwright.contract_tests.shrinking import shrink
 from stubwright.diagnostics.suggestions import did_you_mean
 from stubwright.importers.live import UnreachableError, interrupt_on_signals, silence_libraries
@@ -118,7 +119,7 @@ class _Run:
         connection = await session.connect()
         listed = [tool for tool in await session.list_tools() if isinstance(tool, dict)]
         self._start = time.monotonic()  # a package manager may have fetched the server first
-        self._end = self._start + self._plan.budget
+        self._end = session.end = self._start + self._plan.budget
         self._revision = connection.revision
         if session.unreadable:
             self._add(Finding(checks.MESSAGES_ONLY, f"{_count_strays(session.unreadable)} before the first call"))
@@ -133,6 +134,10 @@ class _Run:
             await self._test_tools(listed, reports)
         except UnreachableError as error:
             away = str(error)
+        except BudgetError:
+            for report in reports:
+                if not report.skipped and not report.ended and report.calls < max(report.planned, 1):
+                    report.ended = _end_by_budget(report)
         seconds = time.monotonic() - self._start
         label = self._plan.source.label
         faults = sort_faults(self._faults)
@@ -174,7 +179,7 @@ class _Run:
         waiting = [(tool, report) for tool, report in zip(listed, reports, strict=True) if not report.skipped]
         answered: tuple[Mapping[str, Any], Case] | None = None
         for number, (tool, report) in enumerate(waiting):
-            # An equal share of what is left, so that a tool that ends early leaves its time to the later ones.
+            # An equal share of the time left, so that later tools have the time that a quick tool does not use.
             share = (self._end - time.monotonic()) / (len(waiting) - number)
             tested = await self._test_tool(tool, report, time.monotonic() + share)
             answered = answered or (None if tested is None else (tool, tested))
@@ -209,12 +214,16 @@ class _Run:
         answered: Case | None = None
         try:
             for case in cases:
-                # Even without time left, each tool is called once.
                 if time.monotonic() >= end and report.calls:
-                    report.ended = f"{len(cases) - report.calls} not made, because its share of --budget is used up"
+                    report.ended = _end_by_budget(report)
                     break
                 answer = await tester.test(case)
                 _count(report, case, answer)
+                if isinstance(answer, Limited):
+                    if answer.seconds > end - time.monotonic():
+                        report.ended = f"{len(cases) - report.calls} not made, because of a limit of calls"
+                        break
+                    await anyio.sleep(answer.seconds)
                 if case.is_valid and answered is None and isinstance(answer, Result) and not tester.has_failed(case):
                     answered = case
                 if tester.lost >= _LOST and report.calls < len(cases):
@@ -276,6 +285,8 @@ class _Tester:
     async def _try(self, case: Case) -> tuple[Answer, list[Finding]]:
         before = self._session.unreadable
         answer = await self._session.call(self._tool, case.arguments)
+        if (limited := find_limit(answer)) is not None:
+            return limited, []
         findings = [*judge(case, answer, self._output, self._revision)]
         if any(finding.check in _ABOUT_ARGUMENTS for finding in findings) and await self._is_general(case, answer):
             findings = [finding for finding in findings if finding.check not in _ABOUT_ARGUMENTS]
@@ -299,8 +310,9 @@ class _Tester:
 
     async def shrink_all(self, end: float) -> None:
         """Replace each failing call by the smallest that is found to break the same check."""
-        for check in [*self._broken]:
-            await self._shrink(check, end)
+        with suppress(BudgetError):  # the calls that were found stay as large as they are
+            for check in [*self._broken]:
+                await self._shrink(check, end)
 
     async def _shrink(self, check: Check, end: float) -> None:
         case, fault = self._broken[check]
@@ -328,15 +340,20 @@ class _Tester:
 
 
 def _count(report: ToolReport, case: Case, answer: Answer) -> None:
+    report.limited += isinstance(answer, Limited)
     report.valid += case.is_valid
     report.invalid += not case.is_valid
-    if not isinstance(answer, Late | Gone):
+    if not isinstance(answer, Late | Gone | Limited):
         report.seconds.append(answer.seconds)
     if isinstance(answer, Result):
         report.largest = max(report.largest, answer.size)
         report.refused += case.is_valid and answer.is_error
     if isinstance(answer, Result | ProtocolError):
         report.asked += case.is_valid and answer.is_question
+
+
+def _end_by_budget(report: ToolReport) -> str:
+    return f"{max(report.planned, 1) - report.calls} not made, because --budget is used up"
 
 
 def _is_schema(value: Any) -> bool:

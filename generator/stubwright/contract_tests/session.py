@@ -6,6 +6,7 @@ Each connection lives in a task of its own, so that one that breaks ends no requ
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,11 @@ from stubwright_runtime.mcp.vocabulary import TOOLS
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
 
+
+class BudgetError(Exception):
+    """The time for the server is used up."""
+
+
 _STARTING_AGAIN = 60.0
 """Seconds that a command has to start again: what it is made of has been fetched by then."""
 
@@ -33,12 +39,14 @@ class Session:
 
     Attributes:
         deadline: The seconds for each answer.
+        end: When the time for the server is used up, by `time.monotonic`; requests raise BudgetError then.
     """
 
     def __init__(self, source: Source, deadline: float, tasks: TaskGroup) -> None:
         """Take a server, the seconds for each answer, and where connections may live."""
         self._source = source
         self.deadline = deadline
+        self.end = math.inf
         self._tasks = tasks
         self._connection: Connection | None = None
         self._ended = anyio.Event()
@@ -47,11 +55,15 @@ class Session:
         self._unreadable = 0
 
     async def connect(self) -> Connection:
-        """Return the open connection, or a new one. Raises UnreachableError."""
+        """Return the open connection, or a new one. Raises UnreachableError and BudgetError."""
         if self._connection is None:
+            if self._count_seconds_left() == 0:
+                raise BudgetError
             self._failure = None
             self._ended = anyio.Event()
             await self._tasks.start(self._hold, self._ended)
+            if self._connection is None and self._count_seconds_left() == 0:
+                raise BudgetError
         if self._connection is None:
             raise self._failure or UnreachableError("the connection ended")
         return self._connection
@@ -59,7 +71,7 @@ class Session:
     async def _hold(self, ended: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         is_started = False
         try:
-            starting = _STARTING_AGAIN if self._was_open else STARTING
+            starting = min(_STARTING_AGAIN if self._was_open else STARTING, self._count_seconds_left())
             async with open_connection(self._source, starting=starting) as connection:
                 self._connection, self._was_open = connection, True
                 is_started = True
@@ -69,6 +81,9 @@ class Session:
             self._failure = error
             if not is_started:
                 task_status.started()
+
+    def _count_seconds_left(self) -> float:
+        return max(0.0, self.end - time.monotonic())
 
     async def disconnect(self) -> None:
         """End the connection, and the command if it is one; the next request opens another."""
@@ -100,7 +115,7 @@ class Session:
             raise UnreachableError(f"`{self._source.label}` {error}") from None
 
     async def call(self, tool: Mapping[str, Any], arguments: Any) -> Answer:
-        """Call a tool. Raises UnreachableError if there is no connection, and no new one."""
+        """Call a tool. Raises UnreachableError and BudgetError, as `ask` does."""
         connection = await self.connect()
         headers = {}
         if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
@@ -108,11 +123,17 @@ class Session:
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments)
 
     async def ask(self, method: str, headers: Mapping[str, str] | None = None, **params: Any) -> Answer:
-        """Send a request. Raises UnreachableError if there is no connection, and no new one."""
+        """Send a request.
+
+        Raises:
+            UnreachableError: There is no connection, and no new one.
+            BudgetError: The time for the server is used up before the deadline of the answer.
+        """
         connection = await self.connect()
         start = time.perf_counter()
         answer: Answer = Late(self.deadline)
-        with anyio.move_on_after(self.deadline):
+        seconds_left = self._count_seconds_left()
+        with anyio.move_on_after(min(self.deadline, seconds_left)):
             try:
                 value = await connection.ask(method, headers=headers, **params)
                 seconds = time.perf_counter() - start
@@ -126,4 +147,6 @@ class Session:
                     answer = ProtocolError(better.code, better.message, better.data, time.perf_counter() - start)
         if isinstance(answer, Late | Gone) and connection is self._connection:
             await self.disconnect()  # what hangs may hold up the rest
+        if isinstance(answer, Late) and seconds_left < self.deadline:
+            raise BudgetError
         return answer
