@@ -32,7 +32,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("words", _COMMANDS.values(), ids=_COMMANDS)
+@pytest.mark.parametrize(
+    "words", [_COMMANDS["mock"], pytest.param(_COMMANDS["dev"], marks=pytest.mark.long)], ids=_COMMANDS
+)
 def test_a_server_ends_when_its_command_is_killed(words: Sequence[str], project: Path) -> None:
     mark = f"STUBWRIGHT_KILLED={project}"
     name, _, value = mark.partition("=")

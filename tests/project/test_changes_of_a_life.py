@@ -22,6 +22,8 @@ import pytest
 import forked
 from command_line import stubwright
 
+pytestmark = pytest.mark.long
+
 Run: TypeAlias = subprocess.CompletedProcess[str]
 Edits: TypeAlias = Mapping[str, tuple[tuple[str, str], ...]]
 """In each file, what is written in place of what."""

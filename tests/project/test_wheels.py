@@ -20,6 +20,8 @@ import wheels
 from stubwright import __version__
 from stubwright.project import light
 
+pytestmark = pytest.mark.long  # it builds wheels and environments
+
 COMPILER = ("black", "jinja2", "datamodel_code_generator", "stubwright")
 
 FOUND = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
@@ -125,7 +127,6 @@ def lightly(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
     return environment(folder / "venv", site, *built)
 
 
-@pytest.mark.long
 def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compiled: Path, tmp_path: Path) -> None:
     modules = sorted({"markdown-it-py": "markdown_it"}.get(name, name.replace("-", "_")) for name in light.LEFT_OUT)
     assert run(lightly, "-c", FOUND, *modules, cwd=tmp_path) == "[]\n"
@@ -141,7 +142,6 @@ def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compil
     assert record_and_replay(lightly, lightly, path, tmp_path) == 22.5
 
 
-@pytest.mark.long
 def test_stdio_is_recorded_and_replayed_with_three_packages(
     built: tuple[Path, Path], lightly: Path, compiled: Path, tmp_path: Path
 ) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_STEPS = 1_000_000
+_USUAL = 0.06  # seconds of CPU that the loop below takes on a machine of 2025
 _SHARED = b"forked.py"  # its imports serve all tests of a process, so that only its children count
 
 
@@ -38,3 +42,13 @@ def _list_children(process: int) -> list[int]:
             with suppress(OSError):
                 children += map(int, (task / "children").read_text("ascii").split())
     return children
+
+
+@cache
+def estimate_slowness() -> float:
+    """Return how many times longer this machine takes than a usual one, at least 1; measured once for each process."""
+    before = time.process_time()
+    total = 0
+    for number in range(_STEPS):
+        total += number
+    return max(1.0, (time.process_time() - before) / _USUAL)

@@ -10,8 +10,8 @@ import cpu
 import forked
 import processes
 
-BUDGET = 30.0
-"""CPU seconds that a test may use unless it is marked `long`."""
+BUDGET = 3.0
+"""CPU seconds that a test may use on a usual machine, unless it is marked `long`; see `cpu.estimate_slowness`."""
 
 _LISTED = 10
 _LONGEST_MESSAGE = 12  # lines
@@ -30,8 +30,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     finally:
         used = cpu.measure() - before
         item.user_properties.append(("cpu", round(used, 2)))
-    if used > BUDGET and not item.get_closest_marker("long"):
-        pytest.fail(f"{item.name} used {used:.1f} s of CPU; the budget is {BUDGET:g} s: reduce it, or mark it `long`")
+    budget = BUDGET * cpu.estimate_slowness()
+    if used > budget and not item.get_closest_marker("long"):
+        pytest.fail(f"{item.name} used {used:.1f} s of CPU; the budget is {budget:.1f} s: reduce it, or mark it `long`")
 
 
 class Reporter:
