@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stubwright.calling.arguments import ArgumentError, parse
@@ -184,6 +184,7 @@ TREES: Final = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(data=st.data(), kind=st.sampled_from(sorted(VALUES)), nullable=st.booleans())
 def test_each_value_can_be_said(data: st.DataObject, kind: str, nullable: bool) -> None:
     value = data.draw(VALUES[kind])

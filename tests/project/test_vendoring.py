@@ -146,6 +146,7 @@ def test_it_needs_what_the_runtime_needs(capsys: pytest.CaptureFixture[str]) -> 
     assert cli.run(["check", "--strict"]) == 0, capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_server_runs_on_it_alone(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No `stubwright_runtime` is installed, nor stubwright, nor anything else that a server does not need."""
     cli.run(["generate", "-q"])
