@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+IS_SAMPLE = not any(name.startswith("STUBWRIGHT_WHOLE") and value for name, value in os.environ.items())
+"""True in `make test`, which takes the fewest cases of everything."""
+
 
 def choose(variable: str, sample: int, many: int, everything: int) -> int:
     """Return the number for what this variable of the environment is: absent or empty, `many`, or anything else."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _STEPS = 1_000_000
-_USUAL = 0.06  # seconds of CPU that the loop below takes on a machine of 2025
+_USUAL = 0.045  # seconds of CPU for the loop below on an idle machine of 2025
 _SHARED = b"forked.py"  # its imports serve all tests of a process, so that only its children count
 
 
@@ -44,9 +43,8 @@ def _list_children(process: int) -> list[int]:
     return children
 
 
-@cache
 def estimate_slowness() -> float:
-    """Return how many times longer this machine takes than a usual one, at least 1; measured once for each process."""
+    """Return how many times more CPU time than on a usual, idle machine a loop takes at this moment, at least 1."""
     before = time.process_time()
     total = 0
     for number in range(_STEPS):
