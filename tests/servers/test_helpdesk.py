@@ -280,6 +280,7 @@ async def test_with_the_inspector(wanted: list[Any]) -> None:
         assert desk_calls.comparable(result["structuredContent"]) == expected
 
 
+@pytest.mark.long
 async def test_with_the_client_of_fastmcp(wanted: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     peers = importlib.import_module("peers")
