@@ -13,7 +13,9 @@ import mcp_types
 from stubwright.contract_tests import checks
 from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
 from stubwright.contract_tests.reports import Fault
+from stubwright.contract_tests.session import BudgetError
 from stubwright.contract_tests.stacks import find_stack
+from stubwright.importers.live import UnreachableError
 from stubwright_runtime.mcp.vocabulary import TOOL_NAME
 
 if TYPE_CHECKING:
@@ -72,16 +74,22 @@ async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     if not isinstance(alone, Result | ProtocolError):
         return None
     answers: list[Answer] = []
+    failures: list[Exception] = []
     deadline, turns = session.deadline, 2 * _AT_ONCE * alone.seconds
     session.deadline = max(deadline, turns)  # a server may answer in turn
 
     async def call() -> None:
-        answers.append(await session.call(tool, case.arguments))
+        try:
+            answers.append(await session.call(tool, case.arguments))
+        except (BudgetError, UnreachableError) as error:  # the task group would wrap it in an exception group
+            failures.append(error)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(_AT_ONCE):
             tasks.start_soon(call)
     session.deadline = deadline
+    if failures:
+        raise failures[0]
     odd = [answer for answer in answers if type(answer) is not type(alone)]
     if not odd or any(find_limit(answer) for answer in answers):
         return None

@@ -153,7 +153,10 @@ class _Run:
             names = [str(tool.get("name")) for tool in listed]
             raise ProbeError(f"there is no tool `{call.tool}`; {did_you_mean(call.tool, names, 'tools')}")
         self._probe = Probe(self._session, call, tool)
-        await self._probe.start()
+        try:
+            await self._probe.start()
+        except BudgetError:
+            raise ProbeError(f"the time of --budget is used up before `{call.tool}` has answered twice") from None
 
     def _counts(self, check: Check) -> bool:
         return check.since <= self._revision

@@ -99,16 +99,24 @@ class Session:
         return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
 
     async def list_tools(self) -> Sequence[Any]:
-        """Return all entries of `tools/list`. Raises UnreachableError if it cannot be read."""
+        """Return all entries of `tools/list`.
+
+        Raises:
+            UnreachableError: It cannot be read.
+            BudgetError: The time for the server is used up before the deadline of the answer.
+        """
         connection = await self.connect()
+        seconds_left = self._count_seconds_left()
         try:
-            with anyio.fail_after(self.deadline):
+            with anyio.fail_after(min(self.deadline, seconds_left)):
                 return await connection.list_pages(TOOLS)
         except mcp.MCPError as error:
             better = connection.explain(error)
             why = better.why if isinstance(better, ConnectError) else better.message
             raise UnreachableError(f"`{self._source.label}` does not list its tools: {why}") from None
         except TimeoutError:
+            if seconds_left < self.deadline:
+                raise BudgetError from None
             message = f"`{self._source.label}` did not answer `tools/list` within {self.deadline:g} s"
             raise UnreachableError(message) from None
         except UnreachableError as error:
