@@ -136,6 +136,8 @@ AUTHOR = {"type": "object", "properties": {"name": {"type": "string"}}, "require
         ),
         ({"format": "date"}, {"format": "date"}),
         ({"format": "phone"}, {"format": "phone"}),
+        ({"type": "string", "title": "Place"}, {"type": "string", "title": "Place"}),
+        ({"type": "string", "title": "date"}, {"type": "string", "title": "date"}),
         ({"title": "A title"}, {"title": "A title"}),
         ({"type": "string", "pattern": "date"}, {"type": "string", "pattern": "date"}),
         ({}, {}),
@@ -162,9 +164,12 @@ def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
         ({"zzz": 3}, "remove it, or begin its name with `x-`"),
         ({"type": "string", "format": "date | null"}, "write `type: date | null`"),
         ({"type": "string", "format": "string"}, "write `type: string`"),
+        ({"type": "string", "format": "date_time"}, "did you mean `date-time`?"),
+        ({"type": "string", "format": "uuid4"}, "did you mean `uuid`?"),
+        ({"a": "string", "title": ["x"]}, "remove it, or begin its name with `x-`"),
         (
             {"title": "string"},
-            "if they are fields, write `fields: {title: string}`; otherwise add `type`, or change the texts",
+            "if they are fields, write `fields: {title: string}`; otherwise change the texts",
         ),
         ({f"field_{n}": "string" for n in range(20)} | {"type": "date"}, "if the keys are fields, write `fields: {…}`"),
     ],
@@ -172,6 +177,31 @@ def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
 def test_what_could_mean_two_things_is_a_fault(schema: Any, fix: str) -> None:
     [fault] = shorthand.expand({"shorthand": True, "schemas": {"X": schema}}, "m.yaml").faults
     assert fault.help == fix
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "int32",
+        "int64",
+        "float",
+        "double",
+        "decimal",
+        "byte",
+        "binary",
+        "password",
+        "text",
+        "char",
+        "url",
+        "ip",
+        "timestamp",
+        "phone",
+        "currency",
+        "markdown",
+    ],
+)
+def test_formats_of_others_are_accepted(word: str) -> None:
+    assert expand_type({"type": "string", "format": word}) == {"type": "string", "format": word}
 
 
 def test_arguments_may_be_a_shared_object() -> None:
@@ -455,7 +485,23 @@ def test_spaces_mean_nothing(text: str) -> None:
 
 
 words = st.sampled_from(
-    ["fields", "type", "input", "output", "inputSchema", "properties", "items", "array<", "A", "b?"]
+    [
+        "fields",
+        "type",
+        "input",
+        "output",
+        "inputSchema",
+        "properties",
+        "items",
+        "title",
+        "description",
+        "format",
+        "pattern",
+        "array<",
+        "A",
+        "b?",
+        "x-c",
+    ]
 )
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | words | types,

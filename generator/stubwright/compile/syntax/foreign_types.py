@@ -11,8 +11,8 @@ from typing import Final
 from stubwright.diagnostics.suggestions import KINDS, find_nearest
 from stubwright.jsonschema.formats import FORMATS
 
-NAMES: Final = {
-    **dict.fromkeys(("bool",), "boolean"),
+_NAMES: Final = {
+    "bool": "boolean",
     **dict.fromkeys(("bigint", "int", "int32", "int64", "long", "short", "uint"), "integer"),
     **dict.fromkeys(("decimal", "double", "float", "float32", "float64"), "number"),
     **dict.fromkeys(("char", "str", "text", "varchar"), "string"),
@@ -92,14 +92,14 @@ class _Reader:
         self._at = 0
 
     def read(self) -> _Type:
-        found = self._read_union()
+        found = self._read_union(",")
         if self._at < len(self._tokens):
             raise _UnknownError
         return found
 
-    def _read_union(self) -> _Type:
+    def _read_union(self, *separators: str) -> _Type:
         parts = [self._read_marked()]
-        while self._take("|") or self._take("or") or self._take(","):
+        while any(self._take(separator) for separator in ("|", "or", *separators)):
             self._take("|")  # as in `||`
             parts.append(self._read_marked())
         return self._unite(parts)
@@ -151,13 +151,9 @@ class _Reader:
         return self._resolve(token, name)
 
     def _read_arguments(self, closing: str) -> Iterator[_Type]:
-        while True:
-            parts = [self._read_marked()]
-            while self._take("|"):
-                parts.append(self._read_marked())
-            yield self._unite(parts)
-            if not self._take(","):
-                break
+        yield self._read_union()
+        while self._take(","):
+            yield self._read_union()
         self._expect(closing)
 
     def _apply(self, name: str, arguments: list[_Type]) -> _Type:
@@ -169,8 +165,8 @@ class _Reader:
             return self._unite([*arguments, _Type("null")])
         if name in ("union", *_CHOICES):
             return self._unite(arguments)
-        if NAMES.get(name, name) in KINDS:  # as in `varchar(50)`; the length is a separate keyword
-            return _Type(NAMES.get(name, name))
+        if _NAMES.get(name, name) in KINDS:  # as in `varchar(50)`; the length is a separate keyword
+            return _Type(_NAMES.get(name, name))
         raise _UnknownError
 
     def _resolve(self, token: str, name: str) -> _Type:
@@ -180,7 +176,7 @@ class _Reader:
             return _Type(may_be_absent=True)
         if name in _LISTS | _MAPS:
             return _Type("array<any>" if name in _LISTS else "object")
-        text = NAMES.get(name, name)
+        text = _NAMES.get(name, name)
         if text in KINDS or text in FORMATS or text == "any":
             return _Type(text)
         is_typo = find_nearest(token, [*KINDS, *FORMATS, *self._schemas]) is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright.compile.syntax import foreign_types
 from stubwright.diagnostics import Diagnostic, Place, Pointer
-from stubwright.diagnostics.suggestions import KINDS, describe_found, find_nearest
+from stubwright.diagnostics.suggestions import KINDS, describe_found, find_misspelt, find_nearest
 from stubwright.jsonschema import dialects, locations
 from stubwright.jsonschema.formats import FORMATS
 
@@ -101,13 +101,41 @@ def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
     A title or a description may be one of the fields: the name of a type is not a text for people.
     """
     keywords = {key for key in schema if _is_keyword(key, dialect)}
-    fields = (isinstance(schema[key], dict) or schema[key] in _BUILT_IN for key in keywords)
+    fields = (isinstance(child := schema[key], dict) or _is_type_name(child) for key in keywords)
     return (
         len(keywords) < len(schema)
         and keywords <= {"title", "description"}
         and all(fields)
         and all(isinstance(schema[key], str | dict) for key in schema.keys() - keywords)
     )
+
+
+def _could_be_fields(schema: Mapping[str, Json]) -> bool:
+    """Return whether annotations, such as `title: string`, have the names of types for their texts."""
+    has_type = "type" in schema
+    ambiguous = {"title", "description"} if has_type else _ANNOTATIONS
+    texts = [child for key, child in schema.items() if key in ambiguous]
+    if not texts or schema.keys() - ambiguous - {"type"}:
+        return False
+    # `title: date` of a typed schema may be a title for people.
+    return all(isinstance(child, str) and child in KINDS if has_type else _is_type_name(child) for child in texts)
+
+
+def _is_type_name(value: Json) -> bool:
+    return isinstance(value, str) and value in _BUILT_IN
+
+
+def _explain_format(word: str) -> str | None:
+    """Return the fix for a format that is a type or a misspelled format; None for other formats, such as `int64`."""
+    if word in FORMATS:
+        return None
+    if word in KINDS:
+        return f"write `type: {word}`"
+    if _NAME.fullmatch(word) is None:
+        advice = foreign_types.suggest(word, frozenset())
+        return None if advice is None else advice.replace("`", "`type: ", 1)
+    near = find_misspelt(word, FORMATS)
+    return f"did you mean `{near}`?" if near else None
 
 
 def _show_fields(schema: Mapping[str, Json]) -> str:
@@ -224,16 +252,13 @@ class _Writer:
         if unknown:
             message = f"`{unknown[0]}` is not a keyword of JSON Schema"
             self._report((*at, unknown[0]), message, self._advise(unknown[0], schema, dialect), key=True)
-        elif self._could_be_fields(schema):
+        elif _could_be_fields(schema):
             message = "these keys could be fields, or keywords of JSON Schema"
-            fix = f"if they are fields, write `{_show_fields(schema)}`; otherwise add `type`, or change the texts"
+            fix = f"if they are fields, write `{_show_fields(schema)}`; otherwise change the texts"
             self._report((*at, next(iter(schema))), message, fix, key=True)
-        if isinstance(word := schema.get("format"), str) and word not in FORMATS:
-            advice = foreign_types.suggest(word, self._names)
-            near = find_nearest(word, FORMATS)
-            fix = f"did you mean `{near}`?" if near else advice.replace("`", "`type: ", 1) if advice else ""
-            if fix:
-                self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", fix)
+        word = schema.get("format")
+        if isinstance(word, str) and (advice := _explain_format(word)) is not None:
+            self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", advice)
 
     def _advise(self, key: str, schema: Mapping[str, Json], dialect: Dialect) -> str:
         if key.lower() in ("optional", "nullable") and isinstance(schema[key], bool):
@@ -243,14 +268,6 @@ class _Writer:
             return f"if the keys are fields, write `{_show_fields(schema)}`"
         near = find_nearest(key, sorted(dialect.keywords))
         return f"did you mean `{near}`?" if near else "remove it, or begin its name with `x-`"
-
-    def _could_be_fields(self, schema: Mapping[str, Json]) -> bool:
-        """Return whether annotations, such as `title: string`, have the names of types for their texts."""
-        ambiguous = {"title", "description"} if "type" in schema else _ANNOTATIONS
-        texts = [child for key, child in schema.items() if key in ambiguous]
-        if not texts or schema.keys() - ambiguous - {"type"}:
-            return False
-        return all(isinstance(child, str) and child in _BUILT_IN | self._names for child in texts)
 
     def _expand_keyword(self, key: str, value: Json, at: Pointer, dialect: Dialect) -> Json:
         if key in dialect.named and isinstance(value, dict):
