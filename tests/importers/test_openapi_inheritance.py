@@ -53,8 +53,10 @@ def schemas(folder: Path, family: dict[str, Any], body: str, **document: Any) ->
 def test_a_child_has_what_its_parent_says_of_each(version: str, tmp_path: Path) -> None:
     made, notes, tool = schemas(tmp_path, FAMILY, "Cat", openapi=version)
     assert NOTE in notes
+    kind = {**TEXT, "const": "cat"}
     assert made["Cat"]["allOf"] == [PET, {"type": "object", "properties": {"lives": NUMBER}}]
-    assert tool["inputSchema"]["properties"] == {"kind": TEXT, "name": TEXT, "lives": NUMBER}
+    assert made["Cat"]["properties"] == {"kind": kind}
+    assert tool["inputSchema"]["properties"] == {"kind": kind, "name": TEXT, "lives": NUMBER}
     assert tool["inputSchema"]["required"] == ["kind"]
 
 

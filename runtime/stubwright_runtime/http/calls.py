@@ -7,7 +7,6 @@ redirects only to the API itself, so that credentials reach nobody else.
 
 from __future__ import annotations
 
-import email.utils
 import logging
 import os
 import random
@@ -34,7 +33,16 @@ from ..values.certificates import share_tls_context
 from ..values.network_errors import check_proxies, describe
 from ..values.sanitizing import clean
 from .requests import Api, Binding, Outgoing
-from .responses import Answer, Deviation, conceal, describe_redirect, format_status, make_failure, make_result
+from .responses import (
+    Answer,
+    Deviation,
+    conceal,
+    describe_redirect,
+    format_status,
+    make_failure,
+    make_result,
+    read_retry_after,
+)
 
 if TYPE_CHECKING:
     from typing import Self
@@ -355,7 +363,7 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             raise _failure(binding, outgoing, what, is_sent=False) from None
         else:
             _debug(outgoing, format_status(answer.status), begun)
-            asked = _asked(answer)
+            asked = read_retry_after(answer.headers)
             if answer.status not in _BUSY or is_last or (asked or 0) > _LONGEST_WAIT:
                 return answer
             wait = wait if asked is None else asked
@@ -469,17 +477,6 @@ def _is_stream(headers: Mapping[str, str]) -> bool:
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
-def _asked(answer: Answer) -> float | None:
-    """Return the seconds after which the API wants to be asked again (RFC 9110, 10.2.3)."""
-    text = answer.headers.get("retry-after", "").strip()
-    if text.isdecimal() and len(text) < 9:
-        return float(text)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
 
 
 def _words(error: Exception) -> str:

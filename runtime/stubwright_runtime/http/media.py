@@ -1,11 +1,13 @@
-"""Media types of texts.
-
-Takes a media type without parameters, in lower case. It imports nothing.
-"""
+"""Media types of texts, and files among the arguments of a tool."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..values.json import Json, is_list
+from ..values.text import split_pointer
 
 _TEXTS: Final = frozenset(
     f"application/{name}"
@@ -21,3 +23,87 @@ _TEXTS: Final = frozenset(
 def is_text(media: str) -> bool:
     """Tell whether what is of this type is a text, and no JSON document."""
     return media.startswith("text/") or media.endswith(("+xml", "+yaml", "+jwt")) or media in _TEXTS
+
+
+_DEPTH: Final = 12
+"""Levels of references and alternatives that are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of an argument.
+
+    Attributes:
+        is_file: Whether it is base64 of bytes (JSON Schema, `contentEncoding`).
+        is_base64: Whether the API itself wants the base64, and not the bytes (OpenAPI 3.0, `format: byte`).
+        media: Its media type (JSON Schema, `contentMediaType`), if it has one.
+        items: The content of its items, if it may be a list.
+    """
+
+    is_file: bool
+    is_base64: bool
+    media: str | None
+    items: Content | None
+
+
+TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
+"""The content of an argument that is not a file."""
+
+
+def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> dict[str, Content]:
+    """Return the content of each argument, by name.
+
+    Args:
+        schema: The input schema.
+        argument: The argument whose properties count in place of the arguments, if there is one.
+    """
+    holders: list[Mapping[str, Any]] = [schema]
+    if argument is not None:
+        holders = [found for name, found in _list_properties(schema, [schema]) if name == argument]
+    return {name: _find_content(schema, [found]) for name, found in _list_properties(schema, holders)}
+
+
+def _list_properties(
+    root: Mapping[str, Any], schemas: list[Mapping[str, Any]]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for schema in _list_applied(root, schemas):
+        properties: Json = schema.get("properties")
+        for name, found in properties.items() if isinstance(properties, dict) else ():
+            if isinstance(found, dict):
+                yield name, found
+
+
+def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], depth: int = _DEPTH) -> Content:
+    applied = list(_list_applied(root, schemas)) if depth else []
+    files = [schema for schema in applied if schema.get("contentEncoding") == "base64"]
+    media: list[Json] = [schema.get("contentMediaType") for schema in files or applied]
+    items = [schema["items"] for schema in applied if isinstance(schema.get("items"), dict)]
+    return Content(
+        is_file=bool(files),
+        is_base64=any(schema.get("format") == "byte" for schema in files),
+        media=next((name for name in media if isinstance(name, str)), None),
+        items=_find_content(root, items, depth - 1) if items else None,
+    )
+
+
+def _list_applied(
+    root: Mapping[str, Any], schemas: list[Mapping[str, Any]], depth: int = _DEPTH
+) -> Iterator[Mapping[str, Any]]:
+    """Yield schemas and their parts for the same value: behind references, in `allOf`, in alternatives."""
+    for schema in schemas if depth else ():
+        yield schema
+        inner: list[Any] = [_find_target(root, schema.get("$ref"))]
+        for key in ("allOf", "anyOf", "oneOf"):
+            parts: Json = schema.get(key)
+            inner += parts if is_list(parts) else ()
+        yield from _list_applied(root, [each for each in inner if isinstance(each, dict)], depth - 1)
+
+
+def _find_target(root: Mapping[str, Any], reference: Any) -> Any:
+    """Return the target of a reference inside the schema; None if there is none."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    target: Any = root
+    for step in split_pointer(reference[1:]):
+        target = target.get(step) if isinstance(target, dict) else None
+    return target

@@ -32,6 +32,9 @@ _LONGEST: Final = 4096
 
 _MOST_PAIRS: Final = 50
 _FURTHEST: Final = 2**53
+_FURTHEST_CURSOR: Final = 2**128
+"""Cursors may be ids, which many APIs make of 64 bits."""
+
 _LINK: Final = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s;,="]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 """A link of a `Link` header with its parameters (RFC 8288, 3)."""
 
@@ -104,7 +107,8 @@ class Page:
             return is_list(value) and len(value) <= _MOST_PAIRS and all(map(self._is_pair, value))
         if self.by == "cursor" and isinstance(value, str):
             return value != ""
-        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _FURTHEST
+        furthest = _FURTHEST_CURSOR if self.by == "cursor" else _FURTHEST
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < furthest
 
     def _is_pair(self, value: Json) -> bool:
         return (

@@ -19,15 +19,16 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ..errors import ToolError
 from ..package import EXCHANGE
 from ..values import units
 from ..values.json import Json, is_list, is_mapping
-from .media import is_text
-from .styles import encode, encode_but_reserved, format_pairs, format_plain, format_segment
+from .media import TEXT, Content, find_contents, is_text
+from .styles import encode, encode_but_reserved, format_pairs, format_plain, format_segment, refuse_escaping
 
 HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 """An argument in braces, or a brace that is written twice to be one."""
@@ -135,6 +136,12 @@ class Binding:
                 **{name: schema for name, schema in self._properties.items() if name != "cursor"},
                 **own,
             }
+        body: Json = http.get("body")
+        only = HOLE.fullmatch(body) if isinstance(body, str) else None
+        self._contents = find_contents(schema)
+        self._body_content = self._contents.get(only[1], TEXT) if only is not None else TEXT
+        if only is not None and _read_kind(http.get("contentType", "")) == _MULTIPART:
+            self._contents = find_contents(schema, only[1])
         self._users = frozenset(
             auth[key] for auth in api.auth.values() for key in ("usernameEnv", "clientIdEnv") if key in auth
         )
@@ -180,7 +187,8 @@ class Binding:
             if name.lower() not in own:
                 making.headers.append((name, _checked(name, _constant(name, constant, environment))))
         for name, spec in self._section("cookies"):
-            making.cookies += _pairs(name, spec, values, encode)
+            is_escaped = isinstance(spec, Mapping) and spec.get("style") == "cookie"
+            making.cookies += _pairs(name, spec, values, refuse_escaping if is_escaped else encode)
         if "accept" in self._http or not any(name.lower() == "accept" for name in self.api.headers):
             making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
         self._authenticate(self.list_ways(environment)[0] if way is None else way, making, environment)
@@ -287,32 +295,24 @@ class Binding:
         if value is _ABSENT:
             return None, ()
         media: str = self._http.get("contentType", "application/json")
-        kind = media.partition(";")[0].strip().lower()
+        kind = _read_kind(media)
         if kind == _MULTIPART:
             return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
         making.headers.append(("Content-Type", media.encode()))
         if kind == _FORM:
             fields = value.items() if is_mapping(value) else ()
             return "&".join(part for name, item in fields for part in self._field(name, item)).encode(), ()
-        if kind == "application/json" or kind.endswith("+json"):
+        if _is_json(kind):
             return _json(value).encode(), ()
-        if kind.startswith("text/") or (is_text(kind) and not self._is_in_base64()):
-            return format_plain(value).encode(), ()
-        return self._bytes(value), ()
-
-    def _is_in_base64(self) -> bool:
-        """Tell whether the argument that is the body says that it holds bytes."""
-        schema: Json = self._properties.get(str(self._http.get("body", "")).strip("{}"))
-        return isinstance(schema, dict) and schema.get("contentEncoding") == "base64"
-
-    def _bytes(self, value: Any) -> bytes:
-        """Return the bytes of a body; of one that is of `format: byte`, the API wants its base64 as it is."""
+        if kind.startswith("text/") or (is_text(kind) and not self._body_content.is_file):
+            return _encode_text("body", format_plain(value), media), ()
         decoded = _decoded("body", value)
-        schema: Json = self._properties.get(str(self._http.get("body", "")).strip("{}"))
-        return format_plain(value).encode() if isinstance(schema, dict) and schema.get("format") == "byte" else decoded
+        return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
 
     def _field(self, name: str, value: Any) -> list[str]:
-        """Return a field of a form that is written like a query; an object without a style is JSON."""
+        """Return a field of a form that is written like a query; an object without a style is JSON, null is absent."""
+        if value is None:
+            return []
         spec: Json = dict(self._section("fields")).get(name)
         if not isinstance(spec, dict):
             return format_pairs(
@@ -321,8 +321,8 @@ class Binding:
         style = spec.get("style", "form")
         return format_pairs(style, explode=spec.get("explode", style == "form"), name=name, value=value)
 
-    def _file_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
-        """Return the name or the type of a file in a form from the manifest; None if its argument is left out."""
+    def _part_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
+        """Return the file name or the type of a part from the manifest; None if an argument in it is missing."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
         text = _substituted(spec.get(key), values)
@@ -331,28 +331,69 @@ class Binding:
         return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
 
     def _parts(self, value: Any, values: Mapping[str, Any]) -> list[Part]:
+        """Return the parts of a multipart form: one for each item of a list, and none for null."""
         parts: list[Part] = []
         item: Json
         for name, item in value.items() if is_mapping(value) else ():
-            schema: Json = self._properties.get(name)
-            several = item if isinstance(item, list) else [item]
-            if isinstance(item, list) and isinstance(schema, dict):
-                schema = schema.get("items")
-            is_file = isinstance(schema, dict) and schema.get("contentEncoding") == "base64"
+            content = self._contents.get(name, TEXT)
+            if name in (self._http.get("fields") or {}):
+                parts += [_make_pair(pair) for pair in self._field(name, item)]
+                continue
+            filename, given = (self._part_detail(name, key, values) for key in ("filename", "contentType"))
+            is_list_in_one = given is not None and _is_json(_read_kind(given)) and content.items is not None
+            if isinstance(item, list) and not (is_list_in_one and content.items and not content.items.is_file):
+                several, content = item, content.items or TEXT
+            else:
+                several = [item]
             for each in several:
-                if is_file:
-                    media: Json = schema.get("contentMediaType") if isinstance(schema, dict) else None
-                    filename, given = (self._file_detail(name, key, values) for key in ("filename", "contentType"))
-                    media = given or media
-                    if not isinstance(media, str) or _CONTROL.search(media):
-                        media = None
-                    shown = (filename or name, _decoded(name, each), media or "application/octet-stream")
-                    parts.append((name, shown))
+                if each is None:
+                    continue
+                if content.is_file:
+                    media = given or content.media
+                    if media is None or _CONTROL.search(media):
+                        media = "application/octet-stream"
+                    parts.append((name, (filename or name, _decoded(name, each), media)))
                 else:
-                    is_plain = not isinstance(each, Mapping | list)
-                    text = format_plain(each) if is_plain else _json(each)
-                    parts.append((name, (None, text.encode(), "text/plain" if is_plain else "application/json")))
+                    parts.append((name, (None, *_encode_part(name, each, given, content))))
         return parts
+
+
+def _make_pair(pair: str) -> Part:
+    """Return a part for a pair that is written as in a query."""
+    name, _, text = pair.partition("=")
+    return unquote(name), (None, unquote(text).encode(), "text/plain")
+
+
+def _encode_part(name: str, value: Any, given: str | None, content: Content) -> tuple[bytes, str]:
+    """Return the content and the media type of a part that is no file."""
+    is_plain = not isinstance(value, Mapping | list)
+    media = given or content.media
+    if media is None or _CONTROL.search(media):
+        media = "text/plain" if is_plain else "application/json"
+    is_text_of_media = given is None and isinstance(value, str)  # its `contentMediaType` describes the string
+    if not is_plain or (_is_json(_read_kind(media)) and not is_text_of_media):
+        return _json(value).encode(), media
+    return _encode_text(name, format_plain(value), media), media
+
+
+def _encode_text(name: str, text: str, media: str) -> bytes:
+    """Return a text in the character set of a media type, by default UTF-8 (RFC 9110, 8.3.2)."""
+    charset = Message()
+    charset["Content-Type"] = media
+    encoding = charset.get_content_charset("utf-8")
+    try:
+        return text.encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        raise ToolError(f"`{name}` cannot be written in {encoding}, which the API wants.") from None
+
+
+def _read_kind(media: str) -> str:
+    """Return a media type without its parameters."""
+    return media.partition(";")[0].strip().lower()
+
+
+def _is_json(kind: str) -> bool:
+    return kind == "application/json" or kind.endswith("+json")
 
 
 def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> str:

@@ -7,10 +7,12 @@ never becomes another part of a path, another parameter or another header.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
+from ..errors import ToolError
 from ..values.json import Json
 
 Encode: TypeAlias = Callable[[str], str]
@@ -24,9 +26,28 @@ def encode(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
+_TRIPLE: Final = re.compile("(%[0-9A-Fa-f]{2})")
+_NO_COOKIE: Final = re.compile(r"[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]")
+"""Characters that are not allowed in the value of a cookie (RFC 6265, 4.1.1)."""
+
+
 def encode_but_reserved(text: str) -> str:
-    """Return the text percent-encoded, but for characters that may stand in a query as they are."""
-    return quote(text, safe=RESERVED, errors="replace")
+    """Return the text percent-encoded, except characters allowed in a query and existing triplets (RFC 6570, 3.2.3)."""
+    parts = _TRIPLE.split(text)
+    return "".join(
+        part if index % 2 else quote(part, safe=RESERVED, errors="replace") for index, part in enumerate(parts)
+    )
+
+
+def refuse_escaping(text: str) -> str:
+    """Return the text unchanged, for a cookie whose values come escaped (OpenAPI 3.2.0, style `cookie`).
+
+    Raises:
+        ToolError: A character would have to be escaped.
+    """
+    if found := _NO_COOKIE.search(text):
+        raise ToolError(f"A cookie cannot hold {found[0]!r}: escape it as the API expects.")
+    return text
 
 
 def format_plain(value: Any) -> str:

@@ -305,7 +305,7 @@ def test_a_hostile_cursor_is_refused_or_stays_in_its_place(kind: str, tmp_path: 
         assert version == 1
         asked = len(server.api.asked)
         wrong: list[Any] = [[2, tag, position], [1, "00000000", position], [1, tag], [1, tag, position, 0], {}, None, 7]
-        positions: list[Any] = [None, True, -1, 1.5, 2**60, {}, "", *([] if kind == "link" else [[]])]
+        positions: list[Any] = [None, True, -1, 1.5, 2**130, {}, "", *([] if kind == "link" else [[]])]
         wrong += [[1, tag, each] for each in positions]
         wrong += [[1, tag, [["api_key", "x"]]], [1, tag, [["page"]]], [1, tag, [["page", 1]]], [1, tag, ["pa"]]]
         cursors = [encoded(each) for each in wrong] + ["%%%", "é", "a" * 4096, "W" * 5000, "[" * 4000, "//example.com"]

@@ -15,7 +15,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +23,9 @@ from stubwright.importers.openapi import media as media_types
 from stubwright.importers.openapi import operations
 from stubwright.importers.openapi.documents import Located, UnsupportedError
 from stubwright.importers.openapi.operations import Parameter
-from stubwright.importers.openapi.schemas import drop_text
+from stubwright.importers.openapi.schemas import parts
+from stubwright.importers.openapi.schemas.conversion import drop_text
+from stubwright.importers.openapi.schemas.parts import Parts
 from stubwright_runtime.http.media import is_text
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from stubwright.importers.openapi.apis import Credential
     from stubwright.importers.openapi.operations import Operation
     from stubwright.importers.openapi.options import Options
-    from stubwright.importers.openapi.schemas import FlatObject, Schemas
+    from stubwright.importers.openapi.schemas.conversion import FlatObject, Schemas
     from stubwright.ir import Json
 
 BODY = "body"
@@ -91,6 +92,12 @@ class _Body:
         """Its schema."""
         return self.entry.get("schema")
 
+    def make_form(self, schemas: Schemas) -> Parts | None:
+        """Return the parts of a form; None for any other body."""
+        if self.kind not in ("form", "multipart"):
+            return None
+        return Parts(self.entry, schemas, is_multipart=self.kind == "multipart")
+
 
 def make_arguments(
     operation: Operation, schemas: Schemas, options: Options, keys: Sequence[Credential] = ()
@@ -129,8 +136,6 @@ def make_arguments(
     if body is not None and not (flattened is None and _is_empty_object(body)):
         if body.kind != "json" or body.media != "application/json":
             builder.http["contentType"] = body.media
-            if body.kind == "form" and (fields := _find_styles(body)):
-                builder.http["fields"] = fields
         if flattened is None:
             _add_body(body, schemas, builder)
         else:
@@ -278,89 +283,66 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     content = operations.list_media_types(schemas.documents, at)
     if not content:
         raise UnsupportedError("its body has no media type")
-    kinds = {media: _find_kind(media, entry, schemas) for media, entry in content}
-    # `order` leaves out ranks below 0, and None, the kind that cannot be sent, has index 0.
-    best = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media]) - 1)
-    if not best:
-        raise UnsupportedError(f"its body is {', '.join(f'`{media}`' for media in kinds)}")
-    media, entry, description = best[0], dict(content)[best[0]], at.get_field("description")
+    kinds: dict[str, str] = {}
+    problems: list[str] = []
+    for media, entry in content:
+        try:
+            kinds[media] = _find_kind(media, entry, schemas)
+        except UnsupportedError as error:
+            problems.append(str(error))
+    if not kinds:
+        raise UnsupportedError(f"its body is {', '.join(problems)}")
+    media = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media]))[0]
+    entry, description = dict(content)[media], at.get_field("description")
     return _Body(
-        media=media_types.make_concrete(media, entry.get("schema")) or media,
+        media=media_types.make_concrete(media, is_binary=parts.is_binary(entry.get("schema"), schemas)) or media,
         entry=entry,
         required=at.get_field("required") is True,
         description=description if isinstance(description, str) and description.strip() else None,
-        kind=str(kinds[media]),
+        kind=kinds[media],
     )
 
 
-_KINDS: Final = (None, "json", "form", "multipart", "text", "bytes")
-"""The kinds of bodies, the best first after the one that cannot be sent."""
+_KINDS: Final = ("json", "form", "multipart", "text", "bytes")
+"""The kinds of bodies, the best first."""
 
 
-def _find_kind(media: str, entry: Located, schemas: Schemas) -> str | None:
+def _find_kind(media: str, entry: Located, schemas: Schemas) -> str:
+    """Return the kind of a body.
+
+    Raises:
+        UnsupportedError: It cannot be sent.
+    """
     schema = entry.get("schema")
-    with suppress(UnsupportedError):  # whoever converts the schema says so
-        schema = None if schema is None else schemas.documents.resolve(schema)
-    sent = media_types.make_concrete(media, schema)
+    is_binary = parts.is_binary(schema, schemas)
+    sent = media_types.make_concrete(media, is_binary=is_binary)
+    unsupported = UnsupportedError(f"`{media}`")
     if sent is None or (media_types.is_any(media) and schema is None):
-        return None
+        raise unsupported
     plain = media_types.strip_parameters(sent)
     if media_types.is_json(plain):
         return "json"
-    if "itemSchema" in (entry.value if isinstance(entry.value, dict) else ()):
-        return None
+    if isinstance(entry.value, dict) and "itemSchema" in entry.value:
+        raise unsupported
     if plain in (FORM, MULTIPART):
-        is_form = plain == FORM
-        return None if _is_encoded(entry, is_form=is_form) else "form" if is_form else "multipart"
+        problem = Parts(entry, schemas, is_multipart=plain == MULTIPART).find_problem()
+        if problem is not None:
+            raise UnsupportedError(f"`{media}`, {problem}")
+        return "form" if plain == FORM else "multipart"
     if plain.startswith("multipart/"):
-        return None
-    is_binary = schema is not None and schema.get_field("format") == "binary"
-    if is_text(plain) and not is_binary and (schema is None or schema.get_field("type") == "string"):
+        raise unsupported
+    if is_text(plain) and not is_binary and (schema is None or schemas.is_string(schema)):
         return "text"
-    return "bytes" if _is_bytes(plain) or is_binary or schema is None else None
-
-
-_BYTES = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
-
-
-def _is_bytes(media: str) -> bool:
-    return media.startswith(("image/", "audio/", "video/", "font/")) or media in _BYTES
-
-
-def _is_encoded(entry: Located, *, is_form: bool) -> bool:
-    """Tell whether a form has an encoding for a part that is not supported (3.1.1, "Encoding Object")."""
-    for _, part in entry.list_entries("encoding"):
-        encoding = part.value if isinstance(part.value, dict) else {}
-        media = encoding.get("contentType", "text/plain")
-        if not isinstance(media, str) or encoding.get("headers"):
-            return True
-        has_style = bool(encoding.keys() & {"style", "explode"})
-        if (has_style and not is_form) or encoding.get("style", "form") not in _FORM_STYLES:
-            return True
-    return False
-
-
-_PLAIN = ("string", "integer", "number", "boolean")
-"""Types that are written as they are, whatever the media type of their part is."""
-
-_FORM_STYLES = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
-
-
-def _find_styles(body: _Body) -> dict[str, Json]:
-    """Return the styles of a form's fields, if it has any."""
-    styles: dict[str, Json] = {}
-    for name, part in body.entry.list_entries("encoding"):
-        style = {key: part.get_field(key) for key in ("style", "explode") if part.get_field(key) is not None}
-        if style and "contentType" not in (part.value or {}):
-            styles[name] = style
-    return styles
+    if parts.is_bytes(plain) or is_binary or schema is None:
+        return "bytes"
+    raise unsupported
 
 
 def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], schemas: Schemas) -> FlatObject | None:
     """Return the body's properties, if they can be arguments; otherwise None."""
     if body.schema is None or body.kind not in ("json", "form", "multipart") or operation.method not in _BODIED:
         return None
-    flat = schemas.flatten(body.schema)
+    flat = schemas.flatten(body.schema if body.kind == "json" else schemas.without_null(body.schema))
     if flat is None or not flat.properties:
         return None
     names = {to_argument_name(parameter.name) for parameter in parameters}
@@ -380,12 +362,11 @@ def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], sch
 
 
 def _add_properties(flat: FlatObject, body: _Body, schemas: Schemas, builder: _Builder) -> None:
+    form = body.make_form(schemas)
     for name, at in flat.properties.items():
-        schema, uses = schemas.convert(at, "request")
+        builder.properties[name], uses = schemas.convert(at, "request") if form is None else form.convert(name, at)
         builder.uses |= uses
-        builder.properties[name] = (
-            _convert_part(schema, body.entry.get("encoding"), name) if body.kind == "multipart" else schema
-        )
+    _add_encoding(form, builder)
     builder.required += [name for name in flat.properties if name in flat.required]
     builder.additional = None
     if flat.additional is not None:
@@ -395,12 +376,13 @@ def _add_properties(flat: FlatObject, body: _Body, schemas: Schemas, builder: _B
 
 def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
     schema: Json = {}
-    if body.kind == "multipart":
-        raise UnsupportedError("its form is not an object with properties that can be arguments")
+    form = body.make_form(schemas)
     if body.kind == "bytes":
-        schema = {"type": "string", "contentEncoding": "base64", **_find_base64_format(body.schema)}
+        schema = {"type": "string", "contentEncoding": "base64"}
+        if parts.is_base64(body.schema, schemas):
+            schema["format"] = "byte"  # the API wants base64 itself
     elif body.schema is not None:
-        schema, uses = schemas.convert(body.schema, "request")
+        schema, uses = schemas.convert(body.schema, "request") if form is None else form.convert_whole(body.schema)
         builder.uses |= uses
     elif body.kind == "text":
         schema = {"type": "string"}
@@ -410,38 +392,12 @@ def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
     if body.required:
         builder.required.append(BODY)
     builder.http["body"] = f"{{{BODY}}}"
+    _add_encoding(form, builder)
 
 
-def _find_base64_format(schema: Located | None) -> dict[str, Json]:
-    """`format: byte` if the body is base64 on the wire, too (3.0.4, 3.1.1: "Considerations for File Uploads")."""
-    is_base64 = schema is not None and (
-        schema.get_field("format") == "byte" or schema.get_field("contentEncoding") == "base64"
-    )
-    return {"format": "byte"} if is_base64 else {}
-
-
-def _convert_part(schema: Json, encoding: Located | None, name: str) -> Json:
-    """Return a part of a form; a file is base64 in the arguments and bytes in the request.
-
-    Of several media types that a file may have, it is sent as the first (3.0.4, section 4.7.15, `contentType`).
-    """
-    if not isinstance(schema, dict):
-        return schema
-    if isinstance(schema.get("items"), dict):
-        return {**schema, "items": _convert_part(schema["items"], encoding, name)}
-    part = encoding.get(name) if encoding is not None else None
-    content_type = part.get_field("contentType") if part is not None else None
-    content_type = content_type.lower() if isinstance(content_type, str) else ""
-    media = next((media_type.strip() for media_type in content_type.split(",") if "*" not in media_type), "")
-    is_file = _is_bytes(content_type) and not schema.keys() & {"type", "$ref", "allOf", "anyOf", "oneOf"}
-    if (
-        is_file
-        or schema.get("format") == "binary"
-        or ("contentMediaType" in schema and "contentEncoding" not in schema)
-    ):
-        keywords = {key: value for key, value in schema.items() if key != "format"}
-        media_keyword = {"contentMediaType": media} if media else {}
-        return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **media_keyword})
-    if media and not media_types.is_json(media) and schema.get("type") not in _PLAIN:
-        raise UnsupportedError(f"the part `{name}` of its form is `{media}`")
-    return schema
+def _add_encoding(form: Parts | None, builder: _Builder) -> None:
+    """Add how the fields and parts of a form are written, where that is not as usual."""
+    if form is not None and (styles := form.list_styles()):
+        builder.http["fields"] = styles
+    if form is not None and (types := form.list_types()):
+        builder.http["parts"] = types

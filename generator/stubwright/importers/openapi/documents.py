@@ -11,8 +11,9 @@ import posixpath
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from stubwright import paths
 from stubwright.compile.syntax import jsontext, yamltext
@@ -24,6 +25,8 @@ from stubwright.jsonschema.pointers import format_pointer
 from stubwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stubwright.compile.source import Reader
     from stubwright.compile.syntax.positions import Problem
     from stubwright.ir import Json
@@ -137,6 +140,11 @@ class Documents:
         """The minor version: the `x` of OpenAPI `3.x`."""
 
     @property
+    def is_swagger(self) -> bool:
+        """Return whether the document is Swagger 2.0, read as OpenAPI 3.0."""
+        return self._swagger is not None
+
+    @property
     def root(self) -> Located:
         """The root document."""
         return Located(self._values[self._name], self._name, ())
@@ -159,7 +167,7 @@ class Documents:
                 return at
             if self.minor:
                 beside = {key: at.value[key] for key in ("summary", "description") if key in at.value} | beside
-            at = self.find_target(reference, at.file)
+            at = self.find_target(reference, at.file, at.pointer)
         raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
 
     def follow(self, at: Located, what: str) -> Located:
@@ -211,12 +219,18 @@ class Documents:
             f"references were followed where the specification does not allow any, as bundlers do: in place of {places}"
         ]
 
-    def find_target(self, reference: str, file: str) -> Located:
-        """Return the target of a reference that stands in `file`.
+    def find_target(self, reference: str, file: str, pointer: tuple[str, ...] = ()) -> Located:
+        """Return the target of a reference in `file`, below a pointer.
+
+        A reference below an `$id` is relative to it (JSON Schema 2020-12, core, 8.2.1), and to the document if there is
+        no such schema.
 
         Raises:
             UnsupportedError: It leads nowhere, or to a file that is not read.
         """
+        resource = self._find_resource(reference, file, pointer) if self.minor else None
+        if resource is not None:
+            return resource
         where, _, fragment = reference.partition("#")
         path = file
         if where:
@@ -242,6 +256,47 @@ class Documents:
             except (KeyError, IndexError, TypeError, ValueError):
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leads nowhere") from None
         return at
+
+    def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> Located | None:
+        """Return the target of a reference by the `$id` of schemas; None if there is none."""
+        if not self._resources:
+            return None
+        where, _, fragment = reference.partition("#")
+        base = max(
+            (
+                key
+                for key in self._resources.values()
+                if key.file == file and pointer[: len(key.pointer)] == key.pointer
+            ),
+            key=lambda key: len(key.pointer),
+            default=None,
+        )
+        if not where and base is None:
+            return None
+        own = next((uri for uri, key in self._resources.items() if key is base), "")
+        at = base if not where else self._resources.get(urljoin(own, where))
+        for step in split_pointer(unquote(fragment)) if at is not None else ():
+            try:
+                at = at / step if at is not None else None
+            except (KeyError, IndexError, TypeError, ValueError):
+                return None
+        return at if not fragment or fragment.startswith("/") else None
+
+    @cached_property
+    def _resources(self) -> dict[str, Located]:
+        """The schemas of the root document that have an `$id`, by their whole URI."""
+        found: dict[str, Located] = {}
+        waiting = [(self.root, "")] if any(isinstance(part.get("$id"), str) for part in walk(self.root.value)) else []
+        for at, base in waiting:  # grows while it is read
+            name = at.get_field("$id")
+            uri = urljoin(base, name).partition("#")[0] if isinstance(name, str) else base
+            if isinstance(name, str):
+                found.setdefault(uri, at)
+            below = (
+                at.value if isinstance(at.value, dict) else range(len(at.value)) if isinstance(at.value, list) else ()
+            )
+            waiting += [(at / str(step), uri) for step in below]
+        return found
 
     def _load(self, path: str, reference: str) -> Json:
         if path not in self._values:
@@ -279,3 +334,15 @@ class Documents:
 def read_mapping(value: Any) -> dict[str, Json]:
     """Return the value if it is a mapping, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def walk(value: Json) -> Iterator[dict[str, Json]]:
+    """Yield the mappings in a value, itself included."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part

@@ -15,7 +15,7 @@ from stubwright.importers.acceptance import CheckedManifest, ImportResult
 from stubwright.importers.openapi import apis, arguments, descriptions, hints, naming, operations, pages, results
 from stubwright.importers.openapi.documents import UnsupportedError, explain
 from stubwright.importers.openapi.options import Options
-from stubwright.importers.openapi.schemas import Schemas
+from stubwright.importers.openapi.schemas.conversion import Schemas
 from stubwright.importers.reading import DocumentError
 from stubwright_runtime.http.requests import list_used
 

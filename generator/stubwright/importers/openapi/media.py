@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from stubwright.importers.openapi.documents import Located
-
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -40,18 +38,17 @@ def is_any(media: str) -> bool:
     return strip_parameters(media) in ("*/*", "application/*")
 
 
-def make_concrete(media: str, schema: Located | None) -> str | None:
+def make_concrete(media: str, *, is_binary: bool) -> str | None:
     """Return the media type that is sent for an entry of a `content`; None for a range without a known one.
 
     Args:
         media: The key of the entry.
-        schema: Its schema, which says whether a range is meant for bytes.
+        is_binary: Whether a range is meant for bytes.
     """
     if not is_range(media):
         return media
-    is_bytes = schema is not None and schema.get_field("format") == "binary"
     if is_any(media):
-        return BYTES if is_bytes else JSON
+        return BYTES if is_binary else JSON
     if is_json(media):
         return JSON
     return "text/plain" if strip_parameters(media) == "text/*" else None

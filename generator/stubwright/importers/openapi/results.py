@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from stubwright.importers.openapi import media as media_types
 from stubwright.importers.openapi import operations
 from stubwright.importers.openapi.documents import UnsupportedError, explain
+from stubwright.importers.openapi.schemas import parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.importers.openapi.documents import Located
     from stubwright.importers.openapi.operations import Operation
     from stubwright.importers.openapi.options import Options
-    from stubwright.importers.openapi.schemas import Schemas
+    from stubwright.importers.openapi.schemas.conversion import Schemas
     from stubwright.ir import Json
 
 _NULL: dict[str, Json] = {"type": "null"}
@@ -53,8 +54,8 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
                 is_empty = True
                 continue
             contents.append(content)
-            media = _rank(content, options.media_types)[0]
-            schema = content[media].get("schema") if _is_json(media, content[media]) else None
+            media = _rank(content, options.media_types, schemas)[0]
+            schema = content[media].get("schema") if _is_json(media, content[media], schemas) else None
             if not options.output_schemas or schema is None or schema.value in (True, {}):
                 is_known = False
             else:
@@ -65,7 +66,7 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
                     alternatives.append(converted)
         except (UnsupportedError, RecursionError) as error:
             reason = reason or explain(error)
-    accept = _make_accept(contents, options.media_types)
+    accept = _make_accept(contents, options.media_types, schemas)
     if reason is not None or not alternatives or not is_known:
         return Result(None, frozenset(), accept, reason)
     if is_empty:
@@ -91,29 +92,30 @@ def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Locate
     return responses, reason
 
 
-def _rank(content: Mapping[str, Located], preferred: Sequence[str]) -> list[str]:
+def _rank(content: Mapping[str, Located], preferred: Sequence[str], schemas: Schemas) -> list[str]:
     """Return the media types of a response, the best first."""
-    return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media]) else 1)
+    return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media], schemas) else 1)
 
 
-def _is_json(media: str, entry: Located) -> bool:
+def _is_json(media: str, entry: Located, schemas: Schemas) -> bool:
     """Tell whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
     schema = entry.get("schema")
-    if media_types.is_any(media) and (schema is None or schema.get_field("type") == "string"):
+    if media_types.is_any(media) and (schema is None or schemas.is_string(schema)):
         return False
-    return media_types.is_json(media_types.make_concrete(media, schema) or media)
+    return media_types.is_json(_make_concrete(media, entry, schemas) or media)
 
 
-def _make_accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str]) -> str | None:
+def _make_concrete(media: str, entry: Located, schemas: Schemas) -> str | None:
+    return media_types.make_concrete(media, is_binary=parts.is_binary(entry.get("schema"), schemas))
+
+
+def _make_accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str], schemas: Schemas) -> str | None:
     """Return the `Accept` of calls: the types that are read, or all of them if none is JSON; None for plain JSON."""
-    best_types = [(_rank(content, preferred)[0], content) for content in contents]
+    best_types = [(_rank(content, preferred, schemas)[0], content) for content in contents]
     requested = [media for media, _ in best_types]
     if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:
-        if any(
-            media_types.make_concrete(media, content[media].get("schema")) == media_types.JSON
-            for media, content in best_types
-        ):
+        if any(_make_concrete(media, content[media], schemas) == media_types.JSON for media, content in best_types):
             return None
-        json = [media for media, content in best_types if _is_json(media, content[media])]
+        json = [media for media, content in best_types if _is_json(media, content[media], schemas)]
         requested = json or sorted((media for content in contents for media in content), key=media_types.is_range)
     return ", ".join(dict.fromkeys(requested)) if requested and requested != [media_types.JSON] else None

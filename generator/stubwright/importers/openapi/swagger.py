@@ -232,8 +232,11 @@ def _make_request_body(parameters: Sequence[Mapping[str, Json]], consumes: Seque
         for parameter in parameters
         if parameter.get("type") == "array"
     }
+    joined = {name: style for name, style in lists.items() if style.get("explode") is False}
+    encodings = {media: joined if media == _MULTIPART else lists for media in forms}
     content = {
-        media: {"schema": schema, **({"encoding": lists} if lists and media != _MULTIPART else {})} for media in forms
+        media: {"schema": schema, **({"encoding": encoding} if encoding else {})}
+        for media, encoding in encodings.items()
     }
     return {**({"required": True} if required_fields else {}), "content": content}
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright import naming
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.importers.openapi.documents import Located, UnsupportedError
+from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
+from stubwright.importers.openapi.schemas.discriminators import Discriminators
 from stubwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
 from stubwright_runtime.values.equality import are_equal
 
@@ -37,10 +38,13 @@ Side: TypeAlias = Literal["request", "response"]
 
 _ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
 _WORDS: Final = frozenset({"title", "description", "example", "examples", "deprecated"})
-_UNSERVED = ("$id", "$dynamicRef", "$recursiveRef")
-_LEFT_OUT = frozenset({"$schema", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment", "$defs", "$ref"})
+_UNSERVED = ("$dynamicRef", "$recursiveRef")
+_LEFT_OUT = frozenset({"$id", "$schema", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment", "$defs", "$ref"})
 _COPIED = (DIALECT.keywords | {"discriminator"}) - _LEFT_OUT
 _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+REFERENCE: Final = "#/schemas/"
+"""The start of references to shared schemas."""
+
 _FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOnly"}
 
 
@@ -82,6 +86,10 @@ class Schemas:
     _waiting: list[tuple[str, Located, Side]] = field(default_factory=list)
     _scans: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
     _same_on_both_sides: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    discriminators: Discriminators = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.discriminators = Discriminators(self.documents)
 
     def convert(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
         """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
@@ -136,20 +144,62 @@ class Schemas:
         if not isinstance(value, dict) or not depth or value.get("nullable") is True:
             return False
         if "$ref" in value and isinstance(value["$ref"], str):
-            return self.describes_object(self.documents.find_target(value["$ref"], at.file), depth - 1)
+            return self.describes_object(self.documents.find_target(value["$ref"], at.file, at.pointer), depth - 1)
         if value.get("type") == "object":
             return True
         return any(self.describes_object(part, depth - 1) for part in at.list_items("allOf"))
 
-    def name_reference(self, reference: str, file: str, side: Side) -> str:
-        """Return the name of the shared schema that a reference leads to; it is made later.
+    def list_applied(self, at: Located, depth: int = 8) -> Iterator[Located]:
+        """Yield a schema and its parts for the same value: behind references, in `allOf`, in alternatives."""
+        if not isinstance(at.value, dict) or not depth:
+            return
+        yield at
+        if isinstance(at.value.get("$ref"), str):
+            for target in self._find_targets([at.value["$ref"]], at):
+                yield from self.list_applied(target, depth - 1)
+        for key in ("allOf", "anyOf", "oneOf"):
+            for part in at.list_items(key):
+                yield from self.list_applied(part, depth - 1)
+
+    def is_string(self, at: Located) -> bool:
+        """Return whether a schema accepts strings, behind references and in alternatives."""
+        return any(
+            kind == "string" or (isinstance(kind, list) and "string" in kind)
+            for kind in (part.get_field("type") for part in self.list_applied(at))
+        )
+
+    def without_null(self, at: Located, depth: int = 8) -> Located:
+        """Return a schema without the alternative null, behind references, where only one other is left."""
+        target = self.documents.resolve(at)
+        value = target.value
+        if not isinstance(value, dict):
+            return at
+        for key in ("anyOf", "oneOf"):
+            others = [item for item in target.list_items(key) if item.get_field("type") != "null"]
+            if len(others) == 1 and not _find_restrictions(value) - {key} and depth:
+                return self.without_null(others[0], depth - 1)
+        kinds = value.get("type")
+        rest = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list) else []
+        if value.get("nullable") is not True and len(rest) != 1:
+            return at
+        changed = {key: entry for key, entry in value.items() if key != "nullable"} | (
+            {"type": rest[0]} if rest else {}
+        )
+        return Located(changed, target.file, target.pointer)
+
+    def name_reference(self, reference: str, at: Located, side: Side) -> str:
+        """Return the name of the shared schema for a reference in a schema; it is made later.
 
         Raises:
             UnsupportedError: It leads nowhere, or to a file that is not read.
         """
-        target = self.documents.find_target(reference, file)
+        target = self.documents.find_target(reference, at.file, at.pointer)
         if not isinstance(target.value, dict | bool):
             raise UnsupportedError(f"the reference `{reference}` does not lead to a schema")
+        return self.name_target(target, side)
+
+    def name_target(self, target: Located, side: Side) -> str:
+        """Return the name of the shared schema that a schema becomes; it is made later."""
         key = Key(target.file, target.pointer, side if self._differs(target) else None)
         name = self._names.get(key)
         if name is None:
@@ -167,7 +217,7 @@ class Schemas:
                 return True
             if not isinstance(at.value.get("$ref"), str):
                 return any(part.get_field(flag) is True for part in at.list_items("allOf"))
-            at = self.documents.find_target(at.value["$ref"], at.file)
+            at = self.documents.find_target(at.value["$ref"], at.file, at.pointer)
         return False
 
     def as_parent(self, part: Located) -> Located:
@@ -205,14 +255,17 @@ class Schemas:
         )
 
     def _flatten(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> FlatObject | None:
+        pinned = self.discriminators.find_pins(at)
+        at = self.discriminators.pin(at)
         value = at.value
         # As arguments of their own, the properties of a nullable object leave no way to send null.
         if not isinstance(value, dict) or (at.file, at.pointer) in above or value.get("nullable") is True:
             return None
         above = (*above, (at.file, at.pointer))
         if isinstance(value.get("$ref"), str):
-            target = self.documents.find_target(value["$ref"], at.file)
-            return self._flatten(target, above) if not _find_restrictions(value) - {"$ref"} else None
+            target = self.documents.find_target(value["$ref"], at.file, at.pointer)
+            is_alone = not self.documents.minor or not _find_restrictions(value) - {"$ref"}
+            return self._flatten(target, above) if is_alone else None  # 3.0 ignores the siblings of a reference
         if value.get("type", "object") != "object" or _find_restrictions(value) - _FLAT:
             return None
         additional = at.get("additionalProperties")
@@ -223,7 +276,7 @@ class Schemas:
         properties: dict[str, Located] = {}
         parts = [*(flat.properties.items() for flat in flats if flat), self.documents.list_entries(at, "properties")]
         for name, schema in chain.from_iterable(parts):
-            if name in properties and not _is_same(properties[name].value, schema.value):
+            if name in properties and name not in pinned and not _is_same(properties[name].value, schema.value):
                 return None
             properties[name] = schema
         required = {name for flat in flats if flat for name in flat.required} | _to_strings(value.get("required"))
@@ -260,16 +313,16 @@ class Schemas:
         """Tell whether `readOnly` or `writeOnly` stands in a schema, and return the targets of its references."""
         key = (at.file, at.pointer)
         if key not in self._scans:
-            parts = list(_walk(at.value))
+            parts = list(walk(at.value))
             flagged = any(part.get(flag) is True for part in parts for flag in _FLAGS.values())
             references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
-            self._scans[key] = flagged, tuple(self._find_targets(references, at.file))
+            self._scans[key] = flagged, tuple(self._find_targets(references, at))
         return self._scans[key]
 
-    def _find_targets(self, references: Iterable[str], file: str) -> Iterator[Located]:
+    def _find_targets(self, references: Iterable[str], at: Located) -> Iterator[Located]:
         for reference in references:
             try:
-                yield self.documents.find_target(reference, file)
+                yield self.documents.find_target(reference, at.file, at.pointer)
             except UnsupportedError:
                 continue  # converting it will say so
 
@@ -299,7 +352,7 @@ _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "al
 
 def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
     """Return the keys of a schema that restrict its values."""
-    notes = {*_ANNOTATIONS, "discriminator", "example", "nullable", "minProperties"}
+    notes = {*_ANNOTATIONS, "$comment", "$id", "$schema", "discriminator", "example", "nullable", "minProperties"}
     return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
 
 
@@ -314,17 +367,6 @@ def _without_words(schema: Json) -> Json:
 
 def _to_strings(value: Json) -> set[str]:
     return {item for item in value if isinstance(item, str)} if isinstance(value, list) else set()
-
-
-def _walk(value: Json) -> Iterator[dict[str, Json]]:
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            yield part
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
 
 
 _CLOSED: Final = (
@@ -358,6 +400,7 @@ class _Conversion:
 
         Of a schema that `is_part` of an object that is closed as a whole, the part itself is not closed.
         """
+        at = self.schemas.discriminators.pin(at)
         value = at.value
         if isinstance(value, bool):
             return value
@@ -375,9 +418,9 @@ class _Conversion:
         is_old = self.schemas.documents.minor == 0
         converted: dict[str, Any] = {}
         if isinstance(value.get("$ref"), str):
-            name = self.schemas.name_reference(value["$ref"], at.file, self.side)
+            name = self.schemas.name_reference(value["$ref"], at, self.side)
             self.uses.add(name)
-            converted["$ref"] = f"#/schemas/{name}"
+            converted["$ref"] = f"{REFERENCE}{name}"
         for key, entry in value.items():
             if (is_part or is_whole) and key == "additionalProperties" and entry is False:
                 continue
@@ -440,7 +483,20 @@ class _Conversion:
             return {}
         if key == "examples" and not isinstance(entry, list):
             return {}
+        if key == "discriminator":
+            return self._convert_discriminator(entry, at)
         return {key: entry}
+
+    def _convert_discriminator(self, entry: Json, at: Located) -> dict[str, Json]:
+        """Return a discriminator as an annotation, with a `mapping` to shared schemas."""
+        if not isinstance(entry, dict) or not any(at.list_items(key) for key in ("oneOf", "anyOf")):
+            return {}
+        targets = self.schemas.discriminators.convert_mapping(at)
+        names = {name: self.schemas.name_target(target, self.side) for name, target in targets.items()}
+        self.uses |= {*names.values()}
+        mapping: dict[str, Json] = {name: f"{REFERENCE}{target}" for name, target in names.items()}
+        kept = {"propertyName": entry.get("propertyName"), "mapping": mapping}
+        return {"discriminator": {key: kept[key] for key in entry if kept.get(key)}}
 
     def _excludes_itself(self, at: Located) -> bool:
         """Tell whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.

@@ -1,0 +1,220 @@
+"""Discriminators of OpenAPI, as the values that a property has in each alternative.
+
+JSON Schema has no such keyword, so each alternative gets a `const`, or an `enum` if it has several names (3.0.4,
+section 4.7.25; 3.1.1, section 4.8.25; 3.2.0, "Discriminator Object").
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.importers.openapi.documents import Documents
+    from stubwright.ir import Json
+
+Key = tuple[str, tuple[str, ...]]
+"""The file and the pointer of a schema."""
+
+_ALTERNATIVES = ("oneOf", "anyOf")
+
+
+@dataclass(slots=True)
+class _Index:
+    """The names of alternatives by schema and property, and the heirs of each schema, in the root document."""
+
+    names: dict[Key, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
+    heirs: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
+
+
+class Discriminators:
+    """The discriminators of one document."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Take the document; it is read when a schema is first asked for."""
+        self._documents = documents
+        self._pins: dict[Key, dict[str, list[str]]] = {}
+
+    def pin(self, at: Located) -> Located:
+        """Return a schema whose discriminating properties have only the values of this schema."""
+        pins = self.find_pins(at)
+        if not pins or not isinstance(at.value, dict):
+            return at
+        properties: dict[str, Any] = {name: entry.value for name, entry in at.list_entries("properties")}
+        for name, names in pins.items():
+            pinned = self._pin_property(at, name, names)
+            if pinned is not None:
+                properties[name] = pinned
+        return Located({**at.value, "properties": properties}, at.file, at.pointer) if properties else at
+
+    def find_pins(self, at: Located) -> Mapping[str, list[str]]:
+        """Return the values of a schema and its heirs for each discriminating property."""
+        if not isinstance(at.value, dict) or not (self._index.names or self._index.heirs):
+            return {}
+        key = (at.file, at.pointer)
+        if key not in self._pins:
+            self._pins[key] = {}  # in case the schema inherits from itself
+            pins = self._find_own(at)
+            for heir in self._list_heirs(at) if pins else ():
+                for name, names in self._find_own(heir).items():
+                    pins[name] = [*dict.fromkeys([*pins.get(name, ()), *names])]
+            self._pins[key] = pins
+        return self._pins[key]
+
+    def convert_mapping(self, at: Located) -> dict[str, Located]:
+        """Return the alternatives that a schema refers to, by their names in its `mapping`."""
+        listed = {self._key(target) for target in self._list_targets(at, *_ALTERNATIVES)}
+        targets = self._read_mapping(at).items()
+        return {name: target for name, target in targets if self._key(target) in listed}
+
+    @cached_property
+    def _index(self) -> _Index:
+        index = _Index()
+        if not any("discriminator" in part for part in walk(self._documents.root.value)):
+            return index
+        for at in _walk(self._documents.root):
+            for parent in self._list_targets(at, "allOf"):
+                index.heirs[self._key(parent)].append(at)
+            name = _get_property(at)
+            if name is None:
+                continue
+            mapping = self._read_mapping(at)
+            for target in self._list_targets(at, *_ALTERNATIVES):
+                names = self._list_names(target, mapping)
+                if not names:
+                    continue
+                known = index.names[self._key(target)].setdefault(name, [])
+                known += [each for each in names if each not in known]
+        return index
+
+    def _find_own(self, at: Located) -> dict[str, list[str]]:
+        """Return the values of a schema itself, as an alternative and as an heir."""
+        own = {name: [*names] for name, names in self._index.names.get(self._key(at), {}).items()}
+        for parent in self._list_ancestors(at):
+            name = _get_property(parent)
+            if name is not None and name not in own:
+                names = self._list_names(at, self._read_mapping(parent))
+                own |= {name: names} if names else {}
+        return own
+
+    def _pin_property(self, at: Located, name: str, names: list[str]) -> Json:
+        """Return the schema of a property with these values alone; None if its own schema stays."""
+        described = self._find_property(at, name)
+        parts = [] if described is None else list(self._list_applied(described))
+        values: list[Json] = [*names]
+        if any(part.get_field("type") == "integer" for part in parts):
+            values = [int(value) for value in names if value.lstrip("-").isdecimal()]
+        for part in parts:
+            listed = [part.get_field("const")] if part.get("const") is not None else part.get_field("enum")
+            if isinstance(listed, list):
+                values = [value for value in values if value in listed]
+                if len(values) == len(listed):
+                    return None  # it is as narrow already
+        is_closed = at.get_field("additionalProperties") is False and at.get("allOf") is None
+        if not values or (described is None and is_closed):
+            return None
+        schema = {"type": "integer" if isinstance(values[0], int) else "string"}
+        for part in reversed(parts):
+            for key in ("description", "default", "example", "readOnly", "writeOnly"):
+                if part.get(key) is not None and (key not in ("default", "example") or part.get_field(key) in values):
+                    schema[key] = part.get_field(key)
+        return {**schema, "const": values[0]} if len(values) == 1 else {**schema, "enum": values}
+
+    def _find_property(self, at: Located, name: str, depth: int = 8) -> Located | None:
+        for entry_name, entry in at.list_entries("properties"):
+            if entry_name == name:
+                return entry
+        parents = self._list_targets(at, "allOf", inline=True) if depth else ()
+        return next(
+            (found for parent in parents if (found := self._find_property(parent, name, depth - 1)) is not None), None
+        )
+
+    def _list_applied(self, at: Located, depth: int = 8) -> Iterator[Located]:
+        """Yield a schema, and those behind its reference and in its `allOf`."""
+        if depth:
+            yield at
+            if isinstance(at.get_field("$ref"), str) and (target := self._resolve(at)) is not None:
+                yield from self._list_applied(target, depth - 1)
+            for part in at.list_items("allOf"):
+                yield from self._list_applied(part, depth - 1)
+
+    def _list_ancestors(self, at: Located, depth: int = 8) -> Iterator[Located]:
+        for parent in self._list_targets(at, "allOf", inline=True) if depth else ():
+            yield parent
+            yield from self._list_ancestors(parent, depth - 1)
+
+    def _list_heirs(self, at: Located, depth: int = 8) -> Iterator[Located]:
+        for heir in self._index.heirs.get(self._key(at), ()) if depth else ():
+            yield heir
+            yield from self._list_heirs(heir, depth - 1)
+
+    def _list_names(self, at: Located, mapping: Mapping[str, Located]) -> list[str]:
+        """Return the names of a schema in a mapping; if there are none, the name of the component."""
+        names = [name for name, target in mapping.items() if self._key(target) == self._key(at)]
+        is_component = at.pointer[:-1] in (("components", "schemas"), ("definitions",))
+        is_union = any(at.list_items(key) for key in _ALTERNATIVES)
+        return names or ([at.pointer[-1]] if is_component and not is_union else [])
+
+    def _read_mapping(self, at: Located) -> dict[str, Located]:
+        """Return the schemas of a `mapping` by name, except broken references."""
+        discriminator = at.get("discriminator")
+        entries = discriminator.list_entries("mapping") if discriminator is not None else []
+        found: dict[str, Located] = {}
+        for name, entry in entries:
+            target = self._find_named(str(entry.value), at.file)
+            if target is not None:
+                found[str(name)] = target
+        return found
+
+    def _find_named(self, name: str, file: str) -> Located | None:
+        """Return the schema that a name or a reference of a `mapping` means."""
+        is_name = "#" not in name and "/" not in name and not posixpath.splitext(name)[1]
+        references = [f"#/components/schemas/{name}", f"#/definitions/{name}"] if is_name else []
+        for reference in [*references, name]:
+            target = self._resolve(Located({"$ref": reference}, file, ()))
+            if target is not None:
+                return target
+        return None
+
+    def _list_targets(self, at: Located, *keys: str, inline: bool = False) -> list[Located]:
+        """Return the targets of references in lists of schemas; with `inline`, also the schemas written there."""
+        items = [item for key in keys for item in at.list_items(key)]
+        kept = [item for item in items if inline or isinstance(item.get_field("$ref"), str)]
+        return [target for item in kept if (target := self._resolve(item)) is not None]
+
+    def _resolve(self, at: Located) -> Located | None:
+        try:
+            target = self._documents.resolve(at)
+        except UnsupportedError:
+            return None  # reported when it is converted
+        return target if isinstance(target.value, dict) else None
+
+    @staticmethod
+    def _key(at: Located) -> Key:
+        return at.file, at.pointer
+
+
+def _get_property(at: Located) -> str | None:
+    """Return the `propertyName` of a schema's discriminator, if there is one."""
+    discriminator = at.get_field("discriminator")
+    name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _walk(root: Located) -> Iterator[Located]:
+    """Yield the mappings in a document."""
+    waiting = [root]
+    while waiting:
+        at = waiting.pop()
+        if isinstance(at.value, dict):
+            yield at
+            waiting += [at / key for key in at.value if isinstance(key, str)]
+        elif isinstance(at.value, list):
+            waiting += [at / str(index) for index in range(len(at.value))]

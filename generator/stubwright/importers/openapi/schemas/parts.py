@@ -1,0 +1,227 @@
+"""Files in requests: which schemas mean bytes, and how the parts of a form are written.
+
+A file is base64 in the arguments and bytes in the request (3.0.4, section 4.7.14.2, "Considerations for File Uploads";
+3.1.1, section 4.8.14.3). Its schema may stand behind references, in `allOf`, or as one of several alternatives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from stubwright.importers.openapi import media as media_types
+from stubwright.importers.openapi.documents import UnsupportedError, walk
+from stubwright.importers.openapi.schemas.conversion import REFERENCE, drop_text
+from stubwright_runtime.http.media import is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from stubwright.importers.openapi.documents import Located
+    from stubwright.importers.openapi.schemas.conversion import Schemas
+    from stubwright.ir import Json
+
+_ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
+_COMBINED: Final = frozenset({"$ref", *_ALTERNATIVES})
+_PLAIN: Final = frozenset({"string", "integer", "number", "boolean", "null"})
+"""Types with a text form that does not depend on the media type."""
+
+_BYTES: Final = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
+_BYTE_RANGES: Final = ("image/", "audio/", "video/", "font/")
+_STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
+
+
+def is_bytes(media: str) -> bool:
+    """Return whether a media type is never text."""
+    return media.startswith(_BYTE_RANGES) or media in _BYTES
+
+
+def is_binary(at: Located | None, schemas: Schemas) -> bool:
+    """Return whether a schema has `format: binary`, behind references and in alternatives."""
+    return at is not None and any(part.get_field("format") == "binary" for part in schemas.list_applied(at))
+
+
+def is_base64(at: Located | None, schemas: Schemas) -> bool:
+    """Return whether the API itself wants base64, and no bytes."""
+    return at is not None and any(
+        part.get_field("format") == "byte" or part.get_field("contentEncoding") == "base64"
+        for part in schemas.list_applied(at)
+    )
+
+
+class Parts:
+    """The parts of one form, or the fields of a URL-encoded one."""
+
+    def __init__(self, entry: Located, schemas: Schemas, *, is_multipart: bool) -> None:
+        """Take the media type object of the form, and the converter of its schemas."""
+        self._entry = entry
+        self._schemas = schemas
+        self._is_multipart = is_multipart
+        documents = schemas.documents
+        self._is_styled = not is_multipart or documents.minor >= 1 or documents.is_swagger
+        """True if `style` and `explode` apply: 3.0 ignores them in multipart forms (3.0.4, section 4.7.15.1.2)."""
+        self._files: set[str] = set()
+
+    def find_problem(self) -> str | None:
+        """Return the reason that a part cannot be sent, as the end of a sentence on the form; None if all can."""
+        for name, encoding in self._entry.list_entries("encoding"):
+            style = encoding.get_field("style")
+            if self._is_styled and style not in (None, *_STYLES):
+                return f"whose field `{name}` has the style `{style}`"
+            for header, described in encoding.list_entries("headers") if self._is_multipart else ():
+                is_known = header.lower() == "content-type"
+                if self._schemas.documents.resolve(described).get_field("required") is True and not is_known:
+                    return f"whose part `{name}` needs the header `{header}`"
+        return None
+
+    def list_styles(self) -> dict[str, Json]:
+        """Return the styles of the fields that have one, by name; after all parts have been converted."""
+        styles: dict[str, Json] = {}
+        for name, encoding in self._entry.list_entries("encoding") if self._is_styled else ():
+            given = {key: encoding.get_field(key) for key in ("style", "explode")}
+            style = {key: value for key, value in given.items() if value is not None}
+            is_typed = not self._is_multipart and encoding.get_field("contentType") is not None
+            if style and not is_typed and name not in self._files:
+                styles[name] = style
+        return styles
+
+    def list_types(self) -> dict[str, Json]:
+        """Return the media types of the parts of a multipart form that are no files, by name, as `parts` has them;
+        after all parts have been converted.
+        """
+        styled = self.list_styles()
+        types: dict[str, Json] = {}
+        for name, _ in self._entry.list_entries("encoding") if self._is_multipart else ():
+            media = self._find_media(name)
+            if media and name not in styled and name not in self._files:
+                types[name] = {"contentType": media.replace("{", "{{").replace("}", "}}")}
+        return types
+
+    def convert(self, name: str, at: Located) -> tuple[Json, frozenset[str]]:
+        """Return the schema of an argument for a part, and the names of the shared schemas in it.
+
+        Raises:
+            UnsupportedError: JSON values cannot be written in the part's media type.
+        """
+        converted, uses = self._schemas.convert(at, "request")
+        if not self._is_multipart:
+            return converted, uses
+        schema = self._convert_part(name, converted, self._schemas.list_shared(uses))
+        return schema, uses if schema is converted else _find_uses(schema)
+
+    def convert_whole(self, at: Located) -> tuple[Json, frozenset[str]]:
+        """Return the schema of one argument for the whole form, and the names of the shared schemas in it.
+
+        Raises:
+            UnsupportedError: As `convert`.
+        """
+        converted, uses = self._schemas.convert(at, "request")
+        if not self._is_multipart:
+            return converted, uses
+        shared = self._schemas.list_shared(uses)
+
+        def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+            properties = schema.get("properties")
+            if not isinstance(properties, dict):
+                return schema
+            changed = {name: self._convert_part(name, part, shared) for name, part in properties.items()}
+            is_same = all(changed[name] is part for name, part in properties.items())
+            return schema if is_same else {**schema, "properties": changed}
+
+        schema = _rewrite(converted, shared, change)
+        return schema, uses if schema is converted else _find_uses(schema)
+
+    def _convert_part(self, name: str, converted: Json, shared: Mapping[str, Json]) -> Json:
+        media = self._find_media(name)
+        plain = media_types.strip_parameters(media)
+
+        def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+            is_untyped = is_bytes(plain) and not schema.keys() & (_COMBINED | {"type"})
+            if is_untyped or _is_file(schema):
+                keywords = {key: value for key, value in schema.items() if key != "format"}
+                named = {"contentMediaType": media} if media else {}
+                return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **named})
+            items = _rewrite(schema.get("items"), shared, change)
+            return schema if items is schema.get("items") else {**schema, "items": items}
+
+        schema = _rewrite(converted, shared, change)
+        if _has_file(schema):
+            self._files.add(name)
+        elif plain and not media_types.is_json(plain) and not _is_plain(schema, shared):
+            raise UnsupportedError(f"the part `{name}` of its form is `{media}`")
+        return schema
+
+    def _find_media(self, name: str) -> str:
+        """Return the first media type in the `encoding` of a part, without ranges; empty if there is none."""
+        encoding = self._entry.get("encoding")
+        part = encoding.get(name) if encoding is not None else None
+        listed = part.get_field("contentType") if part is not None else None
+        names = listed.split(",") if isinstance(listed, str) else []
+        return next((media.strip() for media in names if "*" not in media and "/" in media), "")
+
+
+def _is_file(schema: Mapping[str, Json]) -> bool:
+    """Return whether a schema is of bytes; not if its `contentMediaType` is text (3.1.1, section 4.8.14.3)."""
+    media = schema.get("contentMediaType")
+    if schema.get("format") == "binary" or not isinstance(media, str):
+        return schema.get("format") == "binary"
+    plain = media_types.strip_parameters(media)
+    return "contentEncoding" not in schema and not (is_text(plain) or media_types.is_json(plain))
+
+
+def _has_file(schema: Json) -> bool:
+    """Return whether a schema is one of base64, or of lists of it."""
+    if not isinstance(schema, dict):
+        return False
+    below = [item for key in _ALTERNATIVES for item in schema.get(key) or ()]
+    return schema.get("contentEncoding") == "base64" or any(map(_has_file, [*below, schema.get("items")]))
+
+
+def _is_plain(schema: Json, shared: Mapping[str, Json], depth: int = 8) -> bool:
+    """Return whether all values of a schema, or their items, can be written as plain text."""
+    if not isinstance(schema, dict) or not depth:
+        return False
+    if isinstance(schema.get("$ref"), str):
+        return _is_plain(shared.get(schema["$ref"].removeprefix(REFERENCE)), shared, depth - 1)
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            return all(_is_plain(item, shared, depth - 1) for item in schema[key])
+    kinds = {*schema["type"]} if isinstance(schema.get("type"), list) else {schema.get("type")}
+    return kinds <= _PLAIN or (kinds <= _PLAIN | {"array"} and _is_plain(schema.get("items"), shared, depth - 1))
+
+
+def _rewrite(
+    schema: Json,
+    shared: Mapping[str, Json],
+    change: Callable[[Mapping[str, Json]], Mapping[str, Json]],
+    above: frozenset[str] = frozenset(),
+) -> Json:
+    """Return a schema after a change to each schema that may apply in its place; the same object if none changes.
+
+    A reference to a shared schema that changes is replaced by the result.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    changed = change(schema)
+    reference = changed.get("$ref")
+    name = reference.removeprefix(REFERENCE) if isinstance(reference, str) else ""
+    if name in shared and name not in above:
+        target = _rewrite(shared[name], shared, change, above | {name})
+        if isinstance(target, dict) and target is not shared[name]:
+            changed = {**target, **{key: value for key, value in changed.items() if key != "$ref"}}
+    for key in _ALTERNATIVES:
+        items = changed.get(key)
+        if isinstance(items, list):
+            rewritten = [_rewrite(item, shared, change, above) for item in items]
+            if any(new is not old for new, old in zip(rewritten, items, strict=True)):
+                changed = {**changed, key: rewritten}
+    return schema if changed is schema else dict(changed)
+
+
+def _find_uses(schema: Json) -> frozenset[str]:
+    """Return the names of the shared schemas that a converted schema refers to."""
+    references = (part.get("$ref") for part in walk(schema))
+    return frozenset(
+        reference.removeprefix(REFERENCE)
+        for reference in references
+        if isinstance(reference, str) and reference.startswith(REFERENCE)
+    )

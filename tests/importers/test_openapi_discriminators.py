@@ -1,0 +1,163 @@
+"""Discriminators as the values that a property has in each alternative."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_api import api
+from openapi_documents import build, client, imported
+
+TEXT = {"type": "string"}
+
+
+def ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def animal(kind: Any = TEXT, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": ["kind"], "properties": {"kind": kind, "name": TEXT, **properties}}
+
+
+def union(*names: str, **mapping: str) -> dict[str, Any]:
+    discriminator: dict[str, Any] = {"propertyName": "kind"}
+    if mapping:
+        discriminator["mapping"] = mapping
+    return {"oneOf": [ref(name) for name in names], "discriminator": discriminator}
+
+
+def heir(of: str, **properties: Any) -> dict[str, Any]:
+    return {"allOf": [ref(of), {"type": "object", "properties": properties}]}
+
+
+PETS = {"kitty": "#/components/schemas/Cat", "doggo": "Dog", "puppy": "#/components/schemas/Dog", "none": "Nobody"}
+BASE = {**animal(), "discriminator": {"propertyName": "kind", "mapping": {"c": "Cat"}}}
+KINDS = {"type": "string", "enum": ["Cat", "Dog", "Cow"], "description": "The kind."}
+
+
+def const(value: Any) -> dict[str, Any]:
+    return {"type": "integer" if isinstance(value, int) else "string", "const": value}
+
+
+@pytest.mark.parametrize(
+    ("family", "kinds"),
+    [
+        pytest.param(
+            {"Pet": union("Cat", "Dog", **PETS), "Cat": animal(), "Dog": animal()},
+            {"Cat": const("kitty"), "Dog": {"type": "string", "enum": ["doggo", "puppy"]}},
+            id="mapping",
+        ),
+        pytest.param(
+            {"Pet": union("Cat", "Dog"), "Cat": animal(), "Dog": animal()},
+            {"Cat": const("Cat"), "Dog": const("Dog")},
+            id="names",
+        ),
+        pytest.param(
+            {"Pet": union("Cat", "Dog", cat="Cat"), "Cat": animal(), "Dog": animal()},
+            {"Cat": const("cat"), "Dog": const("Dog")},
+            id="one name",
+        ),
+        pytest.param(
+            {
+                "Pet": union("Cat", "Dog", **{"1": "Cat", "2": "Dog"}),
+                "Cat": animal({"type": "integer"}),
+                "Dog": animal({"type": "integer"}),
+            },
+            {"Cat": const(1), "Dog": const(2)},
+            id="numbers",
+        ),
+        pytest.param(
+            {"Pet": union("Cat", "Dog"), "Cat": animal(KINDS), "Dog": animal(ref("Kind")), "Kind": KINDS},
+            {"Cat": {**const("Cat"), "description": "The kind."}, "Dog": {**const("Dog"), "description": "The kind."}},
+            id="shared enum",
+        ),
+        pytest.param(
+            {"Pet": union("Cat", "Dog"), "Cat": animal({"enum": ["cat"]}), "Dog": animal({"enum": ["dog"]})},
+            {"Cat": {"enum": ["cat"]}, "Dog": {"enum": ["dog"]}},
+            id="own values",
+        ),
+        pytest.param(
+            {"Pet": {"oneOf": [ref("Cat"), ref("Dog")]}, "Base": BASE, "Cat": heir("Base"), "Dog": heir("Base")},
+            {"Cat": const("c"), "Dog": const("Dog")},
+            id="inherited",
+        ),
+        pytest.param(
+            {
+                "Pet": {"oneOf": [ref("Cat"), ref("Puppy")]},
+                "Base": BASE,
+                "Cat": heir("Base"),
+                "Dog": heir("Base"),
+                "Puppy": heir("Dog"),
+            },
+            {"Cat": const("c"), "Puppy": const("Puppy"), "Dog": {"type": "string", "enum": ["Dog", "Puppy"]}},
+            id="grandchildren",
+        ),
+        pytest.param(
+            {"Pet": union("Cat", "Dog"), "Cat": animal(), "Dog": union("Hound", hound="Hound"), "Hound": animal()},
+            {"Cat": const("Cat"), "Hound": const("hound")},
+            id="unions in unions",
+        ),
+    ],
+)
+def test_each_alternative_has_its_own_values(family: Any, kinds: dict[str, Any], tmp_path: Path) -> None:
+    body = {"application/json": {"schema": {"type": "object", "properties": {"pet": ref("Pet")}}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "openapi": "3.0.3", "components": {"schemas": family}})
+    shared = made.manifest["schemas"]
+    assert {name: shared[name]["properties"]["kind"] for name in kinds} == kinds
+    assert "#/components" not in json.dumps(made.manifest)
+
+
+def test_wrapping_a_schema_with_a_discriminator_pins_nothing(tmp_path: Path) -> None:
+    pet = {"allOf": [ref("Base")], "nullable": True}
+    body = {"application/json": {"schema": {"type": "object", "properties": {"pet": pet}}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "components": {"schemas": {"Base": BASE, "Cat": heir("Base")}}})
+    assert made.manifest["schemas"]["Base"]["properties"]["kind"] == TEXT
+    (tool,) = made.manifest["tools"]
+    assert tool["inputSchema"]["properties"]["pet"]["anyOf"][0] == {"allOf": [{"$ref": "#/schemas/Base"}]}
+
+
+def test_a_client_gets_and_sends_the_class_that_the_value_means(tmp_path: Path) -> None:
+    family = {
+        "Pet": union("Cat", "Dog", kitty="#/components/schemas/Cat", doggo="#/components/schemas/Dog"),
+        "Cat": animal(lives={"type": "integer"}),
+        "Dog": animal(bark=TEXT),
+    }
+    content = {"application/json": {"schema": ref("Pet")}}
+    listed = {
+        "application/json": {
+            "schema": {"type": "object", "properties": {"items": {"type": "array", "items": ref("Pet")}}}
+        }
+    }
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Pets", "version": "1"},
+        "paths": {
+            "/pets": {
+                "get": {"operationId": "pets", "responses": {"200": {"description": "d", "content": listed}}},
+                "post": {
+                    "operationId": "add",
+                    "requestBody": {"required": True, "content": content},
+                    "responses": {"204": {"description": "d"}},
+                },
+            }
+        },
+        "components": {"schemas": family},
+    }
+    with api(lambda asked: {"items": [{"kind": "doggo", "bark": "w"}, {"kind": "kitty"}]}) as fake:
+        (tmp_path / "pets.json").write_text(json.dumps({**document, "servers": [{"url": fake.url}]}))
+        package = build(tmp_path / "pets.json", tmp_path)
+        with client(tmp_path, package, "Pets") as call:
+            assert [type(pet).__name__ for pet in call("pets").items] == ["Dog", "Cat"]
+            call("add", body=call.module.Dog(kind="doggo", bark="w"))
+            assert fake.last.json == {"kind": "doggo", "bark": "w"}
+            for wrong in ({"kind": "doggo", "bark": 5}, {"kind": "zzz"}):
+                with pytest.raises(call.module.ToolFailed):
+                    call("add", body=wrong)
+            assert len([asked for asked in fake.asked if asked.method == "POST"]) == 1

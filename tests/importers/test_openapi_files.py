@@ -1,0 +1,184 @@
+"""Files and parts of forms as an imported API gets them, wherever the document has their schemas."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from email import message_from_bytes
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prism_run
+from fake_api import Asked, api
+from openapi_documents import imported as imported_document
+from packages import imported
+
+TEXT = {"type": "string"}
+NULL = {"type": "null"}
+BINARY = {"type": "string", "format": "binary"}
+OCTETS = {"type": "string", "contentMediaType": "application/octet-stream"}
+FORM = "multipart/form-data"
+FILE = ("file", "application/octet-stream", b"\x00\xff1")
+TEXT_FILE = ("text/plain", b"AP8x")
+
+
+def ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def form(part: Any, name: str = "file", **more: Any) -> dict[str, Any]:
+    """A form with one part."""
+    return {FORM: {"schema": {"type": "object", "properties": {name: part}}, **more}}
+
+
+def encoded(part: Any, **encoding: Any) -> dict[str, Any]:
+    return form(part, encoding={"file": encoding})
+
+
+LISTED = {"type": "array", "items": TEXT}
+OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}}}
+SHARED = {
+    "File": BINARY,
+    "Files": {"type": "array", "items": ref("File")},
+    "Alias": ref("File"),
+    "Octets": OCTETS,
+    "Upload": {"type": "object", "properties": {"file": ref("File"), "name": TEXT}},
+    "Link": {"type": "object", "properties": {"url": TEXT}},
+    "Name": {"type": "string", "enum": ["x", "y"]},
+}
+
+OLD: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
+    "plain": (form(BINARY), {"file": "AP8x"}, [FILE]),
+    "reference": (form(ref("File")), {"file": "AP8x"}, [FILE]),
+    "alias": (form(ref("Alias")), {"file": "AP8x"}, [FILE]),
+    "wrapped": (form({"allOf": [ref("File")], "description": "A file."}), {"file": "AP8x"}, [FILE]),
+    "nullable": (form({"allOf": [ref("File")], "nullable": True}), {"file": "AP8x"}, [FILE]),
+    "null": (form({"allOf": [ref("File")], "nullable": True}), {"file": None}, []),
+    "alternatives": (form({"oneOf": [ref("File"), ref("Files")]}), {"file": ["AP8x", "AP8x"]}, [FILE, FILE]),
+    "either": (form({"oneOf": [ref("File"), ref("Files")]}), {"file": "AP8x"}, [FILE]),
+    "list": (form(ref("Files")), {"file": ["AP8x", "AP8x"]}, [FILE, FILE]),
+    "whole": ({FORM: {"schema": ref("Upload")}}, {"file": "AP8x", "name": "n"}, [FILE, (None, "text/plain", b"n")]),
+    "one_of_forms": (
+        {FORM: {"schema": {"oneOf": [ref("Upload"), ref("Link")]}}},
+        {"body": {"file": "AP8x"}},
+        [FILE],
+    ),
+    "styled": (encoded(LISTED, style="form", explode=False), {"file": ["a", "b"]}, [*((None, "text/plain", b"a"),)]),
+    "typed": (encoded(TEXT, contentType="application/xml"), {"file": "<a/>"}, [(None, "application/xml", b"<a/>")]),
+    "vendor": (
+        encoded(OBJECT, contentType="application/vnd.x+json"),
+        {"file": {"a": 1}},
+        [(None, "application/vnd.x+json", b'{"a":1}')],
+    ),
+    "list_in_one": (
+        encoded(LISTED, contentType="application/json"),
+        {"file": ["a", "b"]},
+        [(None, "application/json", b'["a","b"]')],
+    ),
+    "charset": (
+        encoded(TEXT, contentType="text/plain; charset=iso-8859-1"),
+        {"file": "é"},
+        [(None, "text/plain; charset=iso-8859-1", b"\xe9")],
+    ),
+    "chosen": (encoded(ref("Name"), contentType="application/xml"), {"file": "x"}, [(None, "application/xml", b"x")]),
+    "header": (encoded(BINARY, headers={"X-Rate": {"schema": {"type": "integer"}}}), {"file": "AP8x"}, [FILE]),
+    "hidden": (
+        {FORM: {"schema": {**ref("Upload"), "required": ["file"], "properties": {}}}},
+        {"file": "AP8x"},
+        [FILE],
+    ),
+}
+OLD["styled"][2].append((None, "text/plain", b"b"))  # 3.0 ignores the style of a part
+
+NEW: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
+    "octets": (form(OCTETS), {"file": "AP8x"}, [FILE]),
+    "optional": (form({"anyOf": [OCTETS, NULL]}), {"file": "AP8x"}, [FILE]),
+    "absent": (form({"anyOf": [OCTETS, NULL]}), {"file": None}, []),
+    "optional_list": (form({"anyOf": [{"type": "array", "items": OCTETS}, NULL]}), {"file": ["AP8x"]}, [FILE]),
+    "optional_reference": (form({"anyOf": [ref("Octets"), NULL]}), {"file": "AP8x"}, [FILE]),
+    "optional_form": ({FORM: {"schema": {"anyOf": [ref("Upload"), NULL]}}}, {"file": "AP8x"}, [FILE]),
+    "json_text": (
+        form({"type": "string", "contentMediaType": "application/json", "contentSchema": OBJECT}),
+        {"file": '{"a":1}'},
+        [(None, "application/json", b'{"a":1}')],
+    ),
+    "styled": (encoded(LISTED, style="form", explode=False), {"file": ["a", "b"]}, [(None, "text/plain", b"a,b")]),
+    "piped": (encoded(LISTED, style="pipeDelimited"), {"file": ["a", "b"]}, [(None, "text/plain", b"a|b")]),
+}
+
+
+def _document(version: str, operations: dict[str, tuple[Any, dict[str, Any], list[Any]]]) -> dict[str, Any]:
+    paths = {
+        f"/{name}": {
+            "post": {
+                "operationId": name,
+                "requestBody": {"required": True, "content": content},
+                "responses": {"204": {"description": "ok"}},
+            }
+        }
+        for name, (content, _, _) in operations.items()
+    }
+    document = {"openapi": version, "info": {"title": "Files", "version": "1"}, "paths": paths}
+    return {**document, "servers": [{"url": "https://api.example.com"}], "components": {"schemas": SHARED}}
+
+
+def _read_parts(asked: Asked) -> list[tuple[str | None, str, Any]]:
+    """The parts of a form: name of the file, media type and content."""
+    if not asked.body:
+        return []
+    message = message_from_bytes(f"Content-Type: {asked.headers['content-type']}\r\n\r\n".encode() + asked.body)
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    return [(part.get_filename(), str(part["Content-Type"]), part.get_payload(decode=True)) for part in parts]
+
+
+@pytest.mark.parametrize(("version", "operations"), [("3.0.3", OLD), ("3.1.0", NEW)])
+def test_parts_are_sent_as_the_document_says(version: str, operations: Any, tmp_path: Path) -> None:
+    (tmp_path / "files.json").write_text(json.dumps(_document(version, operations)))
+    manifest = prism_run.build(tmp_path / "files.json", tmp_path, 60)
+    sent: dict[str, list[Any]] = {}
+    with (
+        api(lambda asked: (204, None)) as fake,
+        prism_run.credentials(manifest, fake.url),
+        imported(tmp_path / "generated", "files_mcp") as package,
+    ):
+
+        async def go() -> None:
+            async with package.FilesClient.connect(package.build_server()) as client:
+                for name, (_, arguments, _) in operations.items():
+                    result = await client.raw.call_tool(name, arguments)
+                    assert not result.is_error, (name, result.content)
+                    sent[name] = _read_parts(fake.last)
+
+        asyncio.run(go())
+    assert sent == {name: parts for name, (_, _, parts) in operations.items()}
+
+
+def test_a_part_that_needs_a_header_is_told(tmp_path: Path) -> None:
+    header = {"X-Rate": {"required": True, "schema": {"type": "integer"}}}
+    content = encoded(BINARY, headers=header)
+    operation = {"operationId": "op", "requestBody": {"content": content}, "responses": {}}
+    made = imported_document(
+        tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    )
+    assert made.notes[0] == (
+        "`op` (POST /x) was left out: its body is `multipart/form-data`, whose part `file` needs the header `X-Rate`"
+    )
+
+
+def test_lists_of_swagger_are_joined_as_it_says(tmp_path: Path) -> None:
+    fields = [{"name": name, "in": "formData", "type": "array", "items": TEXT} for name in ("l", "m", "f")]
+    fields[1]["collectionFormat"] = "multi"
+    fields[2]["items"] = {"type": "file"}
+    operation = {
+        "operationId": "op",
+        "consumes": [FORM],
+        "parameters": fields,
+        "responses": {"200": {"description": "d"}},
+    }
+    document = {"swagger": "2.0", "info": {"title": "Files", "version": "1"}, "host": "h.example", "openapi": None}
+    made = imported_document(tmp_path, {**document, "paths": {"/x": {"post": operation}}})
+    (tool,) = made.manifest["tools"]
+    assert tool["stubwright"]["http"]["fields"] == {"l": {"style": "form", "explode": False}}
+    assert tool["inputSchema"]["properties"]["f"]["items"] == {"type": "string", "contentEncoding": "base64"}
