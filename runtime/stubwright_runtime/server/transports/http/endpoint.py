@@ -236,11 +236,13 @@ async def _serve(run: Run, receive: Receive, send: Send) -> None:
     if stream is None:
         raise RuntimeError("the request has no stream")
     line = Line(send, stream.session)
+    is_left = True  # unless it is known to be answered: a middleware in front may fail
     try:
         await stream.connect(line)
-        if await line.serve(receive):
-            run.abandon()
+        is_left = await line.serve(receive)
     finally:
+        if is_left:
+            run.abandon()
         stream.disconnect(line)
 
 

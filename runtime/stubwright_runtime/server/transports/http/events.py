@@ -83,7 +83,8 @@ class Response(NamedTuple):
 
     async def send(self, send: Send) -> None:
         """Send it."""
-        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        # The headers are a new list, since middlewares in front may add to it (Starlette, `MutableHeaders`).
+        await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers]})
         await send({"type": "http.response.body", "body": self.body})
 
 
@@ -98,10 +99,12 @@ class Line:
         """Take ASGI's `send`, and the session that the response names."""
         self.is_begun = False
         self._send = send
-        headers = CONTENT if session is None else (*CONTENT, (SESSION, session.encode()))
-        self._start = {"type": "http.response.start", "status": 200, "headers": headers}
+        # A new list, as in `Response`; it is sent once.
+        headers = [*CONTENT] if session is None else [*CONTENT, (SESSION, session.encode())]
+        self._start: Message = {"type": "http.response.start", "status": 200, "headers": headers}
         self._writing = asyncio.Lock()
         self._is_answered = False
+        self._failure: BaseException | None = None
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def begin(self) -> None:
@@ -120,7 +123,7 @@ class Line:
         """Send a response in place of a stream that has not begun."""
         async with self._writing:
             self._is_answered = True
-            await response.send(self._send)
+            await response.send(self._pass)
         self.close()
 
     def close(self) -> None:
@@ -129,7 +132,11 @@ class Line:
             self._over.set_result(None)
 
     async def serve(self, receive: Receive) -> bool:
-        """Keep the connection until it is closed; tell whether its client closed it."""
+        """Keep the connection until it is closed; tell whether its client closed it.
+
+        What a middleware in front of the server raises about a message is raised here, not in the sender of the
+        message, which may be a handler. An OSError is the end of the connection (ASGI, "Disconnected Client").
+        """
         leaving = asyncio.create_task(wait_until_closed(receive))
         try:
             while not self._over.done() and not leaving.done():
@@ -138,8 +145,10 @@ class Line:
                 )
                 if not done:
                     await self.write(b": ping\r\n\r\n")
-            if not self._over.done():
+            if not self._over.done() or isinstance(self._failure, OSError):
                 return True
+            if self._failure is not None:
+                raise self._failure
             if not self._is_answered:
                 # ASGI wants a start before the end, also of a stream in which nothing was sent.
                 if not self.is_begun:
@@ -157,13 +166,18 @@ class Line:
             return
         # A client that does not read would hold its sender here; it may have come back on another connection.
         sending = asyncio.ensure_future(self._send(message))
+        sending.add_done_callback(self._note)
         try:
             await asyncio.wait((sending, self._over), return_when=asyncio.FIRST_COMPLETED)
         finally:
             if self._over.done() and not sending.done():
                 sending.cancel()
-        if sending.done() and not sending.cancelled():
-            sending.result()
+
+    def _note(self, sending: asyncio.Future[None]) -> None:
+        """Give the connection up if a message could not be sent."""
+        if not sending.cancelled() and (error := sending.exception()) is not None:
+            self._failure = error
+            self.close()
 
 
 class EventStream:

@@ -209,7 +209,7 @@ class Resumption:
             return False
         if place is None or place[0].name == LISTENING:  # its end would not be seen here
             return False
-        await send({"type": "http.response.start", "status": 200, "headers": CONTENT})
+        await send({"type": "http.response.start", "status": 200, "headers": [*CONTENT]})
         sending = asyncio.create_task(self._send_all(*place, send))
         leaving = asyncio.create_task(wait_until_closed(receive))
         try:
