@@ -319,3 +319,36 @@ def test_a_connection_that_the_host_finds_lost(package: ModuleType) -> None:
 
     asyncio.run(converse())
     assert ended == ["talk"]
+
+
+@pytest.mark.parametrize("revision", [OLD, NEW])
+def test_streams_end_when_the_server_is_stopped(revision: str, package: ModuleType) -> None:
+    """Also those that are opened then, by clients that come back, until the application is started again."""
+    mcp = package.asgi_app(Handlers())
+    client = Client(mcp, "/mcp", "")
+
+    async def listen() -> Answer:
+        session = next(iter((await ask_handshake(client, revision, None)).all_of("mcp-session-id")), None)
+        if session is not None:
+            return await client.ask("GET", usual({}, revision, session))
+        message = request("heard", "subscriptions/listen", {"notifications": {}}, stateless=True)
+        return await client.post(message, usual(message, revision, None))
+
+    async def converse() -> None:
+        async with mcp.router.lifespan_context(mcp):
+            early = asyncio.create_task(listen())
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert not early.done()
+            mcp.state.server.stop()
+            answers = [await early, await listen()]
+            assert [(answer.status, b"complete" in answer.body) for answer in answers] == [(200, revision == NEW)] * 2
+        async with mcp.router.lifespan_context(mcp):
+            again = asyncio.create_task(listen())
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert not again.done()
+            mcp.state.server.stop()
+            await again
+
+    asyncio.run(converse())

@@ -79,6 +79,7 @@ class Core:
         streams: Functions that end the streams of changes, each with its answer.
         listeners: The streams of clients from 2026-07-28 on.
         identity: The name, version and other details of the server (MCP 2026-07-28, schema, `Implementation`).
+        is_stopping: True if the server is going to end, so that streams that only listen end when they open.
         has_sessions: True if there are connections, up to 2025-11-25, that outlive a request.
     """
 
@@ -101,6 +102,7 @@ class Core:
         self.threads = threads or Threads()
         self.scopes = get_scopes(package)
         self.tasks = get_tasks(package, store, recorder)
+        self.is_stopping = False
         self.has_sessions = True
         self.changes = ChangeLog()
         self.publishers: list[Publish] = []
@@ -192,6 +194,7 @@ class Core:
 
     def stop(self) -> None:
         """Begin no more tasks, since the server is going to end; those under way go on. Subscriptions are answered."""
+        self.is_stopping = True
         if self.tasks is not None:
             self.tasks.engine.stop()
         self.end_streams()

@@ -115,6 +115,8 @@ class Listeners:
         with self.streams.count(find_current(over_http=over_http, user=_USER)):
             seconds = count_own_seconds_left() if over_http else None
             expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, telling.end)
+            if self._core.is_stopping:
+                telling.end()
             self._open.add(telling)  # before it is told so: a change meanwhile waits for its turn
             try:
                 params = {"notifications": honored, "_meta": meta}

@@ -20,6 +20,7 @@ from ...observability.logs import log
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator
+    from types import FrameType
 
 _GRACE: Final = 1.0  # seconds
 
@@ -63,6 +64,51 @@ def _call_in(
     loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None], number: int, _frame: object
 ) -> None:
     loop.call_soon_threadsafe(then, signal.Signals(number))
+
+
+@contextmanager
+def stop_signals_overheard(loop: asyncio.AbstractEventLoop, then: Callable[[], object]) -> Generator[None, None, None]:
+    """Call `then` in the loop at each SIGINT and SIGTERM for which the program has a handler, and that handler.
+
+    This is for a server inside another program, such as an ASGI server: that waits for its open connections before it
+    ends its applications, so streams that only listen have to end earlier. Handlers that were added with
+    `add_signal_handler` of a loop still run, since the interpreter wakes the loop. If the program has no handler, or
+    this is not the main thread, the block runs without changes.
+
+    Args:
+        loop: The loop that runs in this thread.
+        then: Called at each signal.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name)]
+    with ExitStack() as stack:
+        for number in numbers if is_main else ():
+            handler = signal.getsignal(number)
+            if callable(handler) and handler is not signal.default_int_handler:
+                stack.enter_context(_overheard(number, handler, partial(loop.call_soon_threadsafe, then)))
+        yield
+
+
+@contextmanager
+def _overheard(
+    number: signal.Signals, handler: Callable[[int, FrameType | None], object], then: Callable[[], object]
+) -> Generator[None, None, None]:
+    """Call `then` and the program's own handler at a signal, during the block."""
+    is_over = False
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        if not is_over:
+            then()
+        handler(number, frame)
+
+    signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        # If the program has set another handler meanwhile, that one may call this one.
+        is_over = True
+        if signal.getsignal(number) is hear:
+            signal.signal(number, handler)
 
 
 def stop_at_end_of(descriptor: int) -> None:

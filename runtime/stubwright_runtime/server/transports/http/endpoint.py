@@ -19,6 +19,7 @@ from ...execution.streams import Streams, TooManyStreamsError
 from ...execution.watchdog import watch_loop
 from ...observability.instrumentation import is_observed
 from ...protocol.messages import encode_error, read
+from ..signals import stop_signals_overheard
 from .answering import Answering, come_again
 from .events import EventStream, Line, Response
 from .heads import read_head
@@ -102,7 +103,11 @@ class HttpEndpoint:
             self._core.publishers.append(self._sessions.publish)
             self._core.streams.append(self._sessions.end_streams)
             try:
-                with watch_loop(self._core.package.name):
+                self._core.is_stopping = False
+                with (
+                    watch_loop(self._core.package.name),
+                    stop_signals_overheard(asyncio.get_running_loop(), self._core.stop),
+                ):
                     yield
             finally:
                 self._core.publishers.remove(self._sessions.publish)
@@ -211,6 +216,8 @@ class HttpEndpoint:
                     line.close()
                 else:
                     await stream.resume(line, position)
+                if self._core.is_stopping:
+                    session.listening.end()
                 if stream is session.listening:
                     telling = asyncio.create_task(session.tell())
                 await line.serve(receive)
