@@ -105,7 +105,7 @@ class _Server(ThreadingTCPServer):
     def __init__(self, address: tuple[str, int], desk: Desk) -> None:
         super().__init__(address, _Handler)
         self.desk = desk
-        host, port = str(address[0]), self.server_address[1]
+        host, port = str(address[0]).lower(), self.server_address[1]
         names = dict.fromkeys([host if host != "localhost" else "127.0.0.1", "127.0.0.1", "localhost"])
         self.hosts = tuple(f"{name}:{port}" for name in names)
         self.origins = tuple(f"http://{name}" for name in self.hosts)
@@ -171,7 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _is_ours(self) -> bool:
         """Tell whether the request is for this server, and from its own page if from any."""
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
-        return len(host) == 1 and host[0] in self.server.hosts and all(value in self.server.origins for value in origin)
+        is_ours = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
+        return is_ours and all(value.lower() in self.server.origins for value in origin)
 
     def _may(self) -> bool:
         """Tell whether the request has the key; answer it if it has not."""

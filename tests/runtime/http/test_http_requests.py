@@ -248,7 +248,7 @@ class NobodyVerifier:
 
 
 def test_a_page_learns_that_it_needs_a_token(package: ModuleType, http: httpx2.Client) -> None:
-    app = package.asgi_app(Handlers(), allowed_origins=[PAGE], token_verifier=NobodyVerifier())
+    app = package.asgi_app(Handlers(), allowed_origins=[PAGE.upper()], token_verifier=NobodyVerifier())
     with asgi(app) as url:
         preflight = {"origin": PAGE, "access-control-request-method": "POST"}
         assert http.options(f"{url}/mcp", headers=preflight).status_code == 200

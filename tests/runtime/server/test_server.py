@@ -612,6 +612,8 @@ async def test_handlers_of_an_http_application(package: Any) -> None:
         ({"host": "127.0.0.1"}, 200, ""),
         ({"host": "api.example.com"}, 200, ""),
         ({"host": "api.example.com:8443", "origin": "https://api.example.com:8443"}, 200, ""),
+        ({"host": "LOCALHOST:8000", "origin": "HTTP://LocalHost:3000"}, 200, ""),
+        ({"host": "api.EXAMPLE.com", "origin": "https://API.example.com"}, 200, ""),
         ({"host": "evil.example"}, 421, "its Host is 'evil.example'; to allow it, use `--allow-host`"),
         (
             {"host": "localhost", "origin": "https://evil.example"},
@@ -624,7 +626,7 @@ async def test_handlers_of_an_http_application(package: Any) -> None:
 async def test_hosts_and_origins(
     package: Any, headers: dict[str, str], status: int, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = package.asgi_app(Managed(), path="/tools", allowed_hosts=["api.example.com"])
+    app = package.asgi_app(Managed(), path="/tools", allowed_hosts=["Api.Example.COM"])
     assert (await post(app, "/tools", headers)).status_code == status
     assert logged in caplog.text
     assert ("requests refused: 1" in caplog.text) == bool(logged)

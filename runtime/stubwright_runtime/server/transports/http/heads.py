@@ -70,11 +70,14 @@ class Head(NamedTuple):
 
 
 class Allowed:
-    """The hosts, or the origins, whose requests are answered (MCP 2025-11-25, basic/transports, "Security Warning")."""
+    """The hosts, or the origins, whose requests are answered (MCP 2025-11-25, basic/transports, "Security Warning").
+
+    Neither schemes nor hosts distinguish capitals (RFC 9110, 4.2.3).
+    """
 
     def __init__(self, names: Sequence[str], *, all_: bool) -> None:
         """Take them, each at the port that it names, or with `:*` at any; with `all_`, all are answered."""
-        self._names = [name.encode() for name in names]
+        self._names = [name.lower().encode() for name in names]
         self._all = all_
         self.allows = lru_cache(256)(self._allows)
 
@@ -83,8 +86,9 @@ class Allowed:
         return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
 
     def _allows(self, name: bytes) -> bool:
+        lower = name.lower()
         return self._all or any(
-            name == allowed or (allowed.endswith(b":*") and name.startswith(allowed[:-1])) for allowed in self._names
+            lower == allowed or (allowed.endswith(b":*") and lower.startswith(allowed[:-1])) for allowed in self._names
         )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-_ORIGIN: Final = re.compile(r"https?://[^\s/*?#@]+")
+_ORIGIN: Final = re.compile(r"https?://[^\s/*?#@]+", re.IGNORECASE)
 
 _HOST: Final = re.compile(r"[^\s/?#@]+")
 
@@ -65,7 +65,7 @@ class Sharing:
                 raise ValueError(
                     f"{origin!r} is not an origin; write one such as https://app.example.com, without a path"
                 )
-        self.origins = tuple(origins)
+        self.origins = tuple(origin.lower() for origin in origins)  # as browsers send them
 
     def wrap(self, endpoint: ASGIApp) -> ASGIApp:
         """Return an endpoint that the pages may call; without any, the endpoint itself."""
