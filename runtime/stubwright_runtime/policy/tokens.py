@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import jwt
 from jwt import PyJWK
-from jwt.exceptions import InvalidAudienceError, InvalidIssuerError, PyJWTError
+from jwt.exceptions import InvalidIssuerError, PyJWTError
 
 from ..observability.logs import log
 from ..sdk.auth import AccessToken
 from ..values.json import is_list
+from ..values.urls import normalize_url
 from .keys import ALGORITHMS, Keys
 
 SKEW: Final = 30.0
@@ -131,16 +132,24 @@ class Tokens:
                 token,
                 key,
                 algorithms=[algorithm],
-                audience=self._audience,
                 issuer=self._issuer,
                 leeway=SKEW,
-                options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
+                # PyJWT compares audiences as texts.
+                options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True, "verify_aud": False},
             )
-        except (InvalidAudienceError, InvalidIssuerError) as error:  # its signature is valid
-            name, expected = ("iss", self._issuer) if isinstance(error, InvalidIssuerError) else ("aud", self._audience)
-            value = jwt.decode(token, options={"verify_signature": False})[name]
-            raise ValueError(f"its `{name}` is {_short(value)}, which is not {expected!r}") from error
+        except InvalidIssuerError as error:  # its signature is valid
+            value = jwt.decode(token, options={"verify_signature": False})["iss"]
+            raise ValueError(f"its `iss` is {_short(value)}, which is not {self._issuer!r}") from error
+        if not _is_for(self._audience, claims["aud"]):
+            raise ValueError(f"its `aud` is {_short(claims['aud'])}, which is not {self._audience!r}")
         return header, key, claims
+
+
+def _is_for(audience: str, named: object) -> bool:
+    """Return whether `aud` names an audience: it is a text or a list of texts (RFC 7519, 4.1.3)."""
+    names = named if is_list(named) else [named]
+    texts = [name for name in names if isinstance(name, str)]
+    return len(texts) == len(names) and normalize_url(audience) in map(normalize_url, texts)
 
 
 def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import anyio
@@ -184,6 +185,12 @@ REFUSED: dict[str, str] = {
     "ID token": ONE.sign(_good(nonce="n", at_hash="h", scope=None), typ="JWT"),
     "ID token without a type": ONE.sign(_good(c_hash="h"), typ=None),
     "logout token": ONE.sign(_good(events={}), typ="JWT"),
+    "a slash more": ONE.sign(_good(aud=f"{HERE}/")),
+    "a path in capitals": ONE.sign(_good(aud="https://mcp.example.com/MCP")),
+    "another scheme": ONE.sign(_good(aud="http://mcp.example.com/mcp")),
+    "another port": ONE.sign(_good(aud="https://mcp.example.com:8443/mcp")),
+    "an audience that is no text": ONE.sign(_good(aud=[HERE, 1])),
+    "no audience in the list": ONE.sign(_good(aud=[])),
     "nobody's": ONE.sign(_good(sub=None, client_id=None)),
     "subject is a number": ONE.sign(_good(sub=7, client_id=None)),
     "signature of other claims": "",
@@ -225,6 +232,39 @@ async def test_a_bad_token_is_refused(token: str, caplog: pytest.LogCaptureFixtu
     assert "a token was refused" in caplog.text
     assert all(len(record.getMessage()) < 400 for record in caplog.records if record.name.startswith("stubwright"))
     assert not token or token.strip(".") not in caplog.text or token == ".."
+
+
+ROOTS = (
+    "https://mcp.example.com",
+    "https://mcp.example.com/",
+    "HTTPS://MCP.Example.COM",
+    "https://mcp.example.com:443/",
+)
+
+
+@pytest.mark.parametrize(
+    ("audience", "named"),
+    [
+        *product(ROOTS, ROOTS),
+        (HERE, "https://MCP.example.com/mcp"),
+        (f"{HERE}?a=B", "https://MCP.example.com:443/mcp?a=B"),
+        ("https://mcp.example.com?a", "https://mcp.example.com/?a"),
+        ("http://[::1]:80", "http://[::1]/"),
+        ("api://notes", "api://notes"),
+    ],
+)
+async def test_equivalent_urls_are_one_audience(issuer: Issuer, audience: str, named: str) -> None:
+    tokens = Tokens({**AUTH, "audience": audience}, issuer.keys())
+    assert await tokens.verify_token(ONE.sign(_good(aud=named))) is not None
+    assert await tokens.verify_token(ONE.sign(_good(aud=["account", named]))) is not None
+
+
+@pytest.mark.parametrize(
+    ("audience", "named"), [("api://notes", "api://Notes"), (ROOTS[0], "https://mcp.example.com//")]
+)
+async def test_other_names_are_compared_as_they_are(issuer: Issuer, audience: str, named: str) -> None:
+    tokens = Tokens({**AUTH, "audience": audience}, issuer.keys())
+    assert await tokens.verify_token(ONE.sign(_good(aud=named))) is None
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,8 @@ async def test_no_token_can_be_verified_now() -> None:
         (Verifier(expires=int(time.time()) + 86_400), 200),
         (Verifier(resource="https://other.example.com"), 401),
         (Verifier(resource="https://mcp.example.com/mcp/"), 200),
+        (Verifier(resource="HTTPS://MCP.example.com:443/mcp"), 200),
+        (Verifier(resource="https://mcp.example.com/MCP"), 401),
         (Verifier(resource="api://mcp"), 200),
     ],
 )

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse
 from ....observability.logs import log
 from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
 from ....values.json import is_list
+from ....values.urls import normalize_url
 from ...core.call_state import CallState
 from ...core.principal import make_from_token
 from ...middlewares.expiry import pass_while_valid
@@ -164,8 +165,8 @@ class Authentication:
 
 
 def _strip_slash(url: str) -> str:
-    """Return a URL without a slash at its end."""
-    return url.removesuffix("/")
+    """Return a normal URL without a slash at its end."""
+    return normalize_url(url).removesuffix("/")
 
 
 def _find_lacking(
