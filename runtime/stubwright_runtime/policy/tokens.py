@@ -34,6 +34,12 @@ _TYPES: Final = ("at+jwt", "application/at+jwt", _PLAIN)
 _OTHERS: Final = frozenset({"at_hash", "c_hash", "events", "nonce", "s_hash"})
 """Claims of ID tokens and of logout tokens (OpenID Connect Core 1.0, 2 and 3.3.2.11; Back-Channel Logout 1.0, 2.4)."""
 
+_KINDS: Final = ("typ", "token_use", "token_type", "tokenName")
+"""Claims in which issuers name the kind of a token: Keycloak, Amazon Cognito, several libraries, and ForgeRock."""
+
+_ACCESS: Final = frozenset({"access", "access_token", "bearer", "dpop", *_TYPES})
+"""The kinds of access tokens there, in lower case; others are ID, refresh, offline, logout and action tokens."""
+
 _VERIFIED: Final = 1000
 """Tokens that need not be verified again; they are known by their SHA-256 digests."""
 
@@ -166,6 +172,9 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
         raise ValueError(f"it is of the type {_short(header.get('typ'))}")
     if kind == _PLAIN and (foreign := _OTHERS & claims.keys()):
         raise ValueError(f"it is not an access token: it has {', '.join(sorted(foreign))}")
+    for name in _KINDS if kind == _PLAIN else ():
+        if claims.get(name) is not None and str(claims[name]).lower().replace("-", "_") not in _ACCESS:
+            raise ValueError(f"it is not an access token: its `{name}` is {_short(claims[name])}")
     if not (_text(claims.get("sub")) or _client(claims)):
         raise ValueError("it says neither whose it is nor which client's")
 

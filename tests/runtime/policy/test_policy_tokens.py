@@ -154,6 +154,8 @@ DAY = 86_400
 SMALL = Key("small", private=rsa.generate_private_key(65537, 1024))
 HEADER = {"alg": "RS256", "typ": "at+jwt", "kid": "one"}
 
+KEYCLOAK = ("Refresh", "ID", "Offline", "Logout", "RegistrationAccessToken", "verify-email", 1)
+
 REFUSED: dict[str, str] = {
     "wrong audience": ONE.sign(_good(aud="https://other.example.com/mcp")),
     "no audience": ONE.sign(_good(aud=None)),
@@ -185,6 +187,10 @@ REFUSED: dict[str, str] = {
     "ID token": ONE.sign(_good(nonce="n", at_hash="h", scope=None), typ="JWT"),
     "ID token without a type": ONE.sign(_good(c_hash="h"), typ=None),
     "logout token": ONE.sign(_good(events={}), typ="JWT"),
+    **{f"typ {kind!r} of Keycloak": ONE.sign(_good(typ=kind), typ="JWT") for kind in KEYCLOAK},
+    "ID token of Cognito": ONE.sign(_good(token_use="id"), typ=None),
+    "refresh token of a library": ONE.sign(_good(token_type="refresh"), typ="JWT"),
+    "refresh token of ForgeRock": ONE.sign(_good(tokenName="refresh_token"), typ="JWT"),
     "a slash more": ONE.sign(_good(aud=f"{HERE}/")),
     "a path in capitals": ONE.sign(_good(aud="https://mcp.example.com/MCP")),
     "another scheme": ONE.sign(_good(aud="http://mcp.example.com/mcp")),
@@ -294,6 +300,10 @@ async def test_a_token_that_differs_in_nothing_else_is_taken() -> None:
     for token in (
         ONE.sign(_good()),
         ONE.sign(_good(), typ="JWT"),
+        *(ONE.sign(_good(typ=kind), typ="JWT") for kind in ("Bearer", "DPoP", "at+jwt", None)),
+        ONE.sign(_good(token_use="access"), typ=None),
+        ONE.sign(_good(token_type="Bearer", tokenName="access_token"), typ="JWT"),
+        ONE.sign(_good(typ="of the issuer's own"), typ="at+jwt"),
         ONE.sign(_good(sub=None)),
         ONE.sign(_good(client_id=None)),
         ONE.sign(_good(aud=["https://x.example.com", HERE])),
