@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stubwright.commands.contracts.call_lines import CallLine
 from stubwright.contract_tests import checks, running
 from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
 from stubwright.contract_tests.probing import Call, ProbeError
@@ -77,16 +76,12 @@ def test(tmp_path: Path, part: str, **options: Any) -> Report:
 test.__test__ = False  # type: ignore[attr-defined]
 
 
-def call_line(tool: str, arguments: Mapping[str, Any]) -> str:
-    return f"call {tool} {json.dumps(arguments)}"
-
-
 def test_calls_behind_a_limit_are_not_judged(tmp_path: Path) -> None:
     report = test(tmp_path, ALWAYS, cases=20, budget=60)
     [tool] = report.tools
     assert (tool.calls, tool.limited) == (4, 1)
     assert tool.ended == f"{tool.planned - 4} not made, because of a limit of calls"
-    shown = show(report, call_line)
+    shown = show(report, CallLine())
     assert "1 call hit a limit and was not judged" in shown
     assert "fewer than half of the planned calls were judged" in shown
     assert [fault.check for fault in report.faults if fault.is_error] == []
@@ -96,7 +91,7 @@ def test_a_limit_that_is_soon_over_is_waited_for(tmp_path: Path) -> None:
     report = test(tmp_path, SOON, cases=12, budget=60)
     [tool] = report.tools
     assert (tool.calls, tool.limited, tool.ended) == (tool.planned, 3, "")
-    assert "fewer than half" not in show(report, call_line)
+    assert "fewer than half" not in show(report, CallLine())
     assert [fault.check for fault in report.faults if fault.is_error] == []
 
 

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 from pydantic import ValidationError
 
 from stubwright.contract_tests import checks
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.answers import Answer, Late, ProtocolError, Result
 from stubwright.contract_tests.cases import Case
 from stubwright.contract_tests.checks import Finding
 from stubwright.contract_tests.stacks import find_stack
@@ -43,8 +43,6 @@ def _judge(case: Case, answer: Answer, output: Validator | None) -> Iterator[Fin
     match answer:
         case Late(seconds):
             yield Finding(checks.IN_TIME, f"no answer within {seconds:g} s")
-        case Gone(why):
-            yield Finding(checks.SURVIVES, f"the server {why}")
         case Result() | ProtocolError() if answer.is_question:
             return
         case ProtocolError():

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from stubwright.contract_tests.reports import Caller, Fault, Report, describe_fault
+from stubwright.contract_tests.reports import CallWriter, Fault, Report, describe_fault, write_command
 
 _SERVER: Final = "(server)"
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot have (XML 1.0, section 2.2)."""
 
 
-def make_document(reports: Sequence[tuple[Report, Caller]], away: Mapping[str, str], *, strict: bool) -> str:
+def make_document(reports: Sequence[tuple[Report, CallWriter]], away: Mapping[str, str], *, strict: bool) -> str:
     """Return reports as one document.
 
     Args:
@@ -23,7 +23,7 @@ def make_document(reports: Sequence[tuple[Report, Caller]], away: Mapping[str, s
         strict: Whether warnings fail a case; otherwise they are its output.
     """
     root = Element("testsuites", name="stubwright test")
-    for report, write_call in reports:
+    for report, writer in reports:
         server = _clean(str(report.info.get("name") or report.label))
         suite = SubElement(root, "testsuite", name=server, time=f"{report.seconds:.3f}")
         skipped = {tool.name: tool.skipped for tool in report.tools}
@@ -32,7 +32,7 @@ def make_document(reports: Sequence[tuple[Report, Caller]], away: Mapping[str, s
             seconds = sum(sum(tool.seconds) for tool in report.tools if tool.name == name)
             case = SubElement(suite, "testcase", classname=server, name=_clean(name))
             case.set("time", f"{seconds:.3f}")
-            _fill(case, faults, skipped.get(name, ""), write_call, strict=strict)
+            _fill(case, faults, skipped.get(name, ""), writer, strict=strict)
         for kind in ("failure", "skipped"):
             count = sum(case.find(kind) is not None for case in suite)
             suite.set("failures" if kind == "failure" else kind, str(count))
@@ -45,21 +45,22 @@ def make_document(reports: Sequence[tuple[Report, Caller]], away: Mapping[str, s
     return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _fill(case: Element, faults: Sequence[Fault], skipped: str, write_call: Caller, *, strict: bool) -> None:
+def _fill(case: Element, faults: Sequence[Fault], skipped: str, writer: CallWriter, *, strict: bool) -> None:
     failing = [fault for fault in faults if fault.is_error or strict]
     if failing:
         names = ", ".join(dict.fromkeys(fault.check.name for fault in failing))
         failure = SubElement(case, "failure", message=_clean(names))
-        failure.text = _clean("\n\n".join(_describe(fault, write_call) for fault in failing))
+        failure.text = _clean("\n\n".join(_describe(fault, writer) for fault in failing))
     elif skipped:
         SubElement(case, "skipped", message=_clean(skipped))
     if warnings := [fault for fault in faults if fault not in failing]:
-        SubElement(case, "system-out").text = _clean("\n\n".join(_describe(fault, write_call) for fault in warnings))
+        SubElement(case, "system-out").text = _clean("\n\n".join(_describe(fault, writer) for fault in warnings))
 
 
-def _describe(fault: Fault, write_call: Caller) -> str:
+def _describe(fault: Fault, writer: CallWriter) -> str:
     lines = [f"{fault.check.name}: {describe_fault(fault)}"]
-    lines += [] if fault.arguments is None else [write_call(fault.tool, fault.arguments)]
+    command = write_command(fault, writer)
+    lines += [] if command is None else [command]
     return "\n".join([*lines, fault.check.source])
 
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stubwright.contract_tests.checks import CHECKS, Check
 from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
-Caller: TypeAlias = Callable[[str, Mapping[str, Any]], str]
-"""Makes the command line of a call, from the tool's name and its arguments."""
+if TYPE_CHECKING:
+    from stubwright.contract_tests.probing import Call
+
+
+class CallWriter(Protocol):
+    """Writes the command lines that show faults again."""
+
+    def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return the command line of one call."""
+        ...
+
+    def write_replay(self, calls: Sequence[Call]) -> str:
+        """Return the command line that sends calls over one connection, and waits for the end of the server."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,7 @@ class Fault:
         arguments: The arguments of the call; None if it is not a call of a listed tool.
         words: What the call tries.
         count: How many calls of the tool break the check.
+        calls: All calls that it takes, in their order, if the call alone, or its answer, does not show the fault.
     """
 
     check: Check
@@ -33,6 +46,7 @@ class Fault:
     arguments: Mapping[str, Any] | None = None
     words: str = ""
     count: int = 1
+    calls: Sequence[Call] = ()
 
     @property
     def is_error(self) -> bool:
@@ -111,7 +125,7 @@ def sort_faults(faults: Sequence[Fault]) -> list[Fault]:
     return sorted(faults, key=lambda fault: (not fault.is_error, bool(fault.tool), fault.tool, order[fault.check.name]))
 
 
-def show(report: Report, write_call: Caller) -> str:
+def show(report: Report, writer: CallWriter) -> str:
     """Format a report for people."""
     info = report.info
     lines = [f"{info.get('name', '?')} {info.get('version', '')} (MCP {report.revision}), seed {report.seed}", ""]
@@ -121,12 +135,12 @@ def show(report: Report, write_call: Caller) -> str:
     for title, is_error in (("errors", True), ("warnings", False)):
         faults = [fault for fault in report.faults if fault.is_error is is_error]
         if faults:
-            lines += ["", title, *(line for fault in faults for line in _show_fault(fault, write_call))]
+            lines += ["", title, *(line for fault in faults for line in _show_fault(fault, writer))]
     lines += ["", _summarize(report)]
     return replace_controls("\n".join(lines)) + "\n"
 
 
-def to_json(report: Report, write_call: Caller) -> dict[str, Any]:
+def to_json(report: Report, writer: CallWriter) -> dict[str, Any]:
     """Format a report for programs."""
     return {
         "server": report.label,
@@ -162,7 +176,8 @@ def to_json(report: Report, write_call: Caller) -> dict[str, Any]:
                 "arguments": fault.arguments,
                 "tries": fault.words or None,
                 "count": fault.count,
-                "call": None if fault.arguments is None else write_call(fault.tool, fault.arguments),
+                "earlierCalls": [{"tool": call.tool, "arguments": call.arguments} for call in fault.calls[:-1]],
+                "call": write_command(fault, writer),
             }
             for fault in report.faults
         ],
@@ -174,13 +189,20 @@ def describe_fault(fault: Fault) -> str:
     return f"tool `{fault.tool}`: {fault.message}" if fault.tool else fault.message
 
 
-def _show_fault(fault: Fault, write_call: Caller) -> Iterator[str]:
+def write_command(fault: Fault, writer: CallWriter) -> str | None:
+    """Return the command line that shows a fault again; None if no call does."""
+    if fault.calls:
+        return writer.write_replay(fault.calls)
+    return None if fault.arguments is None else writer.write(fault.tool, fault.arguments)
+
+
+def _show_fault(fault: Fault, writer: CallWriter) -> Iterator[str]:
     more = f" ({fault.count} calls)" if fault.count > 1 else ""
     first, *rest = describe_fault(fault).split("\n")  # with the last lines of a process's log
     yield f"  {fault.check.name}  {to_one_line(first)}{more}"
     yield from (f"    {line}" for line in rest)
-    if fault.arguments is not None:
-        yield f"      {write_call(fault.tool, fault.arguments)}"
+    if (command := write_command(fault, writer)) is not None:
+        yield f"      {command}"
     yield f"      {fault.check.source}"
 
 

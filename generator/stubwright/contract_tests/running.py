@@ -19,11 +19,12 @@ from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
 from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
+from stubwright.contract_tests.crashes import MOMENT, Crashes
 from stubwright.contract_tests.judging import judge
 from stubwright.contract_tests.probing import Call, Probe, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_faults
 from stubwright.contract_tests.session import BudgetError, Session
-from stubwright.contract_tests.shrinking import shrink
+from stubwright.contract_tests.shrinking import minimize
 from stubwright.diagnostics.suggestions import did_you_mean
 from stubwright.importers.live import UnreachableError, interrupt_on_signals, silence_libraries
 from stubwright.importers.reading import SourceError
@@ -62,6 +63,7 @@ class Plan:
         budget: Seconds for all calls.
         examples: Arguments that the tools' authors gave beside the schemas, by the tool's name.
         probe: A call that shows what the server keeps; None if hints are not compared with what calls do.
+        calls: The only calls to make, over one connection; empty to make calls from schemas.
     """
 
     source: Source
@@ -73,6 +75,7 @@ class Plan:
     budget: float = BUDGET
     examples: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     probe: Call | None = None
+    calls: Sequence[Call] = ()
 
 
 def run(plan: Plan) -> Report:
@@ -80,7 +83,7 @@ def run(plan: Plan) -> Report:
 
     Raises:
         UnreachableError: It is away, or does not list its tools.
-        ProbeError: The probe shows nothing.
+        ProbeError: The probe shows nothing, or there is no tool for one of the calls.
     """
     with silence_libraries(), interrupt_on_signals():
         return anyio.run(_run, plan)
@@ -112,6 +115,7 @@ class _Run:
         self._end = self._start + plan.budget
         self._faults: list[Fault] = []
         self._probe: Probe | None = None
+        self._crashes = Crashes(session)
 
     async def test(self) -> Report:
         """Test everything. Raises UnreachableError if the server is away at the start."""
@@ -128,10 +132,10 @@ class _Run:
         reports = [ToolReport(str(tool.get("name")), self._find_obstacle(tool)) for tool in listed]
         away = ""
         try:
-            async for fault in protocol.judge_requests(session, listed):
-                if self._counts(fault.check):
-                    self._faults.append(fault)
-            await self._test_tools(listed, reports)
+            if self._plan.calls:
+                await self._replay(listed, reports)
+            else:
+                await self._test_everything(listed, reports)
         except UnreachableError as error:
             away = str(error)
         except BudgetError:
@@ -140,8 +144,50 @@ class _Run:
                     report.ended = _end_by_budget(report)
         seconds = time.monotonic() - self._start
         label = self._plan.source.label
-        faults = sort_faults(self._faults)
+        faults = sort_faults([*self._faults, *self._crashes.faults])
         return Report(label, connection.info, self._revision, self._plan.seed, reports, faults, seconds, away)
+
+    async def _test_everything(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
+        async for fault in protocol.judge_requests(self._session, listed):
+            if self._counts(fault.check):
+                self._faults.append(fault)
+        self._session.take_loss()
+        await self._test_tools(listed, reports)
+
+    async def _replay(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
+        """Make the calls of the plan, and wait for the end of the server. Raises ProbeError if a tool is missing."""
+        tools = {str(tool.get("name")): (tool, report) for tool, report in zip(listed, reports, strict=True)}
+        calls = self._plan.calls
+        for call in calls:
+            if call.tool not in tools:
+                raise ProbeError(_describe_missing(call.tool, listed))
+        for name, (_, report) in tools.items():
+            report.planned = sum(call.tool == name for call in calls)
+            report.skipped = "" if report.planned else "not named by --call"
+        await self._session.disconnect()
+        gone: Answer | None = None
+        made: list[Call] = []
+        for call in calls:
+            tool, report = tools[call.tool]
+            made.append(call)
+            if isinstance(gone := await self._replay_one(tool, report, call), Gone):
+                break
+        else:
+            gone = await self._session.outlast(MOMENT)
+        if isinstance(gone, Gone):
+            self._faults.append(Fault(checks.SURVIVES, f"the server {gone.why}", call.tool, call.arguments, calls=made))
+
+    async def _replay_one(self, tool: Mapping[str, Any], report: ToolReport, call: Call) -> Answer:
+        case = Arguments(tool.get("inputSchema")).classify(dict(call.arguments), "") or Case(call.arguments, True, "")
+        output = Validator(tool["outputSchema"]) if "outputSchema" in tool else None
+        answer = await self._session.call(tool, call.arguments)
+        self._session.take_loss()
+        _count(report, case, answer)
+        self._faults += [
+            Fault(finding.check, finding.message, call.tool, call.arguments)
+            for finding in judge(case, answer, output, self._revision)
+        ]
+        return answer
 
     async def _start_probe(self, listed: Sequence[Mapping[str, Any]]) -> None:
         """Look at what the server keeps before any call. Raises ProbeError."""
@@ -150,8 +196,7 @@ class _Run:
             return
         tool = next((tool for tool in listed if tool.get("name") == call.tool), None)
         if tool is None:
-            names = [str(tool.get("name")) for tool in listed]
-            raise ProbeError(f"there is no tool `{call.tool}`; {did_you_mean(call.tool, names, 'tools')}")
+            raise ProbeError(_describe_missing(call.tool, listed))
         self._probe = Probe(self._session, call, tool)
         try:
             await self._probe.start()
@@ -189,7 +234,17 @@ class _Run:
         if answered is not None:
             for judging in (protocol.judge_concurrent, protocol.judge_cancelled):
                 fault = await judging(self._session, *answered)
+                if fault is not None and self._session.has_loss:
+                    # A call before may have ended the server, so that only a fresh one shows the fault.
+                    loss = self._session.take_loss()
+                    await self._session.disconnect()
+                    fault = await judging(self._session, *answered)
+                    if fault is not None:
+                        self._session.take_loss()
+                    elif loss is not None:
+                        await self._crashes.explain_loss(loss)
                 self._faults += [] if fault is None else [fault]
+                await self._crashes.explain()
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
         """Call a tool until its time is over; returns valid arguments that were answered without a fault, if any."""
@@ -222,6 +277,7 @@ class _Run:
                     break
                 answer = await tester.test(case)
                 _count(report, case, answer)
+                tester.lost += await self._crashes.explain(case.words) in (report.name, "")
                 if isinstance(answer, Limited):
                     if answer.seconds > end - time.monotonic():
                         report.ended = f"{len(cases) - report.calls} not made, because of a limit of calls"
@@ -233,6 +289,7 @@ class _Run:
                     report.ended = f"{len(cases) - report.calls} not made, after {_LOST} without an answer"
                     break
             await tester.shrink_all(self._end)
+            await self._crashes.explain()
         finally:
             self._faults += tester.faults  # also those before the server went away
         return answered
@@ -271,7 +328,7 @@ class _Tester:
 
     async def test(self, case: Case) -> Answer:
         answer, findings = await self._try(case)
-        self.lost += isinstance(answer, Late | Gone)
+        self.lost += isinstance(answer, Late)
         if findings:
             self._failed.add(id(case))
         for check, finding in {finding.check: finding for finding in findings}.items():
@@ -319,27 +376,22 @@ class _Tester:
 
     async def _shrink(self, check: Check, end: float) -> None:
         case, fault = self._broken[check]
-        remaining = _COSTLY_TRIES if check in (checks.IN_TIME, checks.SURVIVES) else _TRIES
-        is_smaller = True
-        # Texts, since `1`, `1.0` and `True` are equal in Python, and different arguments.
-        tried = {repr(case.arguments)}
-        while is_smaller:
-            is_smaller = False
-            for value in shrink(case.arguments):
-                smaller = self._arguments.classify(value, case.words)
-                if smaller is None or smaller.is_valid is not case.is_valid or repr(value) in tried:
-                    continue
-                smaller = replace(smaller, path=case.path, base=case.base)
-                if remaining == 0 or time.monotonic() >= end:
-                    return
-                remaining -= 1
-                tried.add(repr(value))
-                _, findings = await self._try(smaller)
-                finding = next((finding for finding in findings if finding.check is check), None)
-                if finding is not None:
-                    case, is_smaller = smaller, True
-                    self._broken[check] = case, self._make_fault(case, finding, fault.count)
-                    break
+
+        async def fails(smaller: Case) -> bool:
+            if time.monotonic() >= end:
+                raise BudgetError
+            _, findings = await self._try(smaller)
+            finding = next((finding for finding in findings if finding.check is check), None)
+            if finding is not None:
+                self._broken[check] = smaller, self._make_fault(smaller, finding, fault.count)
+            return finding is not None
+
+        await minimize(case, self._arguments, _COSTLY_TRIES if check is checks.IN_TIME else _TRIES, fails)
+
+
+def _describe_missing(name: str, listed: Sequence[Mapping[str, Any]]) -> str:
+    names = [str(tool.get("name")) for tool in listed]
+    return f"there is no tool `{name}`; {did_you_mean(name, names, 'tools')}"
 
 
 def _count(report: ToolReport, case: Case, answer: Answer) -> None:

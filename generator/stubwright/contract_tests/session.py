@@ -8,15 +8,18 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import mcp
 from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result, find_limit
 from stubwright.importers.live import STARTING, Connection, UnreachableError, open_connection
 from stubwright.importers.sources import Source
 from stubwright_runtime.client.core.connect_errors import ConnectError
@@ -30,8 +33,34 @@ class BudgetError(Exception):
     """The time for the server is used up."""
 
 
-_STARTING_AGAIN = 60.0
+_STARTING_AGAIN: Final = 60.0
 """Seconds that a command has to start again: what it is made of has been fetched by then."""
+
+_REMEMBERED: Final = 256
+"""Calls over one connection that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A call that was sent: its tool, its arguments, and the time by `time.monotonic`."""
+
+    tool: Mapping[str, Any]
+    arguments: Any
+    time: float
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+        return str(self.tool["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The end of a connection: the last calls over it, the reason, and the time by `time.monotonic`."""
+
+    calls: Sequence[Sent]
+    why: str
+    time: float
 
 
 class Session:
@@ -53,16 +82,19 @@ class Session:
         self._failure: UnreachableError | None = None
         self._was_open = False
         self._unreadable = 0
+        self._sent: deque[Sent] = deque(maxlen=_REMEMBERED)
+        self._loss: Loss | None = None
 
     async def connect(self) -> Connection:
         """Return the open connection, or a new one. Raises UnreachableError and BudgetError."""
         if self._connection is None:
-            if self._count_seconds_left() == 0:
+            if self.count_seconds_left() == 0:
                 raise BudgetError
             self._failure = None
+            self._sent.clear()
             self._ended = anyio.Event()
             await self._tasks.start(self._hold, self._ended)
-            if self._connection is None and self._count_seconds_left() == 0:
+            if self._connection is None and self.count_seconds_left() == 0:
                 raise BudgetError
         if self._connection is None:
             raise self._failure or UnreachableError("the connection ended")
@@ -71,7 +103,7 @@ class Session:
     async def _hold(self, ended: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         is_started = False
         try:
-            starting = min(_STARTING_AGAIN if self._was_open else STARTING, self._count_seconds_left())
+            starting = min(_STARTING_AGAIN if self._was_open else STARTING, self.count_seconds_left())
             async with open_connection(self._source, starting=starting) as connection:
                 self._connection, self._was_open = connection, True
                 is_started = True
@@ -82,7 +114,43 @@ class Session:
             if not is_started:
                 task_status.started()
 
-    def _count_seconds_left(self) -> float:
+    def take_loss(self) -> Loss | None:
+        """Return the last loss of the connection since this was asked; None if there was none."""
+        loss, self._loss = self._loss, None
+        return loss
+
+    @property
+    def has_loss(self) -> bool:
+        """True if the connection was lost since `take_loss`."""
+        return self._loss is not None
+
+    @contextmanager
+    def limit(self, seconds: float) -> Iterator[None]:
+        """Let requests raise BudgetError after this time already, during the block."""
+        end, self.end = self.end, min(self.end, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self.end = end
+
+    async def outlast(self, seconds: float) -> Gone | None:
+        """Wait, and return how the server ended meanwhile; None if it lives.
+
+        Raises:
+            BudgetError: The time for the server is used up before.
+        """
+        connection = await self.connect()
+        seconds_left = self.count_seconds_left()
+        with anyio.move_on_after(min(seconds, seconds_left)):
+            await connection.wait_for_end()
+        if not connection.has_ended and seconds_left < seconds:
+            raise BudgetError
+        answer = await self.ask("tools/list")
+        self.take_loss()
+        return answer if isinstance(answer, Gone) else None
+
+    def count_seconds_left(self) -> float:
+        """Return the time that is left for the server."""
         return max(0.0, self.end - time.monotonic())
 
     async def disconnect(self) -> None:
@@ -106,7 +174,7 @@ class Session:
             BudgetError: The time for the server is used up before the deadline of the answer.
         """
         connection = await self.connect()
-        seconds_left = self._count_seconds_left()
+        seconds_left = self.count_seconds_left()
         try:
             with anyio.fail_after(min(self.deadline, seconds_left)):
                 return await connection.list_pages(TOOLS)
@@ -128,6 +196,7 @@ class Session:
         headers = {}
         if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
             headers = mcp_param_headers(x_mcp_header_map(tool.get("inputSchema")), arguments)
+        self._sent.append(Sent(tool, arguments, time.monotonic()))
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments)
 
     async def ask(self, method: str, headers: Mapping[str, str] | None = None, **params: Any) -> Answer:
@@ -140,7 +209,7 @@ class Session:
         connection = await self.connect()
         start = time.perf_counter()
         answer: Answer = Late(self.deadline)
-        seconds_left = self._count_seconds_left()
+        seconds_left = self.count_seconds_left()
         with anyio.move_on_after(min(self.deadline, seconds_left)):
             try:
                 value = await connection.ask(method, headers=headers, **params)
@@ -153,7 +222,9 @@ class Session:
                     answer = Gone(better.why + connection.quote_log())
                 else:
                     answer = ProtocolError(better.code, better.message, better.data, time.perf_counter() - start)
-        if isinstance(answer, Late | Gone) and connection is self._connection:
+        if isinstance(answer, Late | Gone) and connection is self._connection and find_limit(answer) is None:
+            if isinstance(answer, Gone):
+                self._loss = Loss(tuple(self._sent), answer.why, time.monotonic())
             await self.disconnect()  # what hangs may hold up the rest
         if isinstance(answer, Late) and seconds_left < self.deadline:
             raise BudgetError

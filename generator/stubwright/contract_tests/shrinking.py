@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from stubwright.contract_tests.cases import Arguments, Case
 
 _PLAIN: Final = "a"
 _SHORT: Final = 24
@@ -17,6 +21,33 @@ def shrink(value: Any) -> Iterator[Any]:
     for smaller in _shrink(value):
         if weigh(smaller) < weight:
             yield smaller
+
+
+async def minimize(case: Case, arguments: Arguments, tries: int, fails: Callable[[Case], Awaitable[bool]]) -> None:
+    """Try smaller arguments with the validity of a case, and continue from each that fails, too.
+
+    Args:
+        case: A case that fails.
+        arguments: The schema of its arguments.
+        tries: The number of cases that are tried at most.
+        fails: Tries a case, and returns whether it fails as well; it keeps the smallest.
+    """
+    is_smaller = True
+    # Texts, since `1`, `1.0` and `True` are equal in Python, and different arguments.
+    tried = {repr(case.arguments)}
+    while is_smaller:
+        is_smaller = False
+        for value in shrink(case.arguments):
+            smaller = arguments.classify(value, case.words)
+            if smaller is None or smaller.is_valid is not case.is_valid or repr(value) in tried:
+                continue
+            if len(tried) > tries:
+                return
+            tried.add(repr(value))
+            smaller = replace(smaller, path=case.path, base=case.base)
+            if await fails(smaller):
+                case, is_smaller = smaller, True
+                break
 
 
 def weigh(value: Any) -> tuple[int, int, str]:

@@ -70,6 +70,7 @@ MAX_ENTRIES: Final = 100_000
 
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _AT_ONCE: Final = 8  # servers that are asked at the same time
+_POLL: Final = 0.02  # seconds
 _ADVICE: Final = (
     ("the proxy", "; check the proxy"),
     ("SSL_CERT_FILE", ""),
@@ -357,6 +358,16 @@ class Connection:
     def unreadable(self) -> int:
         """The number of messages of the server that were not JSON-RPC."""
         return self._server.unreadable
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the server has closed the connection; False over HTTP, where only requests detect it."""
+        return self._server.transport.failure is not None
+
+    async def wait_for_end(self) -> None:
+        """Wait until the server closes the connection, which over HTTP may never be known."""
+        while not self.has_ended:  # noqa: ASYNC110 - the transport keeps the reason, and signals nothing
+            await anyio.sleep(_POLL)
 
     def explain(self, error: mcp.MCPError) -> mcp.MCPError:
         """Return the error of a request itself, or a `ConnectError` if the connection failed."""

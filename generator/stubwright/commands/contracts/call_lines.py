@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from stubwright.contract_tests.probing import Call
     from stubwright.importers.contracts.locations import Location
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -19,15 +20,22 @@ _SPECIAL: Final = re.compile(r'([\\"`]|\$(?!\{))')
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """The words of a call before and after its tool and arguments, quoted."""
+    """The words of a call, or of several, before and after its tool and arguments, quoted."""
 
     before: str = ""
     after: str = ""
 
     def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return the command line of a call. Characters beyond ASCII are escaped, so that each is seen and kept."""
-        words = ["stubwright call", self.before, shlex.quote(tool), shlex.quote(json.dumps(arguments)), self.after]
-        return " ".join(word for word in words if word)
+        return self._write("stubwright call", f"{shlex.quote(tool)} {shlex.quote(json.dumps(arguments))}")
+
+    def write_replay(self, calls: Sequence[Call]) -> str:
+        """Return the command line of `stubwright test` that sends calls over one connection."""
+        options = [f"--call {shlex.quote(f'{call.tool} {json.dumps(call.arguments)}')}" for call in calls]
+        return self._write("stubwright test", " ".join(options))
+
+    def _write(self, command: str, words: str) -> str:
+        return " ".join(part for part in (command, self.before, words, self.after) if part)
 
 
 def make_for_location(location: Location) -> CallLine:

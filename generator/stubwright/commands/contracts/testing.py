@@ -78,9 +78,18 @@ def add(verbs: Any) -> None:
     test.add_argument(
         "--probe",
         metavar="CALL",
-        type=_probe,
+        type=_parse_call,
         help="a call that shows what the server keeps, such as `list_items` or `'list_items {\"limit\": 5}'`: calls of "
         "tools that only read may not change what it shows",
+    )
+    test.add_argument(
+        "--call",
+        metavar="CALL",
+        action="append",
+        type=_parse_call,
+        default=[],
+        help="make only this call, such as `'get_item {\"id\": 5}'`, whatever the tool declares; may be repeated, to "
+        "make the calls in this order over one connection",
     )
     test.add_argument("--seed", metavar="N", type=int, default=0, help="make other arguments (default: 0)")
     test.add_argument(
@@ -120,7 +129,7 @@ def _duration(text: str) -> float:
     return servers.parse_seconds(text)
 
 
-def _probe(text: str) -> Call:
+def _parse_call(text: str) -> Call:
     """Parse a call: the name of a tool, and its arguments as JSON. Raises argparse.ArgumentTypeError."""
     import argparse
 
@@ -181,6 +190,8 @@ class _Untested:
 
 
 def _test(arguments: argparse.Namespace) -> int:
+    if arguments.call and (arguments.probe is not None or arguments.tool):
+        raise UsageError("--call names the only calls: no --probe and no --tool")
     printer = Printer("text", strict=False)
     try:
         subjects = [*_find_subjects(arguments, printer)]
@@ -302,12 +313,13 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
         arguments.budget,
         subject.examples,
         arguments.probe,
+        arguments.call,
     )
     try:
         with printer.show_work(f"testing {subject.label}"):
             report = run(plan)
     except ProbeError as error:
-        raise UsageError(f"--probe: {error}") from None
+        raise UsageError(f"{'--call' if arguments.call else '--probe'}: {error}") from None
     except SourceError as error:
         return _Untested(subject.label, error)
     hidden = None
@@ -322,7 +334,7 @@ def _show(tested: _Tested | _Untested) -> None:
     from stubwright.contract_tests import reports
 
     if isinstance(tested, _Tested):
-        write_out(reports.show(tested.report, tested.line.write))
+        write_out(reports.show(tested.report, tested.line))
     _explain(tested)
 
 
@@ -368,7 +380,7 @@ def _to_value(tested: _Tested | _Untested) -> Mapping[str, Any]:
 
     if isinstance(tested, _Untested):
         return {"server": tested.label, "problem": str(tested.problem)}
-    return {**reports.to_json(tested.report, tested.line.write), "server": tested.label}
+    return {**reports.to_json(tested.report, tested.line), "server": tested.label}
 
 
 def _write_junit(tested: Sequence[_Tested | _Untested], arguments: argparse.Namespace) -> bool:
@@ -376,7 +388,7 @@ def _write_junit(tested: Sequence[_Tested | _Untested], arguments: argparse.Name
     from stubwright.contract_tests import junit
     from stubwright.project.files import disk
 
-    reports = [(each.report, each.line.write) for each in tested if isinstance(each, _Tested)]
+    reports = [(each.report, each.line) for each in tested if isinstance(each, _Tested)]
     away = {each.label: str(each.problem) for each in tested if isinstance(each, _Untested)}
     try:
         disk.create(Path(arguments.junit), junit.make_document(reports, away, strict=arguments.strict))

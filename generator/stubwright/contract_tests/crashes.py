@@ -1,0 +1,212 @@
+"""The calls that end a server: they are sent again to fresh servers, since a server may die of an earlier call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from stubwright.contract_tests import checks
+from stubwright.contract_tests.answers import Gone, Late
+from stubwright.contract_tests.cases import Arguments, Case
+from stubwright.contract_tests.probing import Call
+from stubwright.contract_tests.reports import Fault
+from stubwright.contract_tests.session import BudgetError
+from stubwright.contract_tests.shrinking import minimize
+
+if TYPE_CHECKING:
+    from stubwright.contract_tests.session import Loss, Sent, Session
+
+MOMENT: Final = 5.0
+"""Seconds that a server may take at most to die of calls that it has answered."""
+
+_SHORTEST_MOMENT: Final = 1.5
+_MARGIN: Final = 0.5
+_GROWTH: Final = 4
+_TRIES: Final = 16
+"""Servers that are started to find the calls."""
+
+_SMALLER: Final = 8
+"""Servers that are started to find smaller arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of a server: the calls before it, the reason, and the seconds since the last answer if none was due."""
+
+    calls: Sequence[Sent]
+    why: str
+    seconds: float | None = None
+
+
+class Crashes:
+    """The ends of a server in one run.
+
+    Attributes:
+        faults: The faults so far.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Take the session whose losses are explained."""
+        self._session = session
+        self._tries = 0
+        self.faults: list[Fault] = []
+
+    async def explain(self, words: str = "") -> str | None:
+        """Add a fault if the server has ended since the last time.
+
+        Args:
+            words: What the call in progress tries.
+
+        Returns:
+            The tool of the fault, empty if no call reproduces it; None if the server has not ended.
+
+        Raises:
+            UnreachableError: The server does not start again.
+        """
+        loss = self._session.take_loss()
+        return None if loss is None else await self.explain_loss(loss, words)
+
+    async def explain_loss(self, loss: Loss, words: str = "") -> str:
+        """Add a fault for a loss of the connection, and return its tool; as `explain`."""
+        last = loss.calls[-1] if loss.calls else None
+        for number, fault in enumerate(self.faults):
+            if last is not None and fault.tool == last.name and not fault.calls:
+                self.faults[number] = replace(fault, count=fault.count + 1)
+                return fault.tool
+        end: _End | None = None
+        self._tries = _TRIES
+        try:
+            with self._session.limit(self._session.count_seconds_left() / 2):
+                end = await self._find(loss)
+                if end is not None:
+                    end = await self._reduce(end, loss)
+        finally:  # the server may not start again
+            fault = _report_unexplained(loss) if end is None else _report(end, last, words)
+            self._add(fault)
+        return fault.tool
+
+    def _add(self, fault: Fault) -> None:
+        for number, known in enumerate(self.faults):
+            if _get_tools(known) == _get_tools(fault):
+                self.faults[number] = replace(known, count=known.count + 1)
+                return
+        self.faults.append(fault)
+
+    async def _find(self, loss: Loss) -> _End | None:
+        """Return an end that the last calls cause: the last call alone, or several."""
+        size = 1
+        while loss.calls:
+            try:
+                end = await self.replay(loss.calls[-size:], loss.time)
+            except BudgetError:
+                return None
+            if end is not None or size >= len(loss.calls):
+                return end
+            size *= _GROWTH
+        return None
+
+    async def _reduce(self, end: _End, loss: Loss) -> _End:
+        """Return an end that fewer calls cause, or one with smaller arguments; the same if there is not enough time."""
+        parts = 2
+        try:
+            while len(end.calls) > 1 and self._tries > 0:
+                smaller = await self._drop_part(end, parts, loss)
+                if smaller is not None:
+                    end, parts = smaller, max(parts - 1, 2)
+                elif parts >= len(end.calls):
+                    break
+                else:
+                    parts = min(2 * parts, len(end.calls))
+            if len(end.calls) == 1:
+                end = await self._shrink(end, loss)
+        except BudgetError:
+            return end
+        return end
+
+    async def _drop_part(self, end: _End, parts: int, loss: Loss) -> _End | None:
+        """Return an end that the calls cause without one part of them (Zeller's ddmin); None if there is none."""
+        calls, size = end.calls, -(-len(end.calls) // parts)
+        rests = [[*calls[:start], *calls[start + size :]] for start in range(0, len(calls), size)]
+        for some in rests:
+            if self._tries <= 0:
+                return None
+            smaller = await self.replay(some, loss.time)
+            if smaller is not None:
+                return smaller
+        return None
+
+    async def _shrink(self, end: _End, loss: Loss) -> _End:
+        """Return an end that smaller arguments cause."""
+        [sent] = end.calls
+        try:
+            arguments = Arguments(sent.tool.get("inputSchema"))
+        except ValueError:
+            return end
+        case = arguments.classify(sent.arguments, "")
+        if case is None:
+            return end
+        smallest = end
+
+        async def ends(smaller: Case) -> bool:
+            nonlocal smallest
+            found = await self.replay([replace(sent, arguments=smaller.arguments)], loss.time)
+            smallest = found or smallest
+            return found is not None
+
+        with suppress(BudgetError):
+            await minimize(case, arguments, _SMALLER, ends)
+        return smallest
+
+    async def replay(self, calls: Sequence[Sent], ended: float) -> _End | None:
+        """Send calls to a fresh server, and return the end that they cause; None if it lives.
+
+        Args:
+            calls: The calls.
+            ended: When the server ended that had them first, on the clock of `Sent.time`.
+
+        Raises:
+            UnreachableError: There is no fresh server.
+            BudgetError: There is no time left.
+        """
+        self._tries -= 1
+        session, start = self._session, time.monotonic()
+        await session.disconnect()
+        for number, sent in enumerate(calls, 1):
+            answer = await session.call(sent.tool, sent.arguments)
+            if isinstance(answer, Gone):
+                session.take_loss()
+                return _End(calls[:number], answer.why)
+            if isinstance(answer, Late):
+                return None
+        answered = time.monotonic()
+        moment = min(max(ended - calls[0].time + _MARGIN, _SHORTEST_MOMENT), MOMENT)
+        gone = await session.outlast(max(moment - (answered - start), _SHORTEST_MOMENT))
+        return None if gone is None else _End(calls, gone.why, time.monotonic() - answered)
+
+
+def describe_late(why: str, seconds: float) -> str:
+    """Describe the end of a server that had answered all calls."""
+    return f"{seconds:.1f} s after the answer, the server {why}"
+
+
+def _report(end: _End, last: Sent | None, words: str) -> Fault:
+    *_, sent = end.calls
+    message = f"the server {end.why}" if end.seconds is None else describe_late(end.why, end.seconds)
+    calls = [Call(call.name, call.arguments) for call in end.calls]
+    if len(calls) > 1:
+        message = f"after these calls, {message}"
+    is_last = last is not None and sent.arguments == last.arguments and sent.name == last.name
+    shown = calls if len(calls) > 1 or end.seconds is not None else []
+    return Fault(checks.SURVIVES, message, sent.name, sent.arguments, words if is_last else "", calls=shown)
+
+
+def _report_unexplained(loss: Loss) -> Fault:
+    first, *log = loss.why.split("\n")
+    return Fault(checks.SURVIVES, "\n".join([f"the server {first} during the run, and no call reproduced it", *log]))
+
+
+def _get_tools(fault: Fault) -> Sequence[str]:
+    return [fault.tool, *(call.tool for call in fault.calls[:-1])]
