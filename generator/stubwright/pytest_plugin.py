@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _PARAMETER: Final = "contract_check"
 _MARK: Final = (
-    "contract(target, *, tools, cases, seed, allow_writes, probe, deadline, budget, strict, scopes, handlers, env, "
-    "headers): test an MCP server, by a manifest, a contract, a URL or a command as a list, with a test for each check "
-    "of `stubwright test`"
+    "contract(target, *, tools, cases, seed, allow_writes, probe, deadline, budget, rate, strict, scopes, handlers, "
+    "env, headers): test an MCP server, by a manifest, a contract, a URL or a command as a list, with a test for each "
+    "check of `stubwright test`"
 )
 _LISTS: Final = {"tools": "tool", "scopes": "scope"}
 _MAPPINGS: Final = {"env": ("env", "="), "headers": ("header", ": ")}
-_OPTIONS: Final = ("cases", "seed", "probe", "deadline", "budget", "handlers")
+_OPTIONS: Final = ("cases", "seed", "probe", "deadline", "budget", "rate", "handlers")
 _FLAGS: Final = ("allow_writes", "strict")
 _SHOWN: Final = 2_000
 """Characters of what stubwright says if it does not test the server."""

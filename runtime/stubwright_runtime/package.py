@@ -28,6 +28,8 @@ _Part = TypeVar("_Part")
 
 _OURS: Final = "stubwright"
 
+_LIMITS_OF_CALLS: Final = frozenset({"rateLimit", "concurrency"})
+
 EXCHANGE: Final = "tokenExchange"
 """The flow by which an API gets the token of each caller in exchange for one of its own (RFC 8693)."""
 
@@ -276,6 +278,7 @@ class Package:
         self.prompts = {row.name: row for row in prompts}
         self.handlers = handlers
         self._policies: dict[str, dict[str, Any]] = {}
+        self._lifted: frozenset[str] = frozenset()
         self._entries: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
 
     @cached_property
@@ -326,8 +329,17 @@ class Package:
         """Return the policy of a tool: its own, and the default of all tools for what it does not set."""
         if name not in self._policies:
             own: Mapping[str, Any] = self.list_entries("tools")[name][1].get("policy") or {}
-            self._policies[name] = {**(self.manifest.get("policy") or {}), **own}
+            policy = {**(self.manifest.get("policy") or {}), **own}
+            self._policies[name] = {key: value for key, value in policy.items() if key not in self._lifted}
         return self._policies[name]
+
+    def lift_limits(self) -> None:
+        """Remove the limits on how many calls a server accepts: `rateLimit` and `concurrency`.
+
+        Call it before the server is built.
+        """
+        self._lifted = _LIMITS_OF_CALLS
+        self._policies.clear()
 
     @cached_property
     def aliases(self) -> Mapping[str, Alias]:

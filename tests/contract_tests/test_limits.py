@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from dataclasses import replace
+from email.utils import formatdate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import httpx2
+import mcp
 import pytest
 
+from command_line import stubwright
 from stubwright.commands.contracts.call_lines import CallLine
 from stubwright.contract_tests import checks, running
 from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
 from stubwright.contract_tests.probing import Call, ProbeError
 from stubwright.contract_tests.reports import Report, show
 from stubwright.importers.sources import Command
+from stubwright_runtime.client.core.connect_errors import Busy, Unreachable
+from stubwright_runtime.client.transports.refusals import judge
+from stubwright_runtime.server.main import main
+from stubwright_runtime.values.retry_after import parse_retry_after
 
 SERVER = """
 import json, sys, time
@@ -122,6 +133,74 @@ def test_a_probe_that_the_budget_ends_shows_nothing(tmp_path: Path) -> None:
         test(tmp_path, SLOW, cases=1, budget=0.7, deadline=3, probe=Call("a", {"q": "x"}))
 
 
+@pytest.mark.parametrize("has_message", [False, True])
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_wait_of_an_http_answer_is_read(status: int, has_message: bool) -> None:
+    request = httpx2.Request("POST", "http://127.0.0.1/mcp")
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "calm down", "data": 5}}
+    body = json.dumps(error).encode() if has_message else b"calm down"
+    kind = "application/json" if has_message else "text/plain"
+    headers = {"Retry-After": "7", "Content-Type": kind}
+    refusal = judge(request, httpx2.Response(status, headers=headers, request=request), "tools/call", body)
+    assert refusal is not None
+    own = mcp.MCPError(-32000, "calm down", 5)
+    explained = replace(refusal, data=5).to_error(own)
+    assert isinstance(explained, Busy if has_message else Unreachable)
+    assert (explained.retry_after, explained.status, explained.code, explained.data) == (7, status, -32000, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"), [(" 7 ", 7, 7), ("0", 0, 0), (formatdate(0, usegmt=True), 0, 0), ("FUTURE", 80, 90)]
+)
+def test_retry_after_is_a_number_or_a_date(text: str, least: float, most: float) -> None:
+    seconds = parse_retry_after(text.replace("FUTURE", formatdate(time.time() + 90, usegmt=True)))
+    assert seconds is not None
+    assert least <= seconds <= most
+
+
+@pytest.mark.parametrize("text", [None, "", "soon", "-1", "1.5", "9" * 9])
+def test_other_texts_are_no_retry_after(text: str | None) -> None:
+    assert parse_retry_after(text) is None
+
+
+def test_a_rate_spaces_calls_and_ends_with_the_budget(tmp_path: Path) -> None:
+    report = test(tmp_path, 'NAMES = ["a"]\ncall = answer\n', cases=20, budget=0.5, rate=10)
+    [tool] = report.tools
+    assert tool.calls < 6
+    assert tool.ended.endswith("because --budget is used up")
+
+
+def test_the_server_of_a_manifest_is_tested_without_its_limits(tmp_path: Path) -> None:
+    (tmp_path / "desk.yaml").write_text(
+        """stubwright: 1
+shorthand: true
+server: {name: desk, version: "1"}
+policy: {rateLimit: 2/hour, concurrency: 1}
+tools:
+  - name: look
+    annotations: {readOnlyHint: true}
+    description: Look at a thing.
+    input: {thing: string}
+"""
+    )
+    (tmp_path / "desk.py").write_text("class Desk:\n    async def look(self, ctx, args):\n        return 'seen'\n")
+    assert stubwright("generate", "desk.yaml", cwd=tmp_path).returncode == 0
+    words = ("--format", "json", "--cases", "12", "--handlers", "desk:Desk")
+    done = stubwright("test", "desk.yaml", *words, cwd=tmp_path)
+    assert done.stdout, done.stderr
+    [report] = json.loads(done.stdout)["servers"]
+    [tool] = report["tools"]
+    assert (tool["valid"] + tool["invalid"], tool["limited"], tool["refused"]) == (12, 0, 0)
+
+
+def test_a_server_over_http_keeps_its_limits() -> None:
+    package: Any = SimpleNamespace(name="desk_mcp", manifest={"server": {"name": "desk", "version": "1"}})
+    package.handlers, package.has_tasks = None, False
+    with pytest.raises(SystemExit) as end:
+        main(package, ["--http", "127.0.0.1:0", "--no-limits"])
+    assert end.value.code == 2
+
+
 def _fail(text: str) -> Result:
     return Result({"isError": True, "content": [{"type": "text", "text": text}]}, 0, 0)
 
@@ -138,6 +217,9 @@ def _fail(text: str) -> Result:
         (ProtocolError(-32000, "no", {"retryAfter": 3}, 0), 3),
         (_fail("rateLimit: expected a number"), None),
         (Gone("answered with HTTP status 429"), 1),
+        (Gone("answered with HTTP status 503", 7.0), 7),
+        (Gone("answered with HTTP status 503"), None),
+        (ProtocolError(-32000, "calm down", None, 0, 4.0), 4),
         (Gone("ended; its log: rate limit exceeded"), None),
         (_fail("q: expected a string"), None),
         (_fail("HTTP error 429"), 1),

@@ -41,12 +41,21 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolError:
-    """An error of JSON-RPC."""
+    """An error of JSON-RPC.
+
+    Attributes:
+        code: Its code.
+        message: Its message.
+        data: Its data.
+        seconds: The time that it took.
+        retry_after: The seconds after which the server asks to try again; None if it does not.
+    """
 
     code: int
     message: str
     data: Any
     seconds: float
+    retry_after: float | None = None
 
     @property
     def is_question(self) -> bool:
@@ -66,9 +75,15 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """No answer, because the connection broke; `why` continues the name of the server."""
+    """No answer, because the connection broke or HTTP refused the request.
+
+    Attributes:
+        why: The reason; it continues the name of the server.
+        retry_after: The seconds after which the server asks to try again (`Retry-After`); None if it does not.
+    """
 
     why: str
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +104,9 @@ _WAIT: Final = re.compile(
     r"(?:try again in|retry[-_ ]?after\W{0,3})\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|sec\w*|min\w*|hour\w*)?", re.IGNORECASE
 )
 _UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DEFAULT_WAIT: Final = 1.0  # seconds, if the server does not specify any
+DEFAULT_WAIT: Final = 1.0
+"""Seconds until a server accepts calls again if it does not specify any."""
+
 _LONGEST_WORDS: Final = 500  # characters; longer errors are about other things
 
 
@@ -99,6 +116,8 @@ def find_limit(answer: Answer) -> Limited | None:
     The words come from servers of this project and HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
     """
     match answer:
+        case Gone(retry_after=float() as seconds) | ProtocolError(retry_after=float() as seconds):
+            return Limited(seconds)
         case ProtocolError():
             words = f"{answer.message} {answer.data or ''}"
         case Result() if answer.is_error:
@@ -110,6 +129,6 @@ def find_limit(answer: Answer) -> Limited | None:
     if len(words) > _LONGEST_WORDS or not _LIMIT.search(words):
         return None
     if (found := _WAIT.search(words)) is None:
-        return Limited(_DEFAULT_WAIT)
+        return Limited(DEFAULT_WAIT)
     unit = (found[2] or "").lower()
     return Limited(float(found[1]) * _UNITS["ms" if unit == "ms" else unit[:1]])

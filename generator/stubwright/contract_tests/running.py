@@ -6,6 +6,7 @@ any other: the server is started again, and the rest goes on.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -64,6 +65,7 @@ class Plan:
         examples: Arguments that the tools' authors gave beside the schemas, by the tool's name.
         probe: A call that shows what the server keeps; None if hints are not compared with what calls do.
         calls: The only calls to make, over one connection; empty to make calls from schemas.
+        rate: The most requests a second.
     """
 
     source: Source
@@ -76,6 +78,7 @@ class Plan:
     examples: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     probe: Call | None = None
     calls: Sequence[Call] = ()
+    rate: float = math.inf
 
 
 def run(plan: Plan) -> Report:
@@ -93,7 +96,7 @@ async def _run(plan: Plan) -> Report:
     failures: list[SourceError] = []
     reports: list[Report] = []
     async with anyio.create_task_group() as tasks:
-        session = Session(plan.source, plan.deadline, tasks)
+        session = Session(plan.source, plan.deadline, tasks, plan.rate)
         try:
             reports.append(await _Run(plan, session).test())
         except (UnreachableError, ProbeError) as error:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -19,10 +20,10 @@ import mcp
 from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result, find_limit
+from stubwright.contract_tests.answers import DEFAULT_WAIT, Answer, Gone, Late, ProtocolError, Result, find_limit
 from stubwright.importers.live import STARTING, Connection, UnreachableError, open_connection
 from stubwright.importers.sources import Source
-from stubwright_runtime.client.core.connect_errors import ConnectError
+from stubwright_runtime.client.core.connect_errors import Busy, ConnectError
 from stubwright_runtime.mcp.vocabulary import TOOLS
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ class Session:
         end: When the time for the server is used up, by `time.monotonic`; requests raise BudgetError then.
     """
 
-    def __init__(self, source: Source, deadline: float, tasks: TaskGroup) -> None:
-        """Take a server, the seconds for each answer, and where connections may live."""
+    def __init__(self, source: Source, deadline: float, tasks: TaskGroup, rate: float = math.inf) -> None:
+        """Take a server, the seconds for each answer, where connections may live, and the most requests a second."""
+        self._pause = 1 / rate
+        self._next = 0.0
         self._source = source
         self.deadline = deadline
         self.end = math.inf
@@ -190,6 +193,16 @@ class Session:
         except UnreachableError as error:
             raise UnreachableError(f"`{self._source.label}` {error}") from None
 
+    async def _wait_for_turn(self) -> None:
+        """Wait until the rate allows a request. Raises BudgetError if the time for the server is used up before."""
+        now = time.monotonic()
+        turn = max(now, self._next)
+        if turn > self.end:
+            raise BudgetError
+        self._next = turn + self._pause
+        if turn > now:
+            await anyio.sleep(turn - now)
+
     async def call(self, tool: Mapping[str, Any], arguments: Any) -> Answer:
         """Call a tool. Raises UnreachableError and BudgetError, as `ask` does."""
         connection = await self.connect()
@@ -206,6 +219,7 @@ class Session:
             UnreachableError: There is no connection, and no new one.
             BudgetError: The time for the server is used up before the deadline of the answer.
         """
+        await self._wait_for_turn()
         connection = await self.connect()
         start = time.perf_counter()
         answer: Answer = Late(self.deadline)
@@ -219,9 +233,10 @@ class Session:
             except mcp.MCPError as error:
                 better = connection.explain(error)
                 if isinstance(better, ConnectError):
-                    answer = Gone(better.why + connection.quote_log())
+                    answer = Gone(better.why + connection.quote_log(), better.retry_after)
                 else:
-                    answer = ProtocolError(better.code, better.message, better.data, time.perf_counter() - start)
+                    seconds = time.perf_counter() - start
+                    answer = ProtocolError(better.code, better.message, better.data, seconds, _find_wait(better))
         if isinstance(answer, Late | Gone) and connection is self._connection and find_limit(answer) is None:
             if isinstance(answer, Gone):
                 self._loss = Loss(tuple(self._sent), answer.why, time.monotonic())
@@ -229,3 +244,12 @@ class Session:
         if isinstance(answer, Late) and seconds_left < self.deadline:
             raise BudgetError
         return answer
+
+
+def _find_wait(error: mcp.MCPError) -> float | None:
+    """Return the seconds after which a server that has too many calls accepts them again; None for other errors."""
+    if not isinstance(error, Busy):
+        return None
+    if error.retry_after is None and error.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return DEFAULT_WAIT
+    return error.retry_after

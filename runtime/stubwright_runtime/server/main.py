@@ -63,6 +63,8 @@ def main(
     set_up(options.log_level)
     handwritten = Handwritten(options.handlers, package)
     try:
+        if options.no_limits:
+            _lift_limits(package, options)
         with printing.escape_unprintable():
             if options.command == "worker":
                 _work(handwritten, options)
@@ -78,6 +80,13 @@ def main(
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _lift_limits(package: Package, options: argparse.Namespace) -> None:
+    """Let calls be made without limits on their number. Raises StartError for a server that others can call."""
+    if options.http is not None or options.command is not None:
+        raise StartError("--no-limits is for tests on standard input and output; remove it")
+    package.lift_limits()
 
 
 def _tell(text: str) -> None:
@@ -190,6 +199,11 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="without --http: a scope that the local user has, such as notes:write; may be repeated",
+    )
+    parser.add_argument(
+        "--no-limits",
+        action="store_true",
+        help="without --http: ignore the limits rateLimit and concurrency, for tests that make many calls",
     )
     parser.add_argument(
         "--state",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -113,6 +114,14 @@ def add(verbs: Any) -> None:
         default=BUDGET,
         help=f"how long a server is tested (default: {BUDGET:g}s)",
     )
+    test.add_argument(
+        "--rate",
+        metavar="N",
+        type=_parse_rate,
+        default=math.inf,
+        help="how many calls to make a second at most, such as 5 or 0.5, for a server with a rate limit "
+        "(default: no limit)",
+    )
     test.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
     test.add_argument("--format", choices=("text", "json"), default="text", help="how to print what was found")
     test.add_argument("--junit", metavar="FILE", type=paths.use_slashes, help="also write a report in JUnit XML")
@@ -143,6 +152,19 @@ def _parse_call(text: str) -> Call:
     if not name or not isinstance(arguments, dict):
         raise argparse.ArgumentTypeError("write the name of a tool, and its arguments as a JSON object")
     return Call(name, arguments)
+
+
+def _parse_rate(text: str) -> float:
+    """Parse a number above 0. Raises argparse.ArgumentTypeError."""
+    import argparse
+
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0
+    if not 0 < rate < 1_000_000:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of calls a second, such as 5 or 0.5")
+    return rate
 
 
 def _whole_number(text: str) -> int:
@@ -253,6 +275,8 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
         target = from_source(destination.source, dict(map(servers.parse_variable, arguments.env)))
         yield _Subject(destination.label, destination.source, make_for_location(target.location))
         return
+    if not arguments.mock:  # a mock has no limits
+        destination = replace(destination, command=(*destination.command, "--no-limits"))
     line = make_for_manifest(destination.label, tuple(arguments.scope), is_mock=arguments.mock)
     yield _Subject(destination.label, destination.source, line, destination)
 
@@ -314,6 +338,7 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
         subject.examples,
         arguments.probe,
         arguments.call,
+        arguments.rate,
     )
     try:
         with printer.show_work(f"testing {subject.label}"):

@@ -35,7 +35,11 @@ class ConnectError(MCPError):
         target: The URL, without user, password and query; or the program that was started.
         why: What is wrong, as a sentence that continues the target.
         status: The HTTP status of the answer; `None` if there was none. For a `ServerExited`, the exit status.
+        retry_after: The seconds after which the server asks to try again (`Retry-After`, 408, 429 and 5xx); `None` if
+            it does not.
     """
+
+    retry_after: float | None = None
 
     def __init__(
         self, target: str, why: str, *, status: int | None = None, code: int = CONNECTION_CLOSED, data: Any = None
@@ -93,6 +97,18 @@ class Unreachable(ConnectError):
     Where there was an answer (408, 429, 5xx), `status` has its status. The request may have been run, unless `why`
     says that the server cannot be reached.
     """
+
+
+class Busy(MCPError):
+    """The server answers with an error of its own, and with HTTP status 429 or 503: it accepts calls again later.
+
+    Attributes:
+        status: The HTTP status.
+        retry_after: The seconds after which the server asks to try again (`Retry-After`); `None` if it does not.
+    """
+
+    status: int | None = None
+    retry_after: float | None = None
 
 
 class ServerExited(ConnectError):

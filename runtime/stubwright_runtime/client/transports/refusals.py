@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ...observability.redaction import is_secret_name, mask
 from ...values.json import Json
+from ...values.retry_after import parse_retry_after
 from ...values.terminal import to_one_line
 from .batches import find_excess
 
@@ -46,12 +47,17 @@ _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUE
 }
 """Statuses of errors that may pass in a moment."""
 
+_BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+"""Statuses of errors that pass when the server has fewer calls (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
+
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PATH: Final = "check the path, which is `/mcp` at most servers"
 _HOST: Final = "list it among the hosts that the server allows, as a generated one does with `--allow-host`"
 _SSE: Final = f"{_PATH}; a URL of HTTP+SSE, the transport of MCP 2024-11-05, is not supported"
 
-Kind: TypeAlias = Literal["unauthorized", "forbidden", "not_found", "not_mcp", "session_lost", "unreachable", "refused"]
+Kind: TypeAlias = Literal[
+    "unauthorized", "forbidden", "not_found", "not_mcp", "session_lost", "unreachable", "refused", "busy"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class Refusal:
         challenge: The `WWW-Authenticate` header; `None` if there was none.
         data: The `data` of the server's own error, if it sent one.
         session: The id of the session that the server does not know; `None` if that is not the problem.
+        retry_after: The seconds in its `Retry-After` header; `None` if there was none.
     """
 
     kind: Kind
@@ -75,11 +82,16 @@ class Refusal:
     challenge: str | None = None
     data: Any = None
     session: str | None = None
+    retry_after: float | None = None
 
     def to_error(self, error: MCPError) -> MCPError:
         """Return the exception, with the code of the error that it replaces."""
         from ..core import connect_errors
 
+        if self.kind == "busy":
+            busy = connect_errors.Busy(error.code, error.message, self.data)
+            busy.status, busy.retry_after = self.status, self.retry_after
+            return busy
         kinds: dict[Kind, type[connect_errors.ConnectError]] = {
             "unauthorized": connect_errors.Unauthorized,
             "forbidden": connect_errors.Forbidden,
@@ -90,6 +102,7 @@ class Refusal:
             "refused": connect_errors.ConnectError,
         }
         refusal = kinds[self.kind](self.url, self.why, status=self.status, code=error.code, data=self.data)
+        refusal.retry_after = self.retry_after
         if isinstance(refusal, connect_errors.Unauthorized | connect_errors.Forbidden):
             refusal.challenge = self.challenge
         return refusal
@@ -138,6 +151,9 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
         why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(text)}"
         return Refusal("session_lost", url, why, status, session=session)
+    seconds = parse_retry_after(response.headers.get("retry-after"))
+    if message and status in _BUSY:
+        return Refusal("busy", url, message, status, retry_after=seconds)
     is_of_mcp = response.is_success and (_is_message(body) or find_excess(body) is not None)
     if message or is_of_mcp or media == "text/event-stream":
         return None
@@ -145,7 +161,7 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if response.is_redirect:
         shown += f", which leads to {to_one_line(hide(response.headers.get('location', '')))[:_LONGEST]!r}"
     if status in _LATER:
-        return Refusal("unreachable", url, f"answers with {shown}", status)
+        return Refusal("unreachable", url, f"answers with {shown}", status, retry_after=seconds)
     is_of_sse = status == HTTPStatus.METHOD_NOT_ALLOWED or request.url.path.rstrip("/").endswith("/sse")
     advice = _SSE if is_of_sse else _PATH
     if status in _ABSENT:
