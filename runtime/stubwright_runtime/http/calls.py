@@ -42,7 +42,6 @@ from .responses import (
     format_status,
     make_failure,
     make_result,
-    read_retry_after,
 )
 
 if TYPE_CHECKING:
@@ -364,7 +363,7 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             raise _failure(binding, outgoing, what, is_sent=False) from None
         else:
             _debug(outgoing, format_status(answer.status), begun)
-            asked = read_retry_after(answer.headers)
+            asked = parse_retry_after(answer.headers.get("retry-after"))
             if answer.status not in _BUSY or is_last or (asked or 0) > _LONGEST_WAIT:
                 return answer
             wait = wait if asked is None else asked

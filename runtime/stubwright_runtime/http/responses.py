@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote, urlsplit
@@ -217,28 +214,11 @@ def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Se
     text = f"The API answered {format_status(answer.status)} to {shown}"
     if answer.status in (401, 403) and lacking:
         text += f"; no credentials were sent, since the server's environment lacks {' and '.join(lacking)}"
-    after = read_retry_after(answer.headers)
+    after = parse_retry_after(answer.headers.get("retry-after"))
     if after is not None:
         text += f"; try again in {math.ceil(after)} seconds"
     detail = "" if answer.media.startswith(("image/", "audio/", "video/")) else _short(answer, secrets)
     return ToolError(f"{text}: {detail}" if detail else f"{text}.")
-
-
-def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds after which a server wants to be asked again (RFC 9110, 10.2.3); None if it does not say.
-
-    Args:
-        headers: The headers of its answer, with names in lower case.
-    """
-    text = headers.get("retry-after", "").strip()
-    if text.isdecimal() and len(text) < 9:
-        return float(text)
-    try:
-        moment = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # all dates of HTTP are in GMT (RFC 9110, 5.6.7)
-    return max(0.0, aware.timestamp() - time.time())
 
 
 def format_status(status: int) -> str:

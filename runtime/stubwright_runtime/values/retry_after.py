@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC
 
 
 def parse_retry_after(text: str | None) -> float | None:
@@ -17,6 +18,9 @@ def parse_retry_after(text: str | None) -> float | None:
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:  # all dates of HTTP are in GMT (RFC 9110, section 5.6.7)
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, moment.timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return None
