@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.compile.handles import describe_duration
 from stubwright.diff.changes import Change
-from stubwright.diff.subsumption.congruence import are_same
+from stubwright.diff.subsumption.annotations import are_same
 from stubwright_runtime.values.units import parse_duration
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diff.changes import Change
-from stubwright.diff.subsumption.congruence import are_same
+from stubwright.diff.subsumption.annotations import are_same
 from stubwright_runtime.server.core.steps import ARGUMENTS, TASK_ARGUMENTS
 from stubwright_runtime.values import units
 

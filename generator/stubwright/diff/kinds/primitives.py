@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import tools
 from stubwright.diff.kinds.policies import compare_policies
-from stubwright.diff.subsumption.congruence import are_same
+from stubwright.diff.subsumption.annotations import are_same
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact
 from stubwright.diff.kinds import edits
 from stubwright.diff.subsumption import blame, witness
-from stubwright.diff.subsumption.congruence import are_same
+from stubwright.diff.subsumption.annotations import are_same
 from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.orders import align
 from stubwright.diff.subsumption.proof import Judge

@@ -12,7 +12,7 @@ from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import handles, tools
 from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets
-from stubwright.diff.subsumption.congruence import are_same
+from stubwright.diff.subsumption.annotations import are_same
 from stubwright.jsonschema.formats import Settings, get_settings
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.state.budget import ALL, EACH

@@ -15,7 +15,7 @@ from stubwright.diff.changes import Change, Impact, change_words
 from stubwright.diff.kinds import aliases, handles
 from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets
 from stubwright.diff.kinds.schemas import SchemaComparison
-from stubwright.diff.subsumption.congruence import are_same
+from stubwright.diff.subsumption.annotations import are_same
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
