@@ -64,6 +64,9 @@ _TYPES: Final[Mapping[str, frozenset[str]]] = {
 }
 """The types, each with keywords that are about it."""
 
+_ALTERNATIVES: Final = 8
+"""Alternatives that are listed in one step."""
+
 _EXTRA: Final = ("extra", "a", "b", "x-a", "1", "key", "A", "")
 
 
@@ -86,15 +89,15 @@ class Budget:
         """Keep the remaining steps for so many later searches, except for an equal share."""
         self.kept = self.steps * later // (later + 1)
 
-    def take(self) -> None:
-        """Take one step.
+    def take(self, count: int = 1) -> None:
+        """Take steps.
 
         Raises:
             ExhaustedError: There are none left, or they are kept.
         """
         if self.steps <= self.kept:
             raise ExhaustedError
-        self.steps -= 1
+        self.steps = max(self.steps - count, self.kept)
 
 
 @dataclass
@@ -190,7 +193,10 @@ class Search:
                 way = replace(way, seen=(*way.seen, part))
                 continue
             pending += [part.take(inner) for inner in part.get("allOf", ())]
+            count = len(way.choices)
             way = way.add(part)
+            # A `not` of a large schema makes a choice of many alternatives, which takes its time.
+            self.budget.take(sum(map(len, way.choices[count:])) // _ALTERNATIVES)
             if self._contradicts(way):
                 return
         if not _find_types(way.plain):
