@@ -319,6 +319,91 @@ def test_a_version_speaks_to_callers(
     assert f"suggested: a {part} version" in out
 
 
+STRING = {"type": "string"}
+EQUAL = [
+    ({"type": "boolean"}, {"enum": [True, False]}),
+    ({"const": 1}, {"const": 1.0}),
+    ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
+    ({"type": "string", "minLength": 2}, {"allOf": [STRING, {"minLength": 2}]}),
+    ({"oneOf": [STRING, {"type": "integer"}]}, {"anyOf": [STRING, {"type": "integer"}]}),
+]
+INTEGER, NUMBER = {"type": "integer"}, {"type": "number"}
+
+
+def compare_fields(old: Any, new: Any, field: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return the report about two schemas of one property of an argument or a result."""
+    for side, schema in (("old", old), ("new", new)):
+        schemas = {"inputSchema": {"type": "object"}, field: {"type": "object", "properties": {"p": schema}}}
+        manifest = {"stubwright": 1, "server": {"name": "k", "version": "1.0.0"}}
+        (folder / f"{side}.json").write_text(
+            json.dumps({**manifest, "tools": [{"name": "t", "description": "d", **schemas}]})
+        )
+    cli.run(["diff", str(folder / "old.json"), str(folder / "new.json"), "--format", "json"])
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("field", ["inputSchema", "outputSchema"])
+@pytest.mark.parametrize(("old", "new"), EQUAL)
+def test_equal_schemas_need_no_new_version(
+    old: Any, new: Any, field: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = compare_fields(old, new, field, tmp_path, capsys)
+    changes = [change for change in report["changes"] if "target" not in change]
+    assert {(change["impact"], change["side"], change["equal"]) for change in changes} == {("compatible", "wire", True)}
+    assert report["bump"] is None or len(changes) < len(report["changes"])
+
+
+@pytest.mark.parametrize(
+    ("field", "old", "new", "expected"),
+    [
+        ("inputSchema", INTEGER, NUMBER, {"SW585": "compatible", "SW588": "may break"}),
+        ("inputSchema", NUMBER, INTEGER, {"SW585": "may break", "SW588": "compatible"}),
+        ("outputSchema", NUMBER, INTEGER, {"SW588": "may break"}),
+        ("inputSchema", {"const": "a"}, STRING, {"SW585": "compatible", "SW588": "may break"}),
+    ],
+)
+def test_a_type_breaks_those_whose_values_are_not_assignable(
+    field: str, old: Any, new: Any, expected: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = compare_fields(old, new, field, tmp_path, capsys)["changes"]
+    assert {change["code"]: change["impact"] for change in changes if change["side"] == "python"} == expected
+    helps = " ".join(change["help"] or "" for change in changes if change["code"] == "SW588")
+    assert "typed callers" not in helps
+
+
+def test_a_value_that_results_lose_concerns_handlers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes = compare_fields({"enum": ["a", "b"]}, {"enum": ["a"]}, "outputSchema", tmp_path, capsys)["changes"]
+    (wire,) = (change for change in changes if change["side"] == "wire")
+    assert (wire["code"], wire["impact"]) == ("SW537", "compatible")
+    assert "refused from now on, so handlers must not return them; callers need no change" in wire["help"]
+
+
+def test_a_deprecated_argument_is_a_minor_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare_fields(STRING, {**STRING, "deprecated": True}, "inputSchema", tmp_path, capsys)["bump"] == "minor"
+    assert compare_fields({**STRING, "deprecated": True}, STRING, "inputSchema", tmp_path, capsys)["bump"] == "patch"
+
+
+def test_a_property_that_moves_into_alternatives_is_not_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    properties = {"type": "object", "properties": {"foo": STRING, "bar": STRING}}
+    new = {"type": "object", "anyOf": [{**properties, "required": [name]} for name in ("foo", "bar")]}
+    report = compare_fields({**properties, "required": ["foo", "bar"]}, new, "inputSchema", tmp_path, capsys)
+    wire = [change for change in report["changes"] if change["side"] == "wire"]
+    assert {(change["code"], change["impact"]) for change in wire} == {("SW541", "compatible")}
+    assert "the property is described under `anyOf` now" in {change["message"] for change in wire}
+
+
+def test_a_key_with_a_typed_rest_was_not_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rest = {"type": "object", "additionalProperties": STRING}
+    named = [{**rest, "properties": {"b": schema}} for schema in (STRING, INTEGER)]
+    equal, other = (compare_fields(rest, new, "inputSchema", tmp_path, capsys)["changes"] for new in named)
+    assert [change["impact"] for change in equal if change["code"] == "SW530"] == ["compatible"]
+    (found,) = (change for change in other if change["code"] == "SW530")
+    assert found["impact"] == "breaking"
+    assert "left this key open" not in found["help"]
+
+
 def test_what_is_ignored_does_not_count() -> None:
     changes = [
         Change("SW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),

@@ -37,7 +37,7 @@ class Change:
     callers. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, where there are
     such. `help` says why, or what to do. `ignored` says that the manifest's `diff: {ignore: …}` counts it as harmless.
     `target` is the client or the API that it breaks, where it is only that one. `words` are what models read, where the
-    impact is `words`.
+    impact is `words`. `is_equal` says that the schema is written differently, but proved to accept the same values.
     """
 
     code: str
@@ -51,6 +51,7 @@ class Change:
     ignored: bool = False
     target: str | None = None
     words: Words | None = None
+    is_equal: bool = False
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
@@ -156,13 +157,14 @@ def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
 
 
 def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
-    """Return the part of a version to raise (https://semver.org): None if nothing changed, or without a version.
+    """Return the part of a version to raise (https://semver.org); None without a version, or if all stays equal.
 
     Before 1.0.0 it is the next lower one (semver.org, 4), but a change that may break a client is never a patch. A
     change that breaks handlers alone counts as compatible: they are the server's own, and its version is for callers.
     """
     bumps = _EARLY_BUMPS if version.removeprefix("v").startswith("0.") else _BUMPS
-    impacts = {"compatible" if change.code in _HANDLERS else change.impact for change in changes if not change.ignored}
+    counted = [change for change in changes if not change.ignored and not change.is_equal]
+    impacts = {"compatible" if change.code in _HANDLERS else change.impact for change in counted}
     parts = {bumps[impact] for impact in impacts}
     return next((part for part in _PARTS if part in parts), None) if version else None
 

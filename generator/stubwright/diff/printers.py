@@ -107,6 +107,7 @@ def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any
                 "old": _to_json(old),
                 "new": _to_json(new),
                 **({"target": change.target} if change.target else {}),
+                **({"equal": True} if change.is_equal else {}),
                 **({"words": {"old": change.words.old, "new": change.words.new}} if change.words else {}),
             }
         )

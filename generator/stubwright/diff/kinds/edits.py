@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics.suggestions import shorten
 from stubwright.diff.changes import Words
+from stubwright.jsonschema.pointers import resolve_local
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Pointer
@@ -44,7 +45,7 @@ class Edit:
     `where` names the part of the instance (`address.city`, `tags[]`), empty for the whole instance. `old` and `new` are
     the pointers in the two schemas. `edited` is the old schema with this edit alone; None if the edit asserts nothing.
     `opens` says that it names a key that callers could use before, because the schema was open. `words` are the texts
-    that models read, of an edit that changes nothing else.
+    that models read, of an edit that changes nothing else. `deprecates` says that callers should stop using the part.
     """
 
     code: str
@@ -55,6 +56,7 @@ class Edit:
     edited: Json | None
     opens: bool = False
     words: Words | None = None
+    deprecates: bool = False
 
 
 def find_edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
@@ -66,6 +68,7 @@ class _Differ:
     def __init__(self, old: Json, new: Json, dialect: Dialect) -> None:
         self._dialect = dialect
         self._old = _add_definitions(old, new)
+        self._new = new
 
     def compare_schemas(self, old: Json, new: Json, at: Pointer, where: str) -> Iterator[Edit]:
         if _same(old, new):
@@ -104,7 +107,8 @@ class _Differ:
             if sorted(_list_texts(before)) == sorted(_list_texts(after))
             else Words(_or_none(before), _or_none(after))
         )
-        yield Edit(code, where, message, here, here, None, words=words)
+        deprecates = keyword == "deprecated" and after is True
+        yield Edit(code, where, message, here, here, None, words=words, deprecates=deprecates)
 
     def _compare_values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
         """Return an edit of `enum` and `const` together: one often becomes the other."""
@@ -161,10 +165,16 @@ class _Differ:
                 if is_needed:
                     yield Edit("SW531", path, "a required property is new", at, here, edited)
                 else:
-                    yield Edit("SW530", path, "an optional property is new", at, here, edited, opens=True)
+                    opens = _is_left_open(old) and _find_applicator(old, name, self._old) is None
+                    yield Edit("SW530", path, "an optional property is new", at, here, edited, opens=opens)
             elif name in before and name not in after:
                 edited = self._set_property(at, name, ABSENT, required=name in needs)
-                yield Edit("SW532", path, "the property is gone", here, at, edited)
+                applicator = _find_applicator(new, name, self._new)
+                if applicator is None:
+                    yield Edit("SW532", path, "the property is gone", here, at, edited)
+                else:
+                    message = f"the property is described under `{applicator}` now"
+                    yield Edit("SW541", path, message, here, (*at, applicator), edited)
             else:
                 if name in after:
                     yield from self.compare_schemas(before.get(name, True), after[name], here, path)
@@ -275,6 +285,39 @@ def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
         if len(twins) == 1 and len(others) == 1 and is_specific:
             renamings[name] = twins[0]
     return renamings
+
+
+def _is_left_open(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema accepts all values of keys that it does not name."""
+    return _is_open(schema.get("additionalProperties", True)) and "patternProperties" not in schema
+
+
+def _find_applicator(schema: Mapping[str, Any], name: str, root: Json) -> str | None:
+    """Return the keyword whose schemas, which apply to the same instance, describe a property; None if none does."""
+    return next((keyword for keyword in _APPLICATORS if _describes(schema.get(keyword), name, root, 0)), None)
+
+
+def _describes(value: Any, name: str, root: Json, depth: int) -> bool:
+    """Return whether a keyword's value, a schema or several, describes a property of the same instance."""
+    if depth > _DEEPEST:
+        return False
+    if isinstance(value, str):
+        try:
+            return _describes(resolve_local(root, value), name, root, depth + 1)
+        except LookupError:
+            return False
+    if isinstance(value, list):
+        return any(_describes(inner, name, root, depth + 1) for inner in value)
+    if not isinstance(value, dict):
+        return False
+    return name in _to_mapping(value.get("properties")) or any(
+        _describes(value.get(keyword), name, root, depth + 1) for keyword in _APPLICATORS
+    )
+
+
+_APPLICATORS: Final = ("anyOf", "oneOf", "allOf", "if", "then", "else", "$ref")
+_DEEPEST: Final = 12
+"""The most levels of schemas for the same instance that are searched for a property."""
 
 
 def _add_definitions(schema: Json, other: Json) -> Json:

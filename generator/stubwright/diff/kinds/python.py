@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from stubwright.codegen.pages.renames import find_current_names, match_renamed_methods
 from stubwright.codegen.surface import Class, ClientMethod, Field, HandlerMethod, NamedType, Parameter, Surface, Type
@@ -130,9 +130,10 @@ def _compare_method(was: ClientMethod, method: ClientMethod, subject: _Subject) 
     for name in old:
         if name not in new:
             yield subject.change("SW584", "breaking", f"the parameter `{name}` is gone")
-    if not _is_same(was.returns.text, method.returns.text):
+    less, more = _subtract(was.returns, method.returns), _subtract(method.returns, was.returns)
+    if (less or more) and not _is_same(was.returns.text, method.returns.text):
         message = f"it gave `{was.returns.text}`, and gives `{method.returns.text}`"
-        yield subject.change("SW585", "breaking", message)
+        yield subject.change("SW585", "breaking" if more else "compatible", message)
 
 
 def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
@@ -156,8 +157,9 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
         subject = surfaces.get_subject(f"type `{name}`", was, now)
         if now is None:
             yield subject.change("SW586", "breaking", "the type is gone")
-        elif not _is_same(was.type.text, now.type.text):
-            less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
+            continue
+        less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
+        if (less or more) and not _is_same(was.type.text, now.type.text):
             message = f"`{name}` was `{was.type.text}`, and is `{now.type.text}`"
             yield subject.change("SW588", "may break", message, _explain_new_type("both", more, less))
 
@@ -197,7 +199,8 @@ def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: 
     """Yield changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
     less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
     needed = was.default is not None and now.default is None
-    if not _is_same(was.type.text, now.type.text) and not (needed and less == {"None"} and not more):
+    is_changed = bool(less or more) and not _is_same(was.type.text, now.type.text)
+    if is_changed and not (needed and less == {"None"} and not more):
         message = f"`{now.name}` was `{was.type.text}`, and is `{now.type.text}`"
         impact: Impact = "compatible" if less and not more and makers is None else "may break"
         why = _explain_new_type(use, more, less) if impact == "may break" else None
@@ -273,9 +276,38 @@ def _is_same(old: Code, new: Code) -> bool:
 
 
 def _subtract(type_: Type, other: Type) -> frozenset[Code]:
-    """Return the alternatives of a type that another one does not have; the order of their parts does not matter."""
+    """Return the alternatives of a type that are not assignable to another one; the order of parts does not matter."""
     other_choices = frozenset(map(_sort_alternatives, other.choices))
-    return frozenset(choice for choice in type_.choices if _sort_alternatives(choice) not in other_choices)
+    return frozenset(
+        choice for choice in type_.choices if not _is_assignable(_sort_alternatives(choice), other_choices)
+    )
+
+
+def _is_assignable(choice: str, others: frozenset[str]) -> bool:
+    """Return whether type checkers accept a type where a union is expected (typing specification, "Special types")."""
+    if choice in others or "Any" in others or not others.isdisjoint(_PROMOTIONS.get(choice, ())):
+        return True
+    if choice == "bool":
+        return {True, False} <= {
+            value for other in others for value in _read_literals(other) if isinstance(value, bool)
+        }
+    literals = [*_read_literals(choice)]
+    if not literals:
+        return False
+    class_ = type(literals[0]).__name__
+    return class_ in others or not others.isdisjoint(_PROMOTIONS.get(class_, ()))
+
+
+def _read_literals(choice: str) -> Iterator[object]:
+    """Yield the values of a `Literal`; none of another type."""
+    match ast.parse(choice, mode="eval").body:
+        case ast.Subscript(value=ast.Name(id="Literal"), slice=values):
+            for value in values.elts if isinstance(values, ast.Tuple) else [values]:
+                yield ast.literal_eval(value)
+
+
+_PROMOTIONS: Final = {"bool": ("int", "float"), "int": ("float",)}
+"""The classes that accept instances of another one: `int` is a special case of `float`, and `bool` of `int`."""
 
 
 @lru_cache(maxsize=4096)

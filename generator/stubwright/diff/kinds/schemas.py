@@ -51,6 +51,8 @@ class SchemaComparison:
     _budget: Budget = field(default_factory=lambda: Budget(_STEPS), init=False)
     _blame: Budget = field(default_factory=lambda: Budget(_STEPS_FOR_BLAME), init=False)
     _proofs: ProofMemory = field(default_factory=lambda: ProofMemory(_EFFORT), init=False)
+    _culprits: list[str | None] = field(default_factory=list, init=False)
+    """The keyword that is in the way, once it was looked for."""
 
     def compare(self) -> list[Change]:
         """Return all changes, in the order of the schema."""
@@ -86,6 +88,7 @@ class SchemaComparison:
         undone = {(edit.new, edit.old): edit.edited for edit in edits.find_edits(moved, base, dialect)}
         steps = [*edits.find_edits(base, moved, dialect)]
         judged = sum(edit.edited is not None for edit in steps)
+        is_equal = fits and self._is_equal(old, new)
         for edit in steps:
             judged -= edit.edited is not None
             # Edits that come later keep an equal share of the steps, however hard this one is.
@@ -93,6 +96,8 @@ class SchemaComparison:
             without = undone.get((edit.old, edit.new))
             others = None if without is None else Judge(without, self.new_formats)
             change = self._judge_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)
+            if change.impact == "compatible" and edit.edited is not None:
+                change = self._explain_harmless(change, is_equal=is_equal)
             impacts.add(change.impact)
             is_shown |= edit.opens and change.impact == "may break"
             yield change
@@ -110,7 +115,7 @@ class SchemaComparison:
     ) -> Change:
         """Return the change that an edit is; `others` is the new schema without it, if that can be made."""
         if edit.edited is None:
-            impact: Impact = "words" if edit.words else "cosmetic"
+            impact: Impact = "words" if edit.words else "compatible" if edit.deprecates else "cosmetic"
             change = self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact)
             return replace(change, words=edit.words)
         edited = Judge(edit.edited, self.new_formats)
@@ -135,6 +140,19 @@ class SchemaComparison:
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "may break", example, why)
         return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, self._impact(example), example)
 
+    def _explain_harmless(self, change: Change, *, is_equal: bool) -> Change:
+        """Return a compatible change with its consequences, if they are not obvious."""
+        if is_equal:
+            why = "both schemas accept the same values, so nothing changed for callers and handlers"
+            return replace(change, help=change.help or why, is_equal=True)
+        if change.code == "SW537" and self.direction == "output" and change.help is None:
+            why = (
+                "results with other values are refused from now on, so handlers must not return them; "
+                "callers need no change"
+            )
+            return replace(change, help=why)
+        return change
+
     def _compare_dialects(self, old: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
         names = f"it was in {old.dialect.name}, and is in {base.dialect.name}"
         if fits or self._fits(old, base):
@@ -152,6 +170,10 @@ class SchemaComparison:
     def _fits(self, old: Judge, new: Judge) -> bool:
         """Tell whether the new schema is proved to keep what the old one promised."""
         return self._proofs.covers(new, old) if self.direction == "input" else self._proofs.covers(old, new)
+
+    def _is_equal(self, old: Judge, new: Judge) -> bool:
+        """Return whether both schemas are proved to accept the same values; that the new one fits is proved already."""
+        return self._proofs.covers(old, new) if self.direction == "input" else self._proofs.covers(new, old)
 
     def _find_hints(self, old: Judge, new: Judge) -> Sequence[Any]:
         wide, narrow = (new, old) if self.direction == "input" else (old, new)
@@ -197,7 +219,9 @@ class SchemaComparison:
             hope = (
                 "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
             )
-            culprit = blame.find_culprit(*self._get_judges(), self._is_decided)
+            if not self._culprits:
+                self._culprits.append(blame.find_culprit(*self._get_judges(), self._is_decided))
+            culprit = self._culprits[0]
             if culprit:
                 because = f": `{culprit}` is in the way"
             else:
