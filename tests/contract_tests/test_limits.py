@@ -25,7 +25,7 @@ from stubwright.importers.sources import Command
 from stubwright_runtime.client.core.connect_errors import Busy, Unreachable
 from stubwright_runtime.client.transports.refusals import judge
 from stubwright_runtime.server.main import main
-from stubwright_runtime.values.retry_after import parse_retry_after
+from stubwright_runtime.values.units import parse_retry_after
 
 SERVER = """
 import json, sys, time

@@ -31,8 +31,8 @@ from ..server.execution.around import find_around
 from ..server.handlers.lifespan import is_entered
 from ..values.certificates import share_tls_context
 from ..values.network_errors import check_proxies, describe
-from ..values.retry_after import parse_retry_after
 from ..values.sanitizing import clean
+from ..values.units import parse_retry_after
 from .requests import Api, Binding, Outgoing
 from .responses import (
     Answer,

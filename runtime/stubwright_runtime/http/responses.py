@@ -20,8 +20,8 @@ from ..observability.redaction import REDACTED, mask
 from ..package import Tool
 from ..server.handlers.content import Content, audio, embedded, image, link
 from ..values.json import Json, refuse_constant
-from ..values.retry_after import parse_retry_after
 from ..values.sanitizing import check_mime_type, clean
+from ..values.units import parse_retry_after
 from .media import is_text
 
 _SHORTEST: Final = 6

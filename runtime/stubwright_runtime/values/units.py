@@ -1,11 +1,10 @@
-"""Durations, sizes and rates as manifests write them: `10s`, `64KiB`, `60/minute`.
-
-Takes what `check` has accepted; returns numbers.
-"""
+"""Durations, sizes and rates in manifests (`10s`, `64KiB`, `60/minute`), and the `Retry-After` of HTTP."""
 
 from __future__ import annotations
 
 import math
+import time
+from datetime import UTC
 from typing import Final
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -39,3 +38,23 @@ def describe_wait(seconds: float) -> str:
     # Milliseconds first: a sum of times of the clock may be some 1e-11 above the hour that it stands for.
     whole = max(1, math.ceil(round(seconds, 3)))
     return "1 second" if whole == 1 else f"{whole:,} seconds"
+
+
+def parse_retry_after(text: str | None) -> float | None:
+    """Return the seconds that a `Retry-After` header asks to wait, at least 0; None if it is missing or invalid.
+
+    Args:
+        text: The header: a number of seconds, or a date of HTTP.
+    """
+    text = (text or "").strip()
+    if text.isdecimal() and len(text) < 9:
+        return float(text)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:  # all dates of HTTP are in GMT (RFC 9110, section 5.6.7)
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, moment.timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None

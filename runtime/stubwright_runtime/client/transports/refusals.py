@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ...observability.redaction import is_secret_name, mask
 from ...values.json import Json
-from ...values.retry_after import parse_retry_after
 from ...values.terminal import to_one_line
+from ...values.units import parse_retry_after
 from .batches import find_excess
 
 if TYPE_CHECKING:
