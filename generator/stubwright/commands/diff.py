@@ -14,10 +14,12 @@ from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from stubwright.commands.shared.comparison import Version
     from stubwright.commands.shared.servers import CommandParser
+    from stubwright.compile.source import Document
+    from stubwright.diagnostics import Diagnostic
     from stubwright.diff.changes import Change, Impact
     from stubwright.diff.printers import Comparison
 
@@ -96,6 +98,7 @@ def _diff(arguments: argparse.Namespace) -> int:
         pairs = _find_pairs(arguments)
     except comparison.VersionError as error:
         write_err(f"stubwright: {error}")
+        _write_problem(arguments.format, problem=str(error))
         return 1
     if len(pairs) > 1 and arguments.format in ("json", "sarif"):
         fix = "name one manifest, as in `stubwright diff git:REV MANIFEST`"
@@ -109,6 +112,8 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
 
     difference = find_difference(old, new, arguments)
     if difference is None:
+        wrong = [version for version in (old, new) if version.manifest is None]
+        _write_problem(arguments.format, [(version.diagnostics, version.documents) for version in wrong])
         return 1
     changes, shown = difference.changes, difference.comparison
     match arguments.format:
@@ -225,6 +230,36 @@ def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
     if command or len(words) != 2:
         raise UsageError("name OLD and NEW: `stubwright diff OLD NEW`, or `stubwright diff OLD -- COMMAND`")
     return [(comparison.read(words[0], words[1]), comparison.read(words[1], words[0]))]
+
+
+def _write_problem(
+    style: str, groups: Sequence[tuple[Sequence[Diagnostic], Mapping[str, Document]]] = (), problem: str | None = None
+) -> None:
+    """Write the reasons that versions cannot be compared to standard output, in a format for programs.
+
+    Args:
+        style: The format.
+        groups: The diagnostics of each version, with the documents that show their places.
+        problem: The reason, if it has no place.
+    """
+    from stubwright.diagnostics.printers import github, json
+    from stubwright.diagnostics.printers.findings import locate
+    from stubwright.diff import sarif
+
+    match style:
+        case "json":
+            rows = [row for diagnostics, documents in groups for row in json.to_value(diagnostics, documents)]
+            write_out(json.format_ascii({"problem": problem, "diagnostics": rows}))
+        case "github":
+            if problem is not None:
+                write_out(github.format_command("error", "not compared", problem, None) + "\n")
+            for diagnostics, documents in groups:
+                write_out(github.render(diagnostics, documents))
+        case "sarif":
+            findings = [finding for diagnostics, documents in groups for finding in locate(diagnostics, documents)]
+            write_out(sarif.render([], [] if problem is None else [(None, problem)], findings))
+        case _:
+            pass
 
 
 def _report_errors(versions: Sequence[Version]) -> None:

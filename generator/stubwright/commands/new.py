@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,26 +102,40 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout go with --from mcp")
     make = import_.prepare_openapi(file, arguments, name=arguments.name)
-    return lambda: _read_origin(documents.hide_credentials(file), make, import_.describe_import(file, arguments))
+    again = import_.describe_import(_find_from_project(file, arguments), arguments)
+    is_repeatable = file != documents.STANDARD_INPUT
+    return lambda: _read_origin(documents.hide_credentials(file), make, again, is_repeatable=is_repeatable)
 
 
-def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> Origin:
+def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
+    """Return a document as a command in the folder of the new project names it."""
+    from stubwright import http
+    from stubwright.importers.openapi import sources as documents
+    from stubwright.project import scaffold
+
+    if file == documents.STANDARD_INPUT or http.is_url(file) or Path(file).is_absolute():
+        return file
+    folder = scaffold.find_folder(arguments.name, Path(arguments.dir) if arguments.dir else None)
+    return paths.use_slashes(os.path.relpath(file, folder))
+
+
+def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, is_repeatable: bool = False) -> Origin:
     """Return the origin of a project; `make` gives its manifest."""
     from stubwright.project import scaffold
 
     result = import_.attempt(label, make)
     if result is None:
         raise scaffold.ScaffoldError("nothing was made")
-    return _make_origin(result, command)
+    return _make_origin(result, command, is_repeatable=is_repeatable)
 
 
-def _make_origin(result: ImportResult, command: str, old: Old | None = None) -> Origin:
+def _make_origin(result: ImportResult, command: str, old: Old | None = None, *, is_repeatable: bool = False) -> Origin:
     """Report the import, and return it as an origin."""
     from stubwright.project import scaffold
 
     print_import(result.summary, result.all_notes)
     fragment = {key: value for key, value in result.manifest.items() if key != "server"}
-    return scaffold.Origin(fragment, result.manifest["server"], command, old)
+    return scaffold.Origin(fragment, result.manifest["server"], command, is_repeatable, old)
 
 
 def _read_mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:

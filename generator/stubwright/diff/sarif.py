@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from stubwright import __version__
 from stubwright.diagnostics import CODES as DIAGNOSTICS
+from stubwright.diagnostics.printers.github import find_reported_path
 from stubwright.diagnostics.printers.json import format_ascii
 from stubwright.diff.changes import CODES
 from stubwright.diff.printers import explain, grade
@@ -38,7 +39,9 @@ class Run:
     failing: Collection[Impact]
 
 
-def render(runs: Sequence[Run], problems: Sequence[tuple[str, str]] = (), findings: Sequence[Finding] = ()) -> str:
+def render(
+    runs: Sequence[Run], problems: Sequence[tuple[str | None, str]] = (), findings: Sequence[Finding] = ()
+) -> str:
     """Return a document.
 
     Args:
@@ -52,19 +55,35 @@ def render(runs: Sequence[Run], problems: Sequence[tuple[str, str]] = (), findin
     driver = {
         "name": "stubwright",
         "version": __version__,
-        "rules": [{"id": code, "shortDescription": {"text": rules[code]}} for code in codes],
+        "rules": [_make_rule(code, rules[code]) for code in codes],
     }
     notifications = [
-        {"level": "error", "message": {"text": why}, "locations": [{"physicalLocation": _locate_file(file)}]}
+        {
+            "level": "error",
+            "message": {"text": why},
+            **({"locations": [{"physicalLocation": _locate_file(file)}]} if file is not None else {}),
+        }
         for file, why in problems
     ]
-    invocation = {"executionSuccessful": not problems, "toolExecutionNotifications": notifications}
+    invocation = {"executionSuccessful": not (problems or findings), "toolExecutionNotifications": notifications}
     results = [
         *(_make_result(change, run, codes) for run in runs for change in run.changes),
         *(_make_finding(finding, codes) for finding in findings),
     ]
     run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints"}
     return format_ascii({"$schema": _SCHEMA, "version": "2.1.0", "runs": [{**run, "results": results}]})
+
+
+def _make_rule(code: str, meaning: str) -> dict[str, Any]:
+    """Return a rule with all texts that GitHub's code scanning shows."""
+    help_ = f"{meaning} The result names the change and whom it affects; docs/diagnostics.md lists all codes."
+    return {
+        "id": code,
+        "shortDescription": {"text": meaning},
+        "fullDescription": {"text": meaning},
+        "help": {"text": help_, "markdown": help_},
+        "properties": {"tags": ["mcp"]},
+    }
 
 
 def _make_result(change: Change, run: Run, codes: Sequence[str]) -> dict[str, Any]:
@@ -96,8 +115,8 @@ def _make_finding(finding: Finding, codes: Sequence[str]) -> dict[str, Any]:
 
 
 def _locate_file(file: str) -> dict[str, Any]:
-    """Return the place of a file: a reference to a URI (RFC 3986), relative to the working folder unless absolute."""
-    return {"artifactLocation": {"uri": quote(file)}}
+    """Return the place of a file: a reference to a URI (RFC 3986), relative as annotations of GitHub are."""
+    return {"artifactLocation": {"uri": quote(find_reported_path(file))}}
 
 
 def _locate(span: Span) -> dict[str, Any]:

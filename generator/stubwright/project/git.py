@@ -125,10 +125,25 @@ def read_revision(name: str) -> Revision:
     return Revision(commit.decode().strip().splitlines()[-1])
 
 
+_OF_HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX")
+"""Variables that git sets for hooks. With `GIT_DIR` alone, the working folder counts as the root of the checkout."""
+
+
+def _make_environment() -> dict[str, str]:
+    """Return the environment for git, which finds the repository of the working folder, in hooks too."""
+    if "GIT_WORK_TREE" in os.environ or "GIT_DIR" not in os.environ:
+        return dict(os.environ)
+    found = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
+    command = ["git", "rev-parse", "--git-dir"]
+    done = subprocess.run(command, env=found, capture_output=True, check=False)  # noqa: S603 - no shell
+    return dict(os.environ) if done.returncode else found
+
+
 def _git(*arguments: str) -> bytes:
     """Return the output of git. Raises OSError, with git's own words."""
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607 - no shell
+        environment = _make_environment()
+        done = subprocess.run(["git", *arguments], env=environment, capture_output=True, check=False)  # noqa: S603, S607 - no shell
     except FileNotFoundError as error:
         raise OSError("git is not installed") from error
     if done.returncode:

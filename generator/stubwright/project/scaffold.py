@@ -51,13 +51,15 @@ class Origin:
     Attributes:
         fragment: An imported manifest without its `server`.
         server: Its `server`.
-        again: The arguments of `stubwright import` that import it again.
+        again: The arguments of `stubwright import` that import it again, in the folder of the project.
+        is_repeatable: True if `stubwright refresh` may run them: they start no program.
         old: The server object whose functions answer until they are moved; None if the methods are to be written.
     """
 
     fragment: Mapping[str, Any]
     server: Mapping[str, Any]
     again: str
+    is_repeatable: bool = False
     old: Old | None = None
 
 
@@ -90,8 +92,8 @@ def create(
             f"`{name}` cannot name a server: start with a letter, and use up to 60 letters and digits, with single "
             "spaces, `-`, `_` or `.` between them"
         )
-    slug = "-".join(word.lower() for word in naming.split_words(name))
-    target = folder if folder is not None else Path(slug)
+    target = find_folder(name, folder)
+    slug = _make_slug(name)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
@@ -109,6 +111,15 @@ def create(
         raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
     steps = _next_steps(target, slug, "specs/imported" if origin is not None else "specs", wheel)
     return steps + (start.old.describe_next_steps() if start is not None and start.old is not None else "")
+
+
+def find_folder(name: str, folder: Path | None) -> Path:
+    """Return the folder of a project: the given one, or a new one with the server's name."""
+    return folder if folder is not None else Path(_make_slug(name))
+
+
+def _make_slug(name: str) -> str:
+    return "-".join(word.lower() for word in naming.split_words(name))
 
 
 def _pack_runtime() -> wheels.Wheel:
@@ -139,6 +150,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
         "variables": [],
         "moved": False,
         "wheel": None if wheel is None else trust(wheel.name),
+        "wheel_path": None if wheel is None else trust(wheels.find_shared(wheel, target)),
     }
     used = [*sorted([Name("ToolFailed"), client]), Name("build_server")]
     exported = used if origin is None else [Name("TOOLS"), client, Name("build_server"), Name("list_tools")]
@@ -206,11 +218,13 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     }
     manifest = folder / "specs" / values["file"]
     (folder / "specs" / "imported").mkdir(parents=True)
-    again = format_comment(f"imported again: stubwright import {origin.again} --fragment -o specs/{imported}")
+    command = f"stubwright import {origin.again} --fragment -o specs/{imported}"
+    again = format_comment(f"imported again: {'stubwright refresh' if origin.is_repeatable else command}")
     manifest.write_text(
         _MANIFEST.format(imported=imported, again=again) + yamlwriter.format_manifest(own), "utf-8", newline="\n"
     )
-    (folder / "specs" / imported).write_text(yamlwriter.format_imported(origin.fragment), "utf-8", newline="\n")
+    text = yamlwriter.format_imported(origin.fragment, command=command if origin.is_repeatable else None)
+    (folder / "specs" / imported).write_text(text, "utf-8", newline="\n")
     checked = pipeline.compile_manifest(manifest.as_posix(), disk.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")

@@ -74,6 +74,19 @@ def write(folder: Path, *, runtime_only: bool) -> list[Path]:
     return [folder / wheel.name for wheel in packed]
 
 
+def find_shared(wheel: Wheel, project: Path) -> str:
+    """Return the path of a wheel from a new project, if possible the copy in a project next to it.
+
+    In one workspace of uv, the requirements of all projects must have the same URL.
+    """
+    own = f"wheels/{wheel.name}"
+    for path in sorted(project.resolve().parent.glob(f"*/{own}")):
+        sibling = path.parent.parent
+        if sibling.name != project.resolve().name and path.read_bytes() == wheel.data:
+            return f"../{sibling.name}/{own}"
+    return own
+
+
 def _read_files(folder: Path, name: str) -> dict[str, bytes]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}

@@ -71,10 +71,10 @@ def _refresh(arguments: argparse.Namespace) -> int:
         text = _import_again(imported)
         if text is None:
             status = 1
-        elif text == imported.text:
+        elif text == imported.text.replace("\r\n", "\n"):  # as a checkout on Windows has it
             write_out(f"{imported.path}: up to date\n")
         else:
-            fresh[imported.path] = text
+            fresh[imported.path] = text.replace("\n", "\r\n") if "\r\n" in imported.text else text
     for entry in entries:
         if not fresh.keys().isdisjoint(documents[entry]):
             status = max(status, _show(entry, fresh))

@@ -114,7 +114,12 @@ def ask(question: str) -> str:
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
     """Write the text of `make` for people, who see colours on a terminal; it has made safe what it quotes."""
-    print(make(stream.isatty() and "NO_COLOR" not in os.environ), end="", file=stream)
+    print(make(_has_escapes(stream) and not os.environ.get("NO_COLOR")), end="", file=stream)
+
+
+def _has_escapes(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that reads escape sequences."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def print_import(summary: str, notes: Iterable[str]) -> None:
@@ -200,7 +205,7 @@ class Printer:
     @contextmanager
     def show_work(self, what: str) -> Iterator[None]:
         """Show work on a terminal that takes longer than a second, and remove it at the end."""
-        if self._quiet or self._style != "text" or not sys.stderr.isatty():
+        if self._quiet or self._style != "text" or not _has_escapes(sys.stderr):
             yield
             return
         is_shown = threading.Event()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stubwright.diagnostics.printers.findings import locate
@@ -30,7 +32,7 @@ def format_command(level: str, title: str, message: str, span: Span | None) -> s
     properties: dict[str, str | int] = {}
     if span:
         properties = {
-            "file": span.file,
+            "file": find_reported_path(span.file),
             "line": span.line,
             "col": span.column,
             "endLine": span.end_line,
@@ -39,6 +41,18 @@ def format_command(level: str, title: str, message: str, span: Span | None) -> s
     properties["title"] = title
     listed = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in properties.items())
     return f"::{level} {listed}::{_escaped(message)}"
+
+
+def find_reported_path(file: str) -> str:
+    """Return the path of a file in annotations: from the root of the checkout in GitHub Actions, otherwise unchanged.
+
+    GitHub resolves paths from `GITHUB_WORKSPACE`, and not from the working folder. Files outside are absolute.
+    """
+    root = os.environ.get("GITHUB_WORKSPACE")
+    if not root:
+        return file
+    path, top = Path(file).resolve(), Path(root).resolve()
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else path.as_posix()
 
 
 def _escaped(words: str, more: str = "") -> str:

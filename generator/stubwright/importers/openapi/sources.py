@@ -66,7 +66,7 @@ def read_documents(source: str) -> Documents:
 
 
 def _read_standard_input() -> bytes:
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_BYTES + 1)  # None if the shell has closed it
     if len(data) > MAX_BYTES:
         raise DocumentError(_too_large())
     return data
