@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 import prism_run
 from fake_api import api
@@ -114,3 +115,53 @@ def test_base64_is_sent_as_it_is_where_a_document_of_3_1_says_so(schema: Any, is
     body = manifest["tools"][0]["inputSchema"]["properties"]["body"]
     assert body["contentEncoding"] == "base64"
     assert (body.get("format") == "byte") is is_text
+
+
+def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> None:
+    headers = {
+        "Operation-Location": {"schema": TEXT},
+        "X-Count": {"$ref": "#/components/headers/Count"},
+        "Set-Cookie": {"schema": TEXT},
+    }
+    content = {"application/json": {"schema": OBJECT}}
+    paths = {
+        "/start": {"post": {"operationId": "start", "responses": {"202": {"description": "d", "headers": headers}}}},
+        "/head": {
+            "head": {
+                "operationId": "head",
+                "responses": {"200": {"description": "d", "headers": headers, "content": content}},
+            }
+        },
+        "/get": {
+            "get": {
+                "operationId": "get",
+                "responses": {"200": {"description": "d", "headers": headers, "content": content}},
+            }
+        },
+    }
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Sending", "version": "1"},
+        "servers": [{"url": "https://api.example.com"}],
+        "paths": paths,
+        "components": {"headers": {"Count": {"schema": {"type": "integer"}}}},
+    }
+    (tmp_path / "sending.json").write_text(json.dumps(document))
+    manifest = prism_run.build(tmp_path / "sending.json", tmp_path, 10)
+    told = {"Operation-Location": "/jobs/1", "X-Count": "3", "Set-Cookie": "a=b"}
+    results: dict[str, Any] = {}
+    with (
+        api(lambda asked: Response(status_code=202 if asked.method == "POST" else 200, headers=told)) as fake,
+        prism_run.credentials(manifest, fake.url),
+        imported(tmp_path / "generated", "sending_mcp") as package,
+    ):
+
+        async def go() -> None:
+            async with package.SendingClient.connect(package.build_server()) as client:
+                for name in ("start", "head"):
+                    results[name] = (await client.raw.call_tool(name, {})).structured_content
+
+        asyncio.run(go())
+    expected = {"body": None, "headers": {"operation_location": "/jobs/1", "x_count": 3}}
+    assert results == {"start": expected, "head": expected}
+    assert "responseHeaders" not in manifest["tools"][2]["stubwright"]["http"]

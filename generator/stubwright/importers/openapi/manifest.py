@@ -277,6 +277,8 @@ def _convert_tool(
     http: dict[str, Any] = {"api": target.api, "method": operation.method.upper(), **converted.http}
     if result.accept is not None:
         http["accept"] = result.accept
+    if result.headers:
+        http["responseHeaders"] = result.headers
     if target.security is not None:
         http["security"] = [list(alternative) for alternative in target.security]
     tool["stubwright"] = {"http": http}

@@ -6,9 +6,11 @@ schema, or cannot be read, there is none, because nothing can be promised. A res
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
+from stubwright import http
 from stubwright.importers.openapi import media as media_types
 from stubwright.importers.openapi import operations
 from stubwright.importers.openapi.documents import UnsupportedError, explain
@@ -31,13 +33,14 @@ class Result:
     """An `outputSchema`, if there is one, the shared schemas that it refers to, and the `Accept` of clients.
 
     `accept` is the value of the `Accept` header, if it is not JSON. `no_schema_reason` says why a response cannot be
-    read.
+    read. `headers` are the headers that a response without a body declares, as `responseHeaders` of the manifest.
     """
 
     schema: Json
     uses: frozenset[str]
     accept: str | None
     no_schema_reason: str | None = None
+    headers: Mapping[str, Json] = field(default_factory=dict)
 
 
 def make_result(operation: Operation, schemas: Schemas, options: Options) -> Result:
@@ -47,9 +50,12 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
     contents: list[Mapping[str, Located]] = []
     is_known, is_empty, are_objects = True, False, True
     responses, reason = _read_responses(operation, schemas)
+    headers: dict[str, Json] = {}
     for at in responses:
         try:
-            content = dict(operations.list_media_types(schemas.documents, at))
+            has_body = operation.method != "head"  # RFC 9110, section 9.3.2
+            content = dict(operations.list_media_types(schemas.documents, at)) if has_body else {}
+            headers |= {} if content else _list_headers(at, schemas)
             if not content:
                 is_empty = True
                 continue
@@ -67,6 +73,8 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
         except (UnsupportedError, RecursionError) as error:
             reason = reason or explain(error)
     accept = _make_accept(contents, options.media_types, schemas)
+    if headers and not contents and reason is None and options.output_schemas:
+        return Result(dict(_NULL), frozenset(), accept, headers=headers)
     if reason is not None or not alternatives or not is_known:
         return Result(None, frozenset(), accept, reason)
     if is_empty:
@@ -90,6 +98,29 @@ def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Locate
     except UnsupportedError as error:
         reason = explain(error)
     return responses, reason
+
+
+def _list_headers(response: Located, schemas: Schemas) -> dict[str, Json]:
+    """Return the headers that a response declares, by names for properties (3.1.1, "Header Object").
+
+    Raises:
+        UnsupportedError: A reference is broken.
+    """
+    headers: dict[str, Json] = {}
+    for header, entry in schemas.documents.list_entries(response, "headers"):
+        if header.lower() in _UNTOLD or not http.TOKEN.fullmatch(header):
+            continue
+        at = schemas.documents.resolve(entry)
+        schema = at.get("schema") or at  # in Swagger 2.0, a header is its own schema
+        kinds = [str(part.get_field("type")) for part in schemas.list_applied(schema)]
+        kind = next((kind for kind in kinds if kind in ("integer", "number", "boolean")), "string")
+        name = re.sub(r"[^A-Za-z0-9]+", "_", header).strip("_").lower()
+        headers.setdefault(name, header if kind == "string" else {"name": header, "type": kind})
+    return headers
+
+
+_UNTOLD: Final = frozenset({"content-type", "set-cookie", "set-cookie2"})
+"""Headers that a document may not declare, or that hold credentials."""
 
 
 def _rank(content: Mapping[str, Located], preferred: Sequence[str], schemas: Schemas) -> list[str]:
