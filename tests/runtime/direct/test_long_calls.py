@@ -395,12 +395,23 @@ def test_handshakes_count_in_the_budget_of_their_caller(package: ModuleType) -> 
     first = shaking(REVISION)
     first["params"]["capabilities"] = {"experimental": {str(number): {} for number in range(1_450)}}
     with asgi(asgi_app(core)) as url, httpx2.Client() as http:
-        answers = [http.post(f"{url}/mcp", json=first, headers=dict(usual(first, REVISION, None))) for _ in range(5)]
-        assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
-        assert answers[-1].json()["error"]["message"].endswith("use up your share of memory; end a session")
-        http.delete(f"{url}/mcp", headers={"mcp-session-id": answers[0].headers["mcp-session-id"]})
-        again = http.post(f"{url}/mcp", json=first, headers=dict(usual(first, REVISION, None)))
-        assert again.status_code == 200
+
+        def shake() -> httpx2.Response:
+            return http.post(f"{url}/mcp", json=first, headers=dict(usual(first, REVISION, None)))
+
+        def use(session: str) -> int:
+            ping = request(8, "ping", {}, stateless=False)
+            return http.post(f"{url}/mcp", json=ping, headers=dict(usual(ping, REVISION, session))).status_code
+
+        # Sessions that were never used make room, the oldest first.
+        names = [shake().headers["mcp-session-id"] for _ in range(5)]
+        assert [use(name) for name in names] == [404, 404, 200, 200, 200]
+        refused = shake()
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) > 0
+        assert "from your address use up its share of memory" in refused.json()["error"]["message"]
+        http.delete(f"{url}/mcp", headers={"mcp-session-id": names[-1]})
+        assert shake().status_code == 200
     del core.package.manifest["storage"]
 
 
@@ -433,12 +444,14 @@ def test_there_are_so_many_sessions(package: ModuleType) -> None:
     odd["params"]["odd"] = True
     with asgi(asgi_app(core, max_sessions=3)) as url, httpx2.Client() as http:
 
-        def opened(message: Any) -> int:
-            headers = dict(usual(message, REVISION, None))
-            return http.post(f"{url}/mcp", json=message, headers=headers).status_code
+        def opened(message: Any, session: str | None = None) -> httpx2.Response:
+            headers = dict(usual(message, REVISION, session))
+            return http.post(f"{url}/mcp", json=message, headers=headers)
 
-        assert [opened(message) for message in (plain, odd, plain)] == [200, 200, 200]
-        assert [opened(message) for message in (plain, odd)] == [503, 503]
+        ping = request(8, "ping", {}, stateless=False)
+        names = [opened(message).headers["mcp-session-id"] for message in (plain, odd, plain)]
+        assert [opened(ping, name).status_code for name in names] == [200, 200, 200]
+        assert [opened(message).status_code for message in (plain, odd)] == [503, 503]
 
 
 @pytest.mark.parametrize("result", [{"a": object()}, {"a": "\ud800"}])

@@ -109,7 +109,8 @@ class _Direct:
     def parse_head(self, _headers: object) -> object:
         return object()
 
-    async def take(self, _head: object, body: bytes, _connect: object) -> Response:
+    async def take(self, _head: object, body: bytes, _connect: object, *, address: str) -> Response:
+        assert address == "127.0.0.1"
         self.held.release()
         await self.may_answer.wait()
         if body == b"no":

@@ -137,9 +137,11 @@ def test_a_session_ends_when_nobody_uses_it_and_there_are_so_many(package: Modul
     with asgi(app) as root, httpx2.Client(timeout=60) as web:
         url = f"{root}/mcp"
         sessions = [opened(web, url).headers["mcp-session-id"] for _ in range(2)]
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        for session in sessions:
+            assert web.post(url, json=ping, headers={**HEADERS, "mcp-session-id": session}).status_code == 200
         full = opened(web, url)
         assert (full.status_code, full.headers["retry-after"]) == (503, "5")
-        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
         deadline = time.monotonic() + 60
         while opened(web, url).status_code != 200:
             assert time.monotonic() < deadline

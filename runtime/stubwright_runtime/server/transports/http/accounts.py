@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from ....state.budget import Budget, Whose
 
-    from ....state.budget import Budget
+Account: TypeAlias = Mapping[str, Any] | str
+"""The caller that bytes are kept for: the principal of a token, or without one an IP address."""
 
 
 class Accounts:
@@ -23,21 +26,33 @@ class Accounts:
         self._budget = budget
         self._bytes: Counter[str] = Counter()
 
-    def has_room(self, owner: Mapping[str, Any] | None, size: int) -> bool:
-        """Tell whether a caller may have so many bytes more."""
-        return self._budget.refuses(size, self._bytes[_key(owner)], self._bytes.total()) is None
+    def find_limit(self, account: Account, size: int) -> Whose | None:
+        """Return the budget that has no room for so many bytes more of a caller; `None` if there is room."""
+        return self._budget.refuses(size, self._bytes[make_key(account)], self._bytes.total())
 
-    def add(self, owner: Mapping[str, Any] | None, size: int) -> None:
-        """Note that so many bytes of a caller are kept."""
-        self._bytes[_key(owner)] += size
+    def has_room(self, account: Account, size: int) -> bool:
+        """Return whether a caller may have so many bytes more."""
+        return self.find_limit(account, size) is None
 
-    def remove(self, owner: Mapping[str, Any] | None, size: int) -> None:
-        """Note that so many bytes of a caller are not kept any more."""
-        key = _key(owner)
+    def add(self, account: Account, size: int) -> None:
+        """Count bytes that are kept for a caller."""
+        self._bytes[make_key(account)] += size
+
+    def remove(self, account: Account, size: int) -> None:
+        """Stop counting bytes of a caller."""
+        key = make_key(account)
         self._bytes[key] -= size
         if not self._bytes[key]:
             del self._bytes[key]
 
 
-def _key(owner: Mapping[str, Any] | None) -> str:
-    return json.dumps(owner, sort_keys=True, default=str)
+def make_key(account: Account) -> str:
+    """Return the key of a caller; callers without a token share one for an IPv4 address, or a /64 network of IPv6."""
+    if not isinstance(account, str):
+        return json.dumps(account, sort_keys=True, default=str)
+    if ":" not in account:
+        return account
+    try:
+        return str(ip_network((account.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return account

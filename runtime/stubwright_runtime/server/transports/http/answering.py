@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from ...core.core import Core
     from ...core.exchange import Peer, Result
+    from .accounts import Account
     from .heads import Head
     from .resumption.log import EventLog
     from .sessions import Session, Sessions
@@ -76,6 +77,11 @@ _STATUS: Final = dict.fromkeys(
 _FULL: Final = Refused(503, "Too many open sessions", INTERNAL_ERROR)
 _NO_ROOM: Final = Refused(
     429, "The handshakes of your open sessions use up your share of memory; end a session", INTERNAL_ERROR
+)
+_NO_ROOM_FOR_ADDRESS: Final = Refused(
+    429,
+    "The handshakes of open sessions from your address use up its share of memory; end a session, or try again later",
+    INTERNAL_ERROR,
 )
 _EMPTY: Final = ProtocolError(PARSE_ERROR, "The message is empty")
 _BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send each message in a request of its own")
@@ -127,6 +133,7 @@ class Answering:
         owner: Owner = None,
         peer: Peer | None = None,
         headers: Headers = (),
+        address: str = "",
     ) -> Awaitable[Response | None]:
         """Return an awaitable of the response to a request; if that is `None`, the run is answered on its stream.
 
@@ -137,6 +144,7 @@ class Answering:
             owner: Its owner.
             peer: Its sender, if telemetry observes the server.
             headers: All its headers, if they are not plain.
+            address: The IP address that it came from, which counts as the caller in budgets if there is no owner.
         """
         entries = [*read(body)]
         if not entries:
@@ -171,11 +179,12 @@ class Answering:
         run = Run(
             message["id"],
             lambda run: self._move(run, session, connect),
-            lambda run: self._may_go_on(run, owner, len(body)),
+            lambda run: self._may_go_on(run, owner or address, len(body)),
         )
         if session is not None:
             session.runs[run.id] = run  # now: its cancellation may be read before its task begins
-        return self._answer(sender, session, message, owner, run, peer)
+            session.is_used = True
+        return self._answer(sender, session, message, owner, run, peer, address)
 
     def takes_batches(self, head: Head, owner: Owner) -> bool:
         """Tell whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
@@ -254,16 +263,17 @@ class Answering:
         owner: Owner,
         run: Run,
         peer: Peer | None,
+        address: str,
     ) -> Response | None:
         """Answer a request; without a response, on its stream."""
         client, fault = sender
         opens = message["method"] == "initialize" and fault is None
         if opens and not self._stateless:
-            if self._sessions.is_full():
+            if not self._sessions.has_place():
                 return come_again(_FULL.answer())
-            if not self._sessions.has_room(client, owner):
-                return _NO_ROOM.answer()
-            session = self._sessions.open(client, owner, self._open_log())
+            if not self._sessions.has_room(client, owner or address):
+                return come_again((_NO_ROOM if owner else _NO_ROOM_FOR_ADDRESS).answer())
+            session = self._sessions.open(client, owner, self._open_log(), owner or address)
             session.runs[run.id] = run
         run.task = asyncio.current_task()
         exchange = self._exchange(client, session, message, run, peer, fault)
@@ -341,7 +351,7 @@ class Answering:
         run.stream = AnswerStream() if session is None else session.open_stream()
         connect(run)
 
-    def _may_go_on(self, run: Run, owner: Owner, size: int) -> bool:
+    def _may_go_on(self, run: Run, owner: Account, size: int) -> bool:
         """Tell whether a request may go on without its client; if not, the log says so."""
         if self._unattended.admit(run, owner, size):
             return True

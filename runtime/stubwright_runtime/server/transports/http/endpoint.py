@@ -177,7 +177,9 @@ class HttpEndpoint:
             serving.append(asyncio.create_task(task, context=context))
 
         peer = _peer(head, scope) if is_observed() else None
-        response = await self.take(head, body, connect, owner, peer, scope["headers"])
+        client = scope.get("client")
+        address = client[0] if client else ""
+        response = await self.take(head, body, connect, owner, peer, scope["headers"], address)
         if response is not None:
             if wire is not None:
                 wire.hold_head()
@@ -207,6 +209,7 @@ class HttpEndpoint:
         position = None if last is None else await session.log.find(last)
         stream = session.listening if last is None else _find_stream(session, position)
         telling = None
+        session.is_used = True
         with session.keep_in_use():
             try:
                 if last is None:

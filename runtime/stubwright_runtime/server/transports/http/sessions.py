@@ -16,7 +16,7 @@ from ....state.budget import count_bytes
 from ...protocol.changes import Telling
 from ...protocol.outgoing import Outgoing, Questions
 from ...protocol.wants import Wants
-from .accounts import Accounts
+from .accounts import Accounts, make_key
 from .events import AnswerStream, EventStream
 from .resumption.log import LISTENING
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...direct.clients import Client
     from ...direct.runs import Run
     from ...protocol.wants import ChangeLog
+    from .accounts import Account
     from .resumption.log import EventLog
 
 
@@ -40,6 +41,8 @@ class Session:
         client: The client that has shaken hands.
         is_resumable: True if the streams of its requests begin with an event to come back with.
         is_over: True if it has ended.
+        is_used: True if it has had a request since its handshake, or a stream.
+        account: The caller whose budget its handshake counts in.
         runs: Its requests that are being answered.
         streams: The streams that are not answered, by their names.
         log: The messages that were sent to it.
@@ -50,10 +53,12 @@ class Session:
         note_end: Records its duration; `None` without telemetry.
     """
 
-    def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog) -> None:
+    def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> None:
         """Open one for a client that has shaken hands."""
         self.id = uuid4().hex
         self.owner = owner
+        self.account = account
+        self.is_used = False
         self.client = client
         self.is_resumable = Revision.from_date(client.revision).has("resumable_streams")
         self.is_over = False
@@ -154,19 +159,34 @@ class Sessions:
         self._idle = idle
         self._open: dict[str, Session] = {}
 
-    def is_full(self) -> bool:
-        """Tell whether no more may be opened."""
-        return len(self._open) >= self._most
+    def has_place(self) -> bool:
+        """Return whether one more may be opened, after the end of a session that was never used if necessary."""
+        return len(self._open) < self._most or self._end_unused(None)
 
-    def has_room(self, client: Client, owner: Mapping[str, Any] | None) -> bool:
-        """Tell whether the budget of a caller allows one more session with its handshake."""
-        return self._handshakes.has_room(owner, _size(client))
+    def has_room(self, client: Client, account: Account) -> bool:
+        """Return whether the budget of a caller allows one more session with its handshake.
 
-    def open(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog) -> Session:
+        Sessions that were never used end until it does, the oldest first: those of the caller if its own budget is used
+        up, otherwise any.
+        """
+        while limit := self._handshakes.find_limit(account, _size(client)):
+            if not self._end_unused(make_key(account) if limit == "caller" else None):
+                return False
+        return True
+
+    def _end_unused(self, key: str | None) -> bool:
+        """End the oldest session that was never used, of one caller if there is a key; return whether there was one."""
+        for session in self._open.values():
+            if not session.is_used and key in (None, make_key(session.account)):
+                self.end(session)
+                return True
+        return False
+
+    def open(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> Session:
         """Open one, for a client that shakes hands."""
-        session = Session(client, owner, log)
+        session = Session(client, owner, log, account)
         self._open[session.id] = session
-        self._handshakes.add(owner, _size(client))
+        self._handshakes.add(account, _size(client))
         self._look(session, self._idle)
         return session
 
@@ -178,7 +198,7 @@ class Sessions:
     def end(self, session: Session) -> None:
         """End one."""
         if self._open.pop(session.id, None) is not None:
-            self._handshakes.remove(session.owner, _size(session.client))
+            self._handshakes.remove(session.account, _size(session.client))
             session.close()
 
     def end_streams(self) -> None:

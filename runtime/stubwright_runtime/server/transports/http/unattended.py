@@ -6,15 +6,14 @@ disconnects does not cancel). Connections bound all others.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .accounts import Accounts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ....state.budget import Budget
     from ...direct.runs import Run
+    from .accounts import Account
 
 _EACH: Final = 16 * 1024
 """The approximate number of bytes that a request takes beside its arguments: its tasks and its stream."""
@@ -29,9 +28,9 @@ class Unattended:
     def __init__(self, budget: Budget) -> None:
         """Take the limits on their bytes, of one caller and in all."""
         self._accounts = Accounts(budget)
-        self._runs: dict[Run, tuple[Mapping[str, Any] | None, int]] = {}
+        self._runs: dict[Run, tuple[Account, int]] = {}
 
-    def admit(self, run: Run, owner: Mapping[str, Any] | None, body: int) -> bool:
+    def admit(self, run: Run, owner: Account, body: int) -> bool:
         """Tell whether a request may go on without its client; if so, count it until it ends.
 
         Args:

@@ -265,6 +265,7 @@ class Connection(asyncio.Protocol):
         self.waits_since = 0.0
         self._all = connections
         self._deadline: float | None = None
+        self.address = ""
         self._unsent = 0
         """Bytes of the last answer that the client had not read yet at the last look at the clock."""
         self._timer: asyncio.TimerHandle | None = None
@@ -276,7 +277,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Keep the connection, or refuse it at once."""
         peer: object = transport.get_extra_info("peername")
-        if not self._all.admit(self, str(peer[0]) if is_list(peer) else ""):
+        self.address = str(peer[0]) if is_list(peer) else ""
+        if not self._all.admit(self, self.address):
             # uvicorn's protocol is not set up, and must not hear what this client sends.
             transport.set_protocol(asyncio.Protocol())
             transport.write(_FULL)

@@ -79,6 +79,9 @@ class Endpoint:
 class Line(Protocol):
     """The interface of a connection that is needed here."""
 
+    address: str
+    """The IP address of the client."""
+
     @property
     def is_between(self) -> bool:
         """True if uvicorn has no request under way."""
@@ -166,7 +169,7 @@ class DirectReader:
         if body.lstrip()[:1] == b"[":  # a batch, which the endpoint takes apart
             self._give_back(data)
             return
-        answering = self._endpoint.direct.take(head, body, partial(self._connect, data))
+        answering = self._endpoint.direct.take(head, body, partial(self._connect, data), address=self._line.address)
         self._stop_holding()
         self.is_answering = True
         self._line.on_request()
