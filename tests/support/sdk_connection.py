@@ -77,3 +77,12 @@ async def sdk_connection(core: Core) -> AsyncIterator[SdkConnection]:
         given.close()  # cancelled, the SDK fails if it has not taken the last message yet
         async with asyncio.timeout(60):
             await serving
+
+
+def without_words(answer: Any) -> Any:
+    """An answer without the words about invalid parameters, in which ours name the member, and the SDK's do not."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict) or error.get("code") != -32602:
+        return answer
+    is_vague = error["message"].startswith(("Invalid request parameters", "The connection is not initialized"))
+    return {**answer, "error": {"code": -32602, "message": "" if is_vague else error["message"]}}

@@ -19,7 +19,7 @@ from ..mcp.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 from ..mcp.revisions import Revision
 from ..server.middlewares.expiry import count_own_seconds_left
 from ..server.middlewares.in_flight import LISTENING
-from ..server.protocol.requests import refuse_invalid, refuse_unknown_method
+from ..server.protocol.requests import refuse_parameters, refuse_unknown_method
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
@@ -184,7 +184,7 @@ class Methods:
     async def _list(self, exchange: Exchange) -> dict[str, Any]:
         cursor = (exchange.params or {}).get("cursor")
         if cursor is not None and not isinstance(cursor, str):
-            raise refuse_invalid()
+            raise refuse_parameters("`cursor` must be a string")
         principal, connection = self._core.find_principal(over_http=exchange.over_http), _connection(exchange)
         if principal.kind == "anonymous" and connection.session is None:  # only ids give access
             return {"tasks": []}
@@ -211,7 +211,7 @@ class Methods:
         task = await self._find(exchange)
         responses = (exchange.params or {}).get("inputResponses")
         if not is_mapping(responses):
-            raise refuse_invalid()
+            raise refuse_parameters("`inputResponses` must be an object")
         if is_too_deep(responses):
             raise ProtocolError(INVALID_PARAMS, "The answers are nested too deeply")
         await self._tasks.answer(task, responses)
@@ -260,7 +260,7 @@ def _task_id(exchange: Exchange) -> str:
     """Return the id of the task that a request is about. Raises ProtocolError if it names none."""
     task_id = (exchange.params or {}).get("taskId")
     if not isinstance(task_id, str):
-        raise refuse_invalid()
+        raise refuse_parameters("`taskId` must be a string")
     return task_id
 
 

@@ -15,7 +15,7 @@ from ...observability.logs import log
 from ..core.core import LISTS
 from ..protocol.messages import encode_error, to_json
 from ..protocol.outgoing import Outgoing
-from ..protocol.requests import STATELESS, refuse_invalid, refuse_unknown_method
+from ..protocol.requests import STATELESS, refuse_before_handshake, refuse_unknown_method
 from .runs import DirectChannel
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Direct:
         if not self._serves(exchange.method):
             raise refuse_unknown_method(exchange.method)
         if not exchange.is_shaken:
-            raise refuse_invalid()
+            raise refuse_before_handshake()
         if exchange.sender.wants is not None:
             if exchange.method == "logging/setLevel":
                 exchange.sender.wants.level = params["level"]

@@ -7,8 +7,9 @@ Takes parameters as parsed JSON; tells whether they are valid. Members that the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from ...mcp.vocabulary import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -18,41 +19,73 @@ from ...mcp.vocabulary import (
     PROTOCOL_VERSION_META_KEY,
 )
 
-Shape: TypeAlias = Callable[[Any], bool]
-"""Tells whether a value has a shape."""
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of a value.
+
+    Attributes:
+        fits: Returns whether a value has the shape.
+        explain: Returns the fault of a value that does not fit, given the path of the value for people.
+    """
+
+    fits: Callable[[Any], bool]
+    explain: Callable[[Any, str], str]
 
 
-def _is_text(value: Any) -> bool:
-    return type(value) is str
+def _kind(expected: str, fits: Callable[[Any], bool]) -> Shape:
+    return Shape(fits, lambda value, path: f"`{path}` must be {expected}, not {_describe(value)}")
 
 
-def _is_flag(value: Any) -> bool:
-    return type(value) is bool
+def _describe(value: Any) -> str:
+    """Return a value in a few words."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        is_short = 0 < len(value) <= _LONGEST_QUOTED and value.isprintable() and "`" not in value
+        return f"`{value}`" if is_short else "a string"
+    return "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else "a number"
 
 
-def _is_object(value: Any) -> bool:
-    return type(value) is dict
+_LONGEST_QUOTED: Final = 40
+"""Characters of a string that is quoted in an error."""
 
-
-def _is_token(value: Any) -> bool:
-    return type(value) is str or type(value) is int
-
-
-def _is_integer(value: Any) -> bool:
-    return type(value) is int
+_TEXT: Final = _kind("a string", lambda value: type(value) is str)
+_FLAG: Final = _kind("true or false", lambda value: type(value) is bool)
+_OBJECT: Final = _kind("an object", lambda value: type(value) is dict)
+_TOKEN: Final = _kind("a string or an integer", lambda value: type(value) is str or type(value) is int)
+_INTEGER: Final = _kind("an integer", lambda value: type(value) is int)
+_LIST: Final = _kind("an array", lambda value: type(value) is list)
 
 
 def _one_of(*values: str) -> Shape:
     allowed = frozenset(values)
-    return lambda value: type(value) is str and value in allowed
+    expected = f"one of {', '.join(f'`{value}`' for value in values)}"
+    return _kind(expected, lambda value: type(value) is str and value in allowed)
 
 
 def _list_of(shape: Shape) -> Shape:
-    return lambda value: type(value) is list and all(map(shape, value))
+    fits = shape.fits
+
+    def explain(value: Any, path: str) -> str:
+        if type(value) is not list:
+            return _LIST.explain(value, path)
+        index = next(index for index, item in enumerate(value) if not fits(item))
+        return shape.explain(value[index], f"{path}[{index}]")
+
+    return Shape(lambda value: type(value) is list and all(map(fits, value)), explain)
 
 
 def _map_of(shape: Shape) -> Shape:
-    return lambda value: type(value) is dict and all(map(shape, value.values()))
+    fits = shape.fits
+
+    def explain(value: Any, path: str) -> str:
+        if type(value) is not dict:
+            return _OBJECT.explain(value, path)
+        name = next(name for name, item in value.items() if not fits(item))
+        return shape.explain(value[name], f"{path}.{name}")
+
+    return Shape(lambda value: type(value) is dict and all(map(fits, value.values())), explain)
 
 
 def _object(required: Mapping[str, Shape] | None = None, /, **optional: Shape) -> Shape:
@@ -60,93 +93,112 @@ def _object(required: Mapping[str, Shape] | None = None, /, **optional: Shape) -
 
 
 def _members(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Shape:
+    needed = {name: shape.fits for name, shape in required.items()}
+    allowed = {name: shape.fits for name, shape in optional.items()}
+
     def fits(value: Any) -> bool:
         if type(value) is not dict:
             return False
-        for name, shape in required.items():
-            if name not in value or not shape(value[name]):
+        for name, member_fits in needed.items():
+            if name not in value or not member_fits(value[name]):
                 return False
-        for name, shape in optional.items():
+        for name, member_fits in allowed.items():
             member = value.get(name)
-            if member is not None and not shape(member):
+            if member is not None and not member_fits(member):
                 return False
         return True
 
-    return fits
+    def explain(value: Any, path: str) -> str:
+        if type(value) is not dict:
+            return _OBJECT.explain(value, path)
+        for name, shape in (*required.items(), *optional.items()):
+            inner = f"{path}.{name}" if path else name
+            if name not in value and name in required:
+                return f"`{inner}` is missing"
+            if (name in required or value.get(name) is not None) and not shape.fits(value[name]):
+                return shape.explain(value[name], inner)
+        raise AssertionError("the value fits")
+
+    return Shape(fits, explain)
 
 
-_OBJECTS: Final = _map_of(_is_object)
-_TEXTS: Final = _map_of(_is_text)
+_OBJECTS: Final = _map_of(_OBJECT)
+_TEXTS: Final = _map_of(_TEXT)
 _LEVEL: Final = _one_of(*LOG_LEVELS)
-_ICON: Final = _object({"src": _is_text}, mimeType=_is_text, sizes=_list_of(_is_text), theme=_one_of("dark", "light"))
+_ICON: Final = _object({"src": _TEXT}, mimeType=_TEXT, sizes=_list_of(_TEXT), theme=_one_of("dark", "light"))
 _CLIENT: Final = _object(
-    {"name": _is_text, "version": _is_text},
-    title=_is_text,
-    description=_is_text,
-    websiteUrl=_is_text,
+    {"name": _TEXT, "version": _TEXT},
+    title=_TEXT,
+    description=_TEXT,
+    websiteUrl=_TEXT,
     icons=_list_of(_ICON),
 )
 _QUESTIONS: Final[Mapping[str, Shape]] = {
-    "elicitation": _object(form=_is_object, url=_is_object),
-    "sampling": _object(context=_is_object, tools=_is_object),
+    "elicitation": _object(form=_OBJECT, url=_OBJECT),
+    "sampling": _object(context=_OBJECT, tools=_OBJECT),
     "experimental": _OBJECTS,
     "extensions": _OBJECTS,
 }
 _CAPABILITIES: Final = _object(
     **_QUESTIONS,
-    roots=_object(listChanged=_is_flag),
+    roots=_object(listChanged=_FLAG),
     tasks=_object(
-        list=_is_object,
-        cancel=_is_object,
-        requests=_object(sampling=_object(createMessage=_is_object), elicitation=_object(create=_is_object)),
+        list=_OBJECT,
+        cancel=_OBJECT,
+        requests=_object(sampling=_object(createMessage=_OBJECT), elicitation=_object(create=_OBJECT)),
     ),
 )
 """The shape of a client's capabilities, up to 2025-11-25."""
 
-_DECLARED: Final = _object(**_QUESTIONS, roots=_is_object)
+_DECLARED: Final = _object(**_QUESTIONS, roots=_OBJECT)
 """The shape of a client's capabilities, from 2026-07-28 on (schema, `ClientCapabilities`)."""
 
 _REFERENCES: Final[Mapping[str, Shape]] = {
-    "ref/prompt": _object({"name": _is_text}, title=_is_text),
-    "ref/resource": _object({"uri": _is_text}),
+    "ref/prompt": _object({"name": _TEXT}, title=_TEXT),
+    "ref/resource": _object({"uri": _TEXT}),
 }
 
 
 def _is_reference(value: Any) -> bool:
     shape = _REFERENCES.get(kind) if type(value) is dict and type(kind := value.get("type")) is str else None
-    return shape is not None and shape(value)
+    return shape is not None and shape.fits(value)
 
 
-_HANDSHAKE_META: Final = _object(progressToken=_is_token)
+_REFERENCE: Final = _kind(
+    "an object with the type `ref/prompt` and a `name`, or with the type `ref/resource` and a `uri`", _is_reference
+)
+_HANDSHAKE_META: Final = _object(progressToken=_TOKEN)
 _ENVELOPE: Final = _members(
-    {PROTOCOL_VERSION_META_KEY: _is_text, CLIENT_CAPABILITIES_META_KEY: _DECLARED},
-    {CLIENT_INFO_META_KEY: _CLIENT, LOG_LEVEL_META_KEY: _LEVEL, "progressToken": _is_token},
+    {PROTOCOL_VERSION_META_KEY: _TEXT, CLIENT_CAPABILITIES_META_KEY: _DECLARED},
+    {CLIENT_INFO_META_KEY: _CLIENT, LOG_LEVEL_META_KEY: _LEVEL, "progressToken": _TOKEN},
 )
 
 
 def _is_scalar(value: Any) -> bool:
-    return type(value) in (str, int, float, bool, NoneType) or (type(value) is list and all(map(_is_text, value)))
+    return type(value) in (str, int, float, bool, NoneType) or (type(value) is list and all(map(_TEXT.fits, value)))
 
 
+_SCALAR: Final = _kind("a string, a number, true, false, null, or an array of strings", _is_scalar)
 _ANSWERS: Final = (
-    _object({"action": _one_of("accept", "cancel", "decline")}, content=_map_of(_is_scalar)),
-    _object({"roots": _list_of(_object({"uri": _is_text}, name=_is_text))}),
+    _object({"action": _one_of("accept", "cancel", "decline")}, content=_map_of(_SCALAR)),
+    _object({"roots": _list_of(_object({"uri": _TEXT}, name=_TEXT))}),
     _object(
         {
-            "model": _is_text,
+            "model": _TEXT,
             "role": _one_of("assistant", "user"),
-            "content": lambda value: type(value) in (dict, list),
+            "content": _kind("an object or an array", lambda value: type(value) in (dict, list)),
         }
     ),
 )
 
 
 def _is_answer(value: Any) -> bool:
-    """Tell whether a value answers a question: a form, roots, or a model's message, whose content is checked later."""
-    return any(shape(value) for shape in _ANSWERS)
+    """Return whether a value answers a form, roots or sampling; the content of a message is checked later."""
+    return any(shape.fits(value) for shape in _ANSWERS)
 
 
-_ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_is_answer), "requestState": _is_text}
+_ANSWER: Final = _kind("the answer to a form, to roots or to sampling", _is_answer)
+_ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_ANSWER), "requestState": _TEXT}
 """The parameters of later rounds of a request (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
@@ -158,20 +210,20 @@ class _Parameters:
         self.optional = optional
 
 
-_PAGE: Final = _Parameters(cursor=_is_text)
+_PAGE: Final = _Parameters(cursor=_TEXT)
 _BOTH: Final[Mapping[str, _Parameters]] = {
     "tools/list": _PAGE,
-    "tools/call": _Parameters({"name": _is_text}, arguments=_is_object),
+    "tools/call": _Parameters({"name": _TEXT}, arguments=_OBJECT),
     "resources/list": _PAGE,
     "resources/templates/list": _PAGE,
-    "resources/read": _Parameters({"uri": _is_text}),
-    "resources/directory/read": _Parameters({"uri": _is_text}, cursor=_is_text),
+    "resources/read": _Parameters({"uri": _TEXT}),
+    "resources/directory/read": _Parameters({"uri": _TEXT}, cursor=_TEXT),
     "skills/list": _PAGE,
-    "skills/get": _Parameters({"uri": _is_text}),
+    "skills/get": _Parameters({"uri": _TEXT}),
     "prompts/list": _PAGE,
-    "prompts/get": _Parameters({"name": _is_text}, arguments=_TEXTS),
+    "prompts/get": _Parameters({"name": _TEXT}, arguments=_TEXTS),
     "completion/complete": _Parameters(
-        {"ref": _is_reference, "argument": _object({"name": _is_text, "value": _is_text})},
+        {"ref": _REFERENCE, "argument": _object({"name": _TEXT, "value": _TEXT})},
         context=_object(arguments=_TEXTS),
     ),
 }
@@ -179,12 +231,12 @@ HANDSHAKE: Final[Mapping[str, Shape]] = {
     method: _members(parameters.required, {**parameters.optional, "_meta": _HANDSHAKE_META})
     for method, parameters in {
         **_BOTH,
-        "tools/call": _Parameters({"name": _is_text}, arguments=_is_object, task=_object(ttl=_is_integer)),
-        "initialize": _Parameters({"protocolVersion": _is_text, "capabilities": _CAPABILITIES, "clientInfo": _CLIENT}),
+        "tools/call": _Parameters({"name": _TEXT}, arguments=_OBJECT, task=_object(ttl=_INTEGER)),
+        "initialize": _Parameters({"protocolVersion": _TEXT, "capabilities": _CAPABILITIES, "clientInfo": _CLIENT}),
         "ping": _Parameters(),
         "logging/setLevel": _Parameters({"level": _LEVEL}),
-        "resources/subscribe": _Parameters({"uri": _is_text}),
-        "resources/unsubscribe": _Parameters({"uri": _is_text}),
+        "resources/subscribe": _Parameters({"uri": _TEXT}),
+        "resources/unsubscribe": _Parameters({"uri": _TEXT}),
     }.items()
 }
 """The parameters of each method, up to 2025-11-25."""
@@ -193,17 +245,17 @@ STATELESS: Final[Mapping[str, Shape]] = {
     method: _members({**parameters.required, "_meta": _ENVELOPE}, parameters.optional)
     for method, parameters in {
         **_BOTH,
-        "tools/call": _Parameters({"name": _is_text}, arguments=_is_object, **_ROUND),
-        "resources/read": _Parameters({"uri": _is_text}, **_ROUND),
-        "prompts/get": _Parameters({"name": _is_text}, arguments=_TEXTS, **_ROUND),
+        "tools/call": _Parameters({"name": _TEXT}, arguments=_OBJECT, **_ROUND),
+        "resources/read": _Parameters({"uri": _TEXT}, **_ROUND),
+        "prompts/get": _Parameters({"name": _TEXT}, arguments=_TEXTS, **_ROUND),
         "server/discover": _Parameters(),
         "subscriptions/listen": _Parameters(
             {
                 "notifications": _object(
-                    toolsListChanged=_is_flag,
-                    promptsListChanged=_is_flag,
-                    resourcesListChanged=_is_flag,
-                    resourceSubscriptions=_list_of(_is_text),
+                    toolsListChanged=_FLAG,
+                    promptsListChanged=_FLAG,
+                    resourcesListChanged=_FLAG,
+                    resourceSubscriptions=_list_of(_TEXT),
                 )
             }
         ),
@@ -224,7 +276,7 @@ STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
 
 
 def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shape | None:
-    """Return the function that checks the parameters of a method; `None` if the era has no such method.
+    """Return the shape of the parameters of a method; `None` if the era has no such method.
 
     Args:
         method: The method of a request of a client.

@@ -99,9 +99,14 @@ def refuse_unknown_method(method: str) -> ProtocolError:
     return ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
 
 
-def refuse_invalid() -> ProtocolError:
-    """Return the error that answers parameters that do not fit their method, and requests before the handshake."""
-    return ProtocolError(INVALID_PARAMS, "Invalid request parameters", "")
+def refuse_parameters(fault: str) -> ProtocolError:
+    """Return the error for parameters that do not fit their method, with the fault of one member."""
+    return ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {fault}")
+
+
+def refuse_before_handshake() -> ProtocolError:
+    """Return the error for a request before the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
+    return ProtocolError(INVALID_PARAMS, "The connection is not initialized; send initialize first")
 
 
 def refuse_id_in_use() -> ProtocolError:
@@ -119,10 +124,11 @@ _OTHER_ERA: Final = (
 def _find_fault(
     message: Mapping[str, Any], *, stateless: bool = False, has_tasks: bool = False
 ) -> ProtocolError | None:
-    fits = find_shape(message["method"], stateless=stateless, has_tasks=has_tasks)
-    if fits is None:
+    shape = find_shape(message["method"], stateless=stateless, has_tasks=has_tasks)
+    if shape is None:
         return refuse_unknown_method(message["method"])
-    return None if fits(message.get("params") or {}) else refuse_invalid()
+    params = message.get("params") or {}
+    return None if shape.fits(params) else refuse_parameters(shape.explain(params, ""))
 
 
 def find_size_fault(params: object) -> ProtocolError | None:
