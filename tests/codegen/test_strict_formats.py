@@ -24,6 +24,7 @@ from formatted import LIKELY, STAYS_TEXT, TYPES, VALUES, instance, places, schem
 from packages import generate, imported, manifest, tool
 from stubwright.jsonschema import instances as making
 from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
+from stubwright_runtime.schema.suggestions import suggest_form
 from stubwright_runtime.schema.validation import Validator
 
 EXAMPLES = choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100)
@@ -118,18 +119,18 @@ def test_other_alternatives_stay_what_they_are(form: str, models: Mapping[str, A
     ("form", "text", "words"),
     [
         ("date", "0000-01-01", "; the year must be 0001 or later"),
-        ("date", "2026-02-30", ""),
+        ("date", "2026-02-30", f"; {suggest_form('date')}"),
         ("date-time", "0000-01-01T00:00:00Z", "; the year must be 0001 or later"),
         ("date-time", "2026-12-31T23:59:60Z", "; leap seconds are not accepted"),
         ("date-time", "2026-11-22T10:00:00.1234567Z", "; a fraction of a second may have at most six digits"),
-        ("date-time", "2026-11-22T10:00:00", ""),
+        ("date-time", "2026-11-22T10:00:00", f"; {suggest_form('date-time')}"),
         ("time", "23:59:60Z", "; leap seconds are not accepted"),
         ("time", "10:00:00.1234567+01:00", "; a fraction of a second may have at most six digits"),
         ("uuid", "9B2C0A52-6F0E-4A77-8A39-5D3D3F1F5C11", "; write it in lower case"),
-        ("uuid", "{9b2c0a52-6f0e-4a77-8a39-5d3d3f1f5c11}", ""),
+        ("uuid", "{9b2c0a52-6f0e-4a77-8a39-5d3d3f1f5c11}", f"; {suggest_form('uuid')}"),
         ("uri", "https://EXAMPLE.com", "; write it as https://example.com/"),
-        ("uri", "a/b", ""),
-        ("uri", f"https://EXAMPLE.com/{'a' * 300}", ""),
+        ("uri", "a/b", f"; {suggest_form('uri')}"),
+        ("uri", f"https://EXAMPLE.com/{'a' * 300}", f"; {suggest_form('uri')}"),
     ],
 )
 def test_a_violation_says_how_to_write_it(form: str, text: str, words: str) -> None:

@@ -30,6 +30,7 @@ from ..values.locations import normalize_path
 from ..values.text import split_pointer
 from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
 from .numbers import ExactSchema, make_exact_schema, may_compare_large_numbers
+from .suggestions import find_causes, find_envelope, find_equal_items, suggest_form
 
 if TYPE_CHECKING:
     from ..package import Package, Tool
@@ -241,7 +242,7 @@ class Validator:
                 if self._is_redacted(path):
                     yield f"{self.format_path(path, root)}: a required key is missing"
                 else:
-                    hint = self._suggest_misspelt(node, name)
+                    hint = self._explain_required(node, name)
                     yield f"{self.format_path((*path, name), root)}: required, but missing{hint}"
             case (
                 ValidationErrorKind.AdditionalProperties(names)
@@ -254,13 +255,19 @@ class Validator:
                     return
                 for number, name in enumerate(names):
                     near = _find_nearest(name, known) if number < _SHOWN else None
-                    hint = f"; did you mean {_quote(near)}?" if near else ""
+                    similar = f"; did you mean {_quote(near)}?" if near else ""
+                    hint = _suggest_unwrapping(node, known) or similar
                     yield f"{self.format_path((*path, name), root)}: unknown key{hint}"
             case ValidationErrorKind.UnevaluatedItems(items):
                 yield f"{self.format_path(path, root)}: {_count(len(items), 'item')} too many"
             case ValidationErrorKind.OneOfMultipleValid(branches):
                 fitting = [number for number, errors in enumerate(branches, 1) if not errors]
                 yield f"{self.format_path(path, root)}: {describe_several(fitting)}"
+            case ValidationErrorKind.UniqueItems():
+                pair = find_equal_items(node.instance)
+                place = self.format_path(path, root)
+                which = f"{place}[{pair[0]}] and {place}[{pair[1]}] are equal" if pair else "two are equal"
+                yield f"{place}: expected unique items, but {which}"
             case ValidationErrorKind.PropertyNames(inner):
                 key = inner.instance if isinstance(inner.instance, str) else ""
                 wanted = describe_expected(inner.kind)
@@ -301,7 +308,20 @@ class Validator:
             forms = [name for kind in kinds if (name := _get_format(kind)) is not None]
             if hint := next(filter(None, (suggest(form, value) for form in forms)), ""):
                 return f"; {hint}"
+        forms = [str(kind.format) for kind in kinds if isinstance(kind, ValidationErrorKind.Format)]
+        if form := next(filter(None, map(suggest_form, forms)), ""):
+            return f"; {form}"
         return _suggest_no_text(value, kinds)
+
+    def _explain_required(self, node: ErrorNode, missing: str) -> str:
+        """Explain why a key is required, or suggest where it is."""
+        instance: Json = node.instance
+        keyword = node.schema_path[-1] if node.schema_path else ""
+        if keyword in ("dependentRequired", "dependencies") and isinstance(instance, dict):
+            causes = find_causes(self._find_holder(node), str(keyword), instance, missing)
+            if causes:
+                return f"; {_quote(causes[0])} needs it"
+        return self._suggest_misspelt(node, missing) or _suggest_unwrapping(node, self._list_known_keys(node))
 
     def _suggest_misspelt(self, node: ErrorNode, missing: str) -> str:
         """Suggest the unknown key that looks like a misspelling of the missing one."""
@@ -314,14 +334,19 @@ class Validator:
 
     def _list_known_keys(self, node: ErrorNode) -> list[str]:
         """List the properties that the schema defines next to the keyword that failed."""
+        schema = self._find_holder(node)
+        properties: Json = schema.get("properties") if is_mapping(schema) else None
+        return list(properties) if isinstance(properties, dict) else []
+
+    def _find_holder(self, node: ErrorNode) -> Any:
+        """Return the schema with the keyword that failed; None below an `$id`, where paths start."""
         schema: Any = self._schema if node.schema is None else node.schema
         for step in node.schema_path[:-1]:
             try:
                 schema = schema[step]
             except (IndexError, KeyError, TypeError):
-                return []  # below an `$id`, paths start there; there is no suggestion then
-        properties: Json = schema.get("properties") if is_mapping(schema) else None
-        return list(properties) if isinstance(properties, dict) else []
+                return None
+        return schema
 
     def _is_redacted(self, path: Path) -> bool:
         return self._redacted_length(path) is not None
@@ -369,6 +394,12 @@ def _may_multiply(schema: Json) -> bool:
         elif isinstance(here, list):
             waiting += here
     return False
+
+
+def _suggest_unwrapping(node: ErrorNode, known: Sequence[str]) -> str:
+    """Suggest to send the arguments themselves if they came inside one key."""
+    name = None if node.path else find_envelope(node.instance, known)
+    return f"; send the arguments themselves, not inside {_quote(name)}" if name else ""
 
 
 def _get_format(kind: Kind | None) -> str | None:

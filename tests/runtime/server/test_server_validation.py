@@ -208,7 +208,7 @@ def test_formats_are_annotations_unless_asserted() -> None:
         schema = {"$schema": dialect, "format": "date"}
         assert Validator(schema).find_errors("soon") == []
         assert Validator(schema, formats=True).find_errors("soon") == [
-            'arguments: expected the format "date", got the string "soon"'
+            'arguments: expected the format "date", got the string "soon"; write YYYY-MM-DD, such as 2025-08-08'
         ]
 
 

@@ -1,0 +1,90 @@
+"""Errors of validation that a model can act on in one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stubwright_runtime.schema.validation import Validator
+
+DAY = {"type": "string", "format": "date"}
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "suggestion"),
+    [
+        ("date", "08/08/2025", "write YYYY-MM-DD, such as 2025-08-08"),
+        (
+            "date-time",
+            "2025-08-08 14:30",
+            "write YYYY-MM-DDThh:mm:ss and Z or an offset, such as 2025-08-08T14:30:00Z",
+        ),
+        ("time", "half past two", "write hh:mm:ss and Z or an offset, such as 14:30:00Z"),
+        ("duration", "3 days", "write an ISO 8601 duration, such as P3D or PT1H30M"),
+        ("email", "somebody", "write an address, such as name@example.com"),
+        ("ipv4", "1.2.3", "write an IPv4 address, such as 192.0.2.1"),
+        ("uuid", "7", "write a UUID, such as 123e4567-e89b-12d3-a456-426614174000"),
+    ],
+)
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_format_has_an_example(form: str, text: str, suggestion: str, exact: bool) -> None:
+    validator = Validator({"type": "string", "format": form}, formats=True, exact=exact)
+    assert validator.find_errors(text) == [
+        f'arguments: expected the format "{form}", got the string "{text}"; {suggestion}'
+    ]
+    example = suggestion.rpartition("such as ")[2].partition(" or ")[0]
+    assert validator.find_errors(example) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        (
+            {"dependentRequired": {"card": ["address", "name"]}},
+            {"card": 1, "name": "n"},
+            ['address: required, but missing; "card" needs it'],
+        ),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"card": ["address"]}},
+            {"card": 1},
+            ['address: required, but missing; "card" needs it'],
+        ),
+        (
+            {"properties": {"tags": {"uniqueItems": True}}},
+            {"tags": ["a", {"b": 1}, "c", {"b": 1.0}]},
+            ["tags: expected unique items, but tags[1] and tags[3] are equal"],
+        ),
+        ({"uniqueItems": True}, [*range(300), 7], ["arguments: expected unique items, but two are equal"]),
+        (
+            {"properties": {"city": {}}, "required": ["city"], "additionalProperties": False},
+            {"args": {"city": "Bern"}},
+            [
+                'args: unknown key; send the arguments themselves, not inside "args"',
+                'city: required, but missing; send the arguments themselves, not inside "args"',
+            ],
+        ),
+        (
+            {"properties": {"city": {}}, "required": ["city"]},
+            {"arguments": {"city": "Bern"}},
+            ['city: required, but missing; send the arguments themselves, not inside "arguments"'],
+        ),
+        (
+            {"properties": {"city": {}}, "required": ["city"]},
+            {"args": {"town": "Bern"}},
+            ["city: required, but missing"],
+        ),
+        (
+            {"properties": {"args": {"type": "object"}, "city": {}}, "required": ["city"]},
+            {"args": {"city": "Bern"}},
+            ["city: required, but missing"],
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_change(schema: Any, value: Any, expected: list[str]) -> None:
+    assert sorted(Validator(schema).find_errors(value)) == expected
+
+
+def test_a_secret_is_not_described() -> None:
+    validator = Validator({"properties": {"day": DAY}}, formats=True, redact=["/day"])
+    assert validator.find_errors({"day": "soon"}) == ['day: expected the format "date"']
