@@ -467,11 +467,12 @@ def test_credentials_and_cookies_of_a_client_stay_with_it(tmp_path: Path) -> Non
     app = Starlette(routes=[Route("/mcp", echo, methods=["POST"])])
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}
     own = {"Authorization": "Bearer own-t0ken", "X-Api-Key": "own-k3y-of-ann", "Cookie": "a=b; sid=own-s1d"}
-    mirrored = {"Mcp-Param-Token": "Rome"}
+    mirrored = {"Mcp-Param-Token": "Rome", "Connection": "X-Hop, Keep-Alive", "X-Hop": "of-one-connection"}
     with asgi(app) as url, over_http(tmp_path, "record", "-o", "r.jsonl", f"{url}/mcp") as proxy:
         answer = httpx2.post(proxy, json=request, headers={**own, **mirrored}).json()
         httpx2.post(proxy, json=request)
     assert "own-k3y-of-ann" in answer["result"]["content"][0]["text"]
+    assert "of-one-connection" not in answer["result"]["content"][0]["text"]
     assert seen == ["a=b; sid=own-s1d", ""]
     text = (tmp_path / "r.jsonl").read_text()
     assert "Rome" in text

@@ -177,8 +177,8 @@ class _Proxy:
         if body:
             encoding = given.get(b"content-encoding", b"").decode("latin-1")
             self._record("client", body, encoding, exchange, known)
-        own = {name for name, _ in self._headers}
-        headers = [(name, value) for name, value in scope["headers"] if name not in _REPLACED | own]
+        left_out = _REPLACED | _list_hop_headers(scope["headers"]) | {name for name, _ in self._headers}
+        headers = [(name, value) for name, value in scope["headers"] if name not in left_out]
         # Not every compression can be read for the recording.
         headers += [*self._headers, (b"accept-encoding", b"identity")]
         request = self._client.build_request(scope["method"], self._url, headers=headers, content=body)
@@ -280,9 +280,17 @@ class _Events:
 
 def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the message that begins a response for the client, and what a recording has of its head."""
-    headers = [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in _OWN]
+    given = [(name.lower(), value) for name, value in response.headers.raw]
+    left_out = _OWN | _list_hop_headers(given)
+    headers = [(name, value) for name, value in given if name not in left_out]
     start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
     return start, {"status": response.status_code, "session": "mcp-session-id" in response.headers}
+
+
+def _list_hop_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
+    """Return the names of headers that belong to one connection, as `Connection` lists them (RFC 9110, 7.6.1)."""
+    lists = [value for name, value in headers if name == b"connection"]
+    return {name.strip().lower() for value in lists for name in value.split(b",")}
 
 
 def _list_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:

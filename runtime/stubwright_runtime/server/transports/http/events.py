@@ -28,7 +28,6 @@ RETRY: Final = 1000
 CONTENT: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
-    (b"connection", b"keep-alive"),
     (b"x-accel-buffering", b"no"),  # nginx would collect events before it passes them on
 )
 """The headers of a stream of events."""

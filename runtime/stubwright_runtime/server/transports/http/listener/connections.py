@@ -344,7 +344,7 @@ class Connection(asyncio.Protocol):
         if self._is_lost or self.transport.is_closing():
             return
         headers = [*self.server_state.default_headers, *response.headers]
-        if is_last and not self._all.is_closing:  # when the default headers have it
+        if (is_last or self._all.is_closing) and CLOSE not in headers:
             headers.append(CLOSE)
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
         self._corked.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))

@@ -29,10 +29,10 @@ from .direct import CLOSE
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Generator
+    from collections.abc import Awaitable, Callable, Generator
     from types import FrameType
 
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from uvicorn.lifespan.on import LifespanSendMessage
 
     from .direct import Endpoint
@@ -96,6 +96,25 @@ class _Lifespan(LifespanOn):
         await super().send(message)
 
 
+class _Closing:
+    """The application (ASGI), each of whose answers ends its connection once the server is asked to stop."""
+
+    def __init__(self, app: ASGIApp, connections: Connections) -> None:
+        self._app = app
+        self._connections = connections
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if not self._connections.is_closing or scope["type"] != "http":
+            return self._app(scope, receive, send)
+
+        async def close(message: Message) -> None:
+            if message["type"] == "http.response.start" and CLOSE not in message["headers"]:
+                message = {**message, "headers": [*message["headers"], CLOSE]}
+            await send(message)
+
+        return self._app(scope, receive, close)
+
+
 class GracefulServer(uvicorn.Server):
     """A server that lets requests under way end, for a while, when it is asked to stop."""
 
@@ -128,7 +147,7 @@ class GracefulServer(uvicorn.Server):
         connections = self._connections = Connections(bounds or Bounds.choose(None, None), endpoint)
         super().__init__(
             uvicorn.Config(
-                app,
+                _Closing(app, connections),
                 interface="asgi3",
                 http=choose_protocol(connections),
                 ws="none",
@@ -200,8 +219,6 @@ class GracefulServer(uvicorn.Server):
         next request on another connection.
         """
         self._connections.is_closing = True
-        # uvicorn's own answers have only these to say it with.
-        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]
         waiting: list[socket.socket] = []
         for listener in listeners:
             with suppress(OSError):  # raised as soon as none waits

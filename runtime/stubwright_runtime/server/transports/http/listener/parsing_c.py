@@ -4,16 +4,98 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .connections import Connection
 from .targets import resolve_target
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
     from .connections import Connections
 
 _HEAD: Final = 16 * 1024
 """Bytes of a head that have come without its end, as h11 has it; httptools has no bound of its own."""
+
+
+class _Parser:
+    """A parser that ignores `Upgrade`: such a request is an ordinary one, with its body (RFC 9110, 7.8).
+
+    httptools has no option for this: it takes all bytes after the head of such a request for another protocol.
+    """
+
+    def __init__(self, connection: HttptoolsConnection) -> None:
+        self._connection = connection
+        self._parser = self._make_parser()
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse incoming bytes.
+
+        Raises:
+            httptools.HttpParserError: They are not valid HTTP.
+            httptools.HttpParserUpgrade: They follow a CONNECT request.
+        """
+        rest = memoryview(data)
+        while True:
+            try:
+                self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                head = self._connection.take_head()
+                if not head:
+                    raise
+                rest = rest[upgrade.args[0] :]
+                self._parser = self._make_parser()
+                self._parser.feed_data(head)
+            else:
+                return
+
+    def get_http_version(self) -> str:
+        """Return the version of the request, such as `1.1`."""
+        return str(self._parser.get_http_version())
+
+    def get_method(self) -> bytes:
+        """Return the method of the request."""
+        return bytes(self._parser.get_method())
+
+    def should_keep_alive(self) -> bool:
+        """Return whether the connection may be used again after the request."""
+        return bool(self._parser.should_keep_alive())
+
+    def should_upgrade(self) -> bool:
+        """Return whether the parser takes the bytes after the head for another protocol."""
+        return bool(self._parser.should_upgrade())
+
+    def _make_parser(self) -> Any:
+        parser = httptools.HttpRequestParser(self._connection)
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn sets it
+        return parser
+
+
+class _Unframed:
+    """The application (ASGI) for a request of HTTP/1.0, whose client does not know chunks (RFC 9112, 7.1).
+
+    A response of unknown length ends with its connection.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.cycle: RequestResponseCycle | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_framed = False
+
+        async def send_unframed(message: Message) -> None:
+            nonlocal is_framed
+            if message["type"] == "http.response.start":
+                is_framed = any(name.lower() == b"content-length" for name, _ in message["headers"])
+            if self.cycle is not None and not is_framed:
+                self.cycle.chunked_encoding = False
+                self.cycle.expected_content_length = len(message.get("body", b""))
+            await send(message)
+
+        await self._app(scope, receive, send_unframed)
 
 
 class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
@@ -22,8 +104,16 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
     def __init__(self, connections: Connections, **options: Any) -> None:
         """Take all connections of the server, and uvicorn's own options."""
         super().__init__(connections, **options)
+        self.parser: Any = _Parser(self)
         self._is_in_head = False
         self._unfinished = 0
+        self._head = b""
+        """The head of a request, without the header `Upgrade`, until it is parsed again."""
+
+    def take_head(self) -> bytes:
+        """Return the head that is to be parsed instead of the last one; empty if there is none."""
+        head, self._head = self._head, b""
+        return head
 
     def data_received(self, data: bytes) -> None:
         """Parse incoming bytes; a head without an end is refused."""
@@ -49,7 +139,22 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             UnclearHostError: It does; httptools passes it on as an error of the request, which is answered 400.
         """
         self._is_in_head = False
-        parser: Any = self.parser  # which calls this
-        version = parser.get_http_version().encode()
+        version = self.parser.get_http_version().encode()
+        if self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers):
+            lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+            lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+            self._head = b"\r\n".join([*lines, b"", b""])
+            return
         self.url, self.headers[:] = resolve_target(self.url, version, self.headers)
+        if version >= b"1.1":
+            super().on_headers_complete()
+            return
+        self.expect_100_continue = False  # RFC 9110, 10.1.1
+        self.app = unframed = _Unframed(self.app)  # the connection ends with this request
         super().on_headers_complete()
+        unframed.cycle = self.cycle
+
+    def on_message_complete(self) -> None:
+        """Note that a request has ended, unless it is parsed again."""
+        if not self._head:
+            super().on_message_complete()
