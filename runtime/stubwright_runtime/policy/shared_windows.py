@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from ..state.store import Store
 
-_HIT: Final = """
+HIT: Final = """
 local time = redis.call('TIME')
 local now, window, limit = time[1] * 1000000 + time[2], tonumber(ARGV[1]), tonumber(ARGV[2])
 local newest = redis.call('LINDEX', KEYS[1], 0)
@@ -43,7 +43,7 @@ class SharedWindows:
         """Take the store whose Redis keeps them."""
         self._store = store
         redis: Any = importlib.import_module("redis.asyncio").Redis(connection_pool=store.pool)
-        self._hit = redis.register_script(_HIT)
+        self._hit = redis.register_script(HIT)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:
         """Count a hit in the window that ends now; return 0, or the seconds until it would fit.

@@ -33,6 +33,12 @@ _REST: Final = 2.0
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
 """Causes of a failure which show that nothing was sent."""
 
+_UNUSABLE: Final = {
+    "cluster": "it is in cluster mode, where scripts cannot use keys in several slots",
+    "sentinel": "it is Redis Sentinel, which stores no data; use the address of the server that it watches",
+}
+"""Modes of Redis that are not supported."""
+
 _CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
 """The start of an error of Redis about its own state; errors about a single key begin otherwise."""
 
@@ -71,7 +77,13 @@ def share_deadline() -> Within[_Budget | None]:
 
 
 class Outages:
-    """The outages of one store."""
+    """The outages of one store.
+
+    Attributes:
+        failures: The exceptions of an exchange that fails.
+        refusals: The exceptions of an exchange that the store refuses.
+        is_usable: False if the server answers, but in a mode that is not supported.
+    """
 
     def __init__(
         self,
@@ -89,8 +101,9 @@ class Outages:
             clock: Tells the time in seconds.
         """
         self.failures = failures
+        self.refusals = refusals
+        self.is_usable = True
         self._url = url
-        self._refusals = refusals
         self._clock = clock
         self._quiet_until = float("-inf")
         self._lost_at = float("-inf")
@@ -110,7 +123,7 @@ class Outages:
         budget = _BUDGET.get() or _Budget()
         left = budget.begin(now)
         try:
-            if left <= 0 or now < self._quiet_until:
+            if left <= 0 or now < self._quiet_until or not self.is_usable:
                 self._failed += 1
                 raise StateLost(f"{self._url} does not answer")
             if self._quiet_until > float("-inf"):  # one exchange finds out for all others
@@ -120,7 +133,7 @@ class Outages:
                     yield
             except self.failures as error:
                 self.note_lost(error, left)
-                is_undone = isinstance(error, self._refusals) or _comes_of(error, *_UNSENT)
+                is_undone = isinstance(error, self.refusals) or _comes_of(error, *_UNSENT)
                 raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
             except BaseException:
                 # A probe that was cancelled found nothing out, so the next exchange tries in its place.
@@ -135,14 +148,22 @@ class Outages:
         """Take note of a failure; `waited` is how long an answer was waited for, at most."""
         is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
         self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
-        if self._refusals and type(error) is self._refusals[0] and not _CODE.match(str(error)):
+        if self.refusals and type(error) is self.refusals[0] and not _CODE.match(str(error)):
             self.note_unreadable(str(error))
             return
         self._failed += 1
         if not self._is_lost:
             self._is_lost, self._failed, self._lost_at = True, 1, self._clock()
-            self._has_refused = isinstance(error, self._refusals)
+            self._has_refused = isinstance(error, self.refusals)
             log().warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
+
+    def note_mode(self, mode: str) -> None:
+        """Take note of the mode in which Redis runs. Raises StateLost if it is not supported."""
+        was_usable, self.is_usable = self.is_usable, mode not in _UNUSABLE
+        if not self.is_usable:
+            if was_usable:
+                log().error("the state at %s cannot be used: %s", self._url, _UNUSABLE[mode])
+            raise StateLost(f"{self._url} cannot be used")
 
     def note_unreadable(self, why: str) -> None:
         """Take note of something that is not as it was kept."""

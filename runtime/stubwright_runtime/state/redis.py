@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
+import inspect
 import json
 import os
 import re
@@ -20,13 +21,13 @@ from collections import defaultdict
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
 from weakref import WeakValueDictionary
 
 from ..extras import Extra
 from ..observability.logs import log
 from ..values.json import is_list
 from . import scripts
+from .addresses import parse_address
 from .budget import Budget, count_bytes
 from .encryption import MIN_KEY_BYTES, DecryptionError, Encryption
 from .outages import PATIENCE, Outages
@@ -39,12 +40,8 @@ if TYPE_CHECKING:
     from ..package import Package
 
 
-_OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
-"""Parameters that the query of a URL may have beside `ssl_…`; others of the library would change how it is used here.
-"""
-
 # A prefix is the user's text; PSUBSCRIBE would take these characters in it for a pattern.
-_GLOB: Final = re.compile(r"[\\*?\[\]^-]")
+_GLOB: Final = re.compile(r"[\\*?\[]")
 _ESCAPED: Final = r"\\\g<0>"
 """The special characters in a pattern of channels, and their escaped form."""
 
@@ -86,14 +83,10 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
     errors = _import_library("redis.exceptions")
     redis_error: type[Exception] = errors.RedisError
-    parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(name for name in options if name not in _OPTIONS and not name.startswith("ssl_")):
-        raise StoreConfigurationError(
-            f"the URL of the state has {', '.join(unknown)}; it may have {', '.join(_OPTIONS)} and ssl_…"
-        )
+    tls_options = [name for name in inspect.signature(redis.SSLConnection).parameters if name.startswith("ssl_")]
+    address = parse_address(url, tls_options)
     name: str = package.manifest["server"]["name"]
-    prefix = options.pop("prefix", f"stubwright:{name}")
+    prefix = f"stubwright:{name}" if address.prefix is None else address.prefix
     variable = f"{re.sub(r'[^A-Z0-9]+', '_', package.name.removesuffix('_mcp').upper())}_STATE_KEY"
     try:
         keys = _parse_keys(os.environ.get(variable, ""))
@@ -102,7 +95,8 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
         raise StoreConfigurationError(f"{variable} holds no keys {form}: {error}") from None
     try:
         pool = redis.BlockingConnectionPool.from_url(
-            parts._replace(query=urlencode(options)).geturl(),
+            address.url,
+            **address.credentials,
             max_connections=_CONNECTIONS,
             timeout=PATIENCE,
             socket_connect_timeout=PATIENCE,
@@ -114,13 +108,17 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
                 enabled=False
             ),
         )
-    except (ValueError, TypeError, redis_error) as error:
+        # The library looks at the values of options only when it connects.
+        connection = pool.connection_class(**pool.connection_kwargs)
+        if isinstance(connection, redis.SSLConnection):
+            connection.ssl_context.get()
+    except (ValueError, TypeError, OSError, redis_error) as error:
         raise StoreConfigurationError(f"the URL of the state is not understood: {error}") from None
     if not keys:
         log().warning(
             "values in Redis are encrypted with a key that is stored there, too; set %s to use your own", variable
         )
-    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    shown = address.shown
     refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
     outages = Outages(shown, (redis_error, OSError), refusals)
     budget = Budget.from_manifest(package.manifest)
@@ -428,6 +426,7 @@ class RedisStore:
         gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
         while True:
             try:
+                self._outages.note_mode(await self._read_mode())
                 async with self._redis.pubsub() as channels:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
                     # Redis keeps nothing for a subscriber that is away: listeners may have missed messages.
@@ -444,6 +443,15 @@ class RedisStore:
                     self._outages.note_lost(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
+
+    async def _read_mode(self) -> str:
+        """Return the server's mode, such as `standalone`, from HELLO, which no ACL forbids; empty if it is unknown."""
+        try:
+            answer: Any = await self._redis.execute_command("HELLO")
+        except self._outages.refusals:
+            return ""  # a proxy may not support HELLO
+        fields = answer if isinstance(answer, dict) else dict(zip(answer[::2], answer[1::2], strict=True))
+        return bytes(fields.get(b"mode", b"")).decode(errors="replace")
 
     async def _receive(self, channel: str, ciphertext: bytes) -> None:
         data = await self._decrypt(ciphertext, channel)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .addresses import has_redis_scheme, show_scheme
 from .budget import Budget
 from .memory import MemoryStore
 from .store import MEMORY, Store, StoreConfigurationError
@@ -29,10 +30,12 @@ def store_at(url: str, package: Package) -> Store:
     """
     if url == MEMORY:
         return MemoryStore(budget=Budget.from_manifest(package.manifest))
-    if url.startswith(("redis://", "rediss://", "unix://")):
+    if has_redis_scheme(url):
         from .redis import make_redis_store
 
         return make_redis_store(url, package)
+    # Only the scheme is shown, since the rest may contain a password.
+    given = f"a URL that begins with {scheme}" if (scheme := show_scheme(url)) else "a text without a URL's scheme"
     raise StoreConfigurationError(
-        f"{url!r} is not a place for state; use memory:// or redis://HOST:PORT (rediss:// with TLS)"
+        f"{given} is not a place for state; use memory:// or redis://HOST:PORT (rediss:// with TLS), without quotes"
     )

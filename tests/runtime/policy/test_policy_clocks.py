@@ -90,7 +90,7 @@ class Windows(RuleBasedStateMachine):
         self.redis = redis.Redis.from_url(self.server.url)
         self.redis.flushall()
         clock = "{ARGV[#ARGV - 1], ARGV[#ARGV]}"
-        self.script = self.redis.register_script(shared_windows._HIT.replace("redis.call('TIME')", clock))
+        self.script = self.redis.register_script(shared_windows.HIT.replace("redis.call('TIME')", clock))
         self.now = 1_700_000_000_000_000
         self.hits: list[int] = []
 

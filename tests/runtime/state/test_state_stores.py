@@ -215,7 +215,8 @@ def test_urls_that_redis_does_not_take_are_refused(url: str) -> None:
 
 def test_options_that_change_how_redis_is_used_are_refused() -> None:
     with pytest.raises(
-        StoreConfigurationError, match=r"has decode_responses, protocol; it may have prefix, db, .* and ssl_…"
+        StoreConfigurationError,
+        match=r"has decode_responses, protocol; it may have prefix, db, .*; with TLS .*ssl_ca_certs",
     ):
         store_at("redis://localhost/0?protocol=2&decode_responses=true&prefix=x&ssl_ca_certs=y", SHOP)
 
