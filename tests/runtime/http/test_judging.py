@@ -148,6 +148,33 @@ def test_no_host_and_no_origin_is_foreign_where_all_are_allowed() -> None:
     assert head == Head(None, None, None, None)
 
 
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("encoding", ["gzip", "br, gzip", "GZIP"])
+def test_a_compressed_body_is_refused(revision: str, encoding: str) -> None:
+    headers = encoded({**cases.USUAL, "mcp-protocol-version": [revision], "content-encoding": [encoding]})
+    refused = judge_head("POST", headers, HOSTS, ORIGINS, stateless=False)
+    assert isinstance(refused, Refused)
+    answer = refused.answer()
+    assert answer.status == 415
+    assert (b"accept-encoding", b"identity") in answer.headers
+    assert b"Content-Encoding" in answer.body
+
+
+def test_an_encoding_that_changes_nothing_is_accepted() -> None:
+    headers = encoded({**cases.USUAL, "content-encoding": ["Identity"]})
+    assert isinstance(judge_head("POST", headers, HOSTS, ORIGINS, stateless=False), Head)
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_a_406_names_the_types_that_are_needed(revision: str) -> None:
+    headers = encoded({**cases.USUAL, "mcp-protocol-version": [revision], "accept": ["application/json"]})
+    refused = judge_head("POST", headers, HOSTS, ORIGINS, stateless=False)
+    assert isinstance(refused, Refused)
+    answer = refused.answer()
+    assert answer.status == 406
+    assert b"application/json and text/event-stream" in answer.body
+
+
 def test_a_head_says_what_remains_to_be_known() -> None:
     named = {
         **cases.USUAL,

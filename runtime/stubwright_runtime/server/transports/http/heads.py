@@ -25,6 +25,8 @@ _ASKED: Final = frozenset(
         b"mcp-protocol-version",
         b"mcp-session-id",
         b"origin",
+        b"content-encoding",
+        b"traceparent",
         b"transfer-encoding",
     }
 )
@@ -53,6 +55,7 @@ class Head(NamedTuple):
         last_event: The last event that its client has received, in a GET only.
         has_parameters: True if some headers repeat arguments (`Mcp-Param-…`).
         doubled: The first header that is there twice, of those that repeat the body.
+        traceparent: The trace of the caller (W3C Trace Context).
     """
 
     session: str | None
@@ -62,6 +65,7 @@ class Head(NamedTuple):
     last_event: str | None = None
     has_parameters: bool = False
     doubled: str | None = None
+    traceparent: str | None = None
 
     @property
     def is_stateless(self) -> bool:
@@ -121,6 +125,7 @@ def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: A
         or not fields.get(b"host")
         or not hosts.allows(fields[b"host"])
         or (b"origin" in fields and not origins.allows(fields[b"origin"]))
+        or b"content-encoding" in fields
         or not _is_short(fields.get(b"content-length"))
     ):
         return None
@@ -129,6 +134,7 @@ def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: A
         _text(fields.get(b"mcp-protocol-version")),
         _text(fields.get(b"mcp-method")),
         _text(fields.get(b"mcp-name")),
+        traceparent=_text(fields[b"traceparent"]) if b"traceparent" in fields else None,
     )
 
 

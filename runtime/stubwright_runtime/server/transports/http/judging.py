@@ -45,6 +45,7 @@ class Refused(NamedTuple):
         allow: The methods to use instead, as the header `Allow` has them.
         session: The session that the request names: if it is not there, that is the answer (404, `NO_SESSION`).
         logged: The reason for the log, if the operator of the server may have to change something.
+        accepted_encoding: The encodings of bodies to use instead, as the header `Accept-Encoding` has them.
     """
 
     status: int
@@ -53,13 +54,15 @@ class Refused(NamedTuple):
     allow: str | None = None
     session: str | None = None
     logged: str | None = None
+    accepted_encoding: str | None = None
 
     def answer(self) -> Response:
         """Return the answer."""
         error = None if self.code is None else ProtocolError(self.code, self.text)
         body = self.text.encode() if error is None else encode_error(None, error)
         kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
-        allowed = () if self.allow is None else ((b"allow", self.allow.encode()),)
+        instead = ((b"allow", self.allow), (b"accept-encoding", self.accepted_encoding))
+        allowed = ((name, value.encode()) for name, value in instead if value is not None)
         headers = (*(((b"content-type", kind),) if body else ()), (b"content-length", b"%d" % len(body)), *allowed)
         return Response(self.status, headers, body)
 
@@ -83,9 +86,13 @@ TOO_LARGE: Final = Refused(413, "Request body too large")
 
 _NO_TYPE: Final = Refused(400, "Invalid Content-Type header")
 _NOT_JSON: Final = Refused(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
-_ACCEPTS_NOT_BOTH: Final = Refused(
-    406, "Not Acceptable: Client must accept both application/json and text/event-stream", INVALID_REQUEST
+_NEEDS_BOTH: Final = "Not Acceptable: Client must accept both application/json and text/event-stream"
+_ACCEPTS_NOT_BOTH: Final = Refused(406, _NEEDS_BOTH, INVALID_REQUEST)
+_ENCODED: Final = Refused(
+    415, "Unsupported Media Type: The body must not be compressed (Content-Encoding)", accepted_encoding="identity"
 )
+"""The answer to a body that is compressed (RFC 9110, 15.5.16)."""
+
 _ACCEPTS_NO_EVENTS: Final = Refused(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
 _UNKNOWN_REVISION: Final = Refused(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
 _NO_SESSIONS: Final = Refused(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
@@ -130,7 +137,10 @@ def judge_head(
         fields.get(b"last-event-id") if method == "GET" else None,
         any(name.startswith(_PARAMETER) for name in fields),
         None if doubled is None else doubled.decode(),
+        fields.get(b"traceparent"),
     )
+    if method == "POST" and fields.get(b"content-encoding", "").strip().lower() not in ("", "identity"):
+        return _ENCODED
     if _is_large(fields.get(b"content-length")):
         return TOO_LARGE
     if head.is_stateless:
@@ -216,7 +226,7 @@ def _judge_stateless(method: str, fields: Mapping[bytes, str], revision: str | N
         return Refused(405, allow="POST")
     if not _begins_as_json(fields):
         return _NO_TYPE
-    return None if all(_accepted(fields)) else Refused(406)
+    return None if all(_accepted(fields)) else Refused(406, _NEEDS_BOTH)
 
 
 def _judge_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Refused | None:
