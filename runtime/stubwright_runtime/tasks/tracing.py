@@ -9,7 +9,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ..server.core.call_state import CURRENT
 from ..server.observability.instrumentation import is_observed
+from ..server.observability.trace_context import read_trace_id
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -19,12 +21,17 @@ if TYPE_CHECKING:
 
 
 def make_trace_headers() -> dict[str, str]:
-    """Return the current trace as headers have it (W3C Trace Context); empty without telemetry."""
+    """Return the current trace as headers have it (W3C Trace Context).
+
+    Without telemetry, it is the trace of the caller if calls are recorded, and otherwise empty.
+    """
     trace: dict[str, str] = {}
     if is_observed():
         from opentelemetry.propagate import inject
 
         inject(trace)
+    elif (call_state := CURRENT.get()) is not None and call_state.traceparent is not None:
+        trace["traceparent"] = call_state.traceparent
     return trace
 
 
@@ -32,6 +39,7 @@ def make_trace_headers() -> dict[str, str]:
 def open_span(task: Task, call_state: CallState) -> Generator[None, None, None]:
     """Trace a run of a task, if there is telemetry."""
     if not is_observed():
+        call_state.trace = read_trace_id(task.trace.get("traceparent"))
         yield
         return
     from opentelemetry.propagate import extract

@@ -32,6 +32,7 @@ import forked
 import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import asgi
+from stubwright_runtime.server.observability.trace_context import read_trace_id
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -545,6 +546,64 @@ async def test_a_line_that_was_cut_begins_anew_in_a_new_file(
     path.rename(tmp_path / "old")
     assert made.take((), 0)
     assert [one["arguments"] for one in lines(path)] == [{"x": 1}]
+
+
+# The trace of the caller.
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+TRACEPARENT = f"00-{TRACE}-b7ad6b7169203331-01"
+ENVELOPE: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("in_meta", "header", "trace"),
+    [
+        (TRACEPARENT, None, TRACE),
+        (None, TRACEPARENT, TRACE),
+        (f"00-{'1' * 32}-{'2' * 16}-00", TRACEPARENT, "1" * 32),
+        ("none", TRACEPARENT, TRACE),
+        (7, None, None),
+        (None, None, None),
+    ],
+)
+async def test_a_record_has_the_trace_of_the_caller(
+    in_meta: object, header: str | None, trace: str | None, package: Any, handlers: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    meta = ENVELOPE if in_meta is None else {**ENVELOPE, "traceparent": in_meta}
+    params = {"name": "ok", "arguments": {}, "_meta": meta}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "ok",
+        **({} if header is None else {"traceparent": header}),
+    }
+    with asgi(package.asgi_app(handlers(), audit=path)) as url:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        assert httpx2.post(f"{url}/mcp", json=body, headers=headers).status_code == 200
+    assert [line["trace"] for line in lines(path)] == [trace]
+
+
+@pytest.mark.parametrize(
+    ("text", "trace"),
+    [
+        (TRACEPARENT, TRACE),
+        (TRACEPARENT.replace("00-", "01-", 1) + "-more", TRACE),
+        (TRACEPARENT + "-more", None),
+        (TRACEPARENT + "\n", None),
+        (TRACEPARENT.replace("00-", "ff-", 1), None),
+        (TRACEPARENT.replace(TRACE, "0" * 32), None),
+        (TRACEPARENT.replace("b7ad6b7169203331", "0" * 16), None),
+        (TRACEPARENT.upper(), None),
+        (None, None),
+    ],
+)
+async def test_a_traceparent_is_read_as_w3c_specifies_it(text: object, trace: str | None) -> None:
+    assert read_trace_id(text) == trace
 
 
 # The command.

@@ -49,6 +49,7 @@ class CallState:
         cleaned: The number of texts in it that were sanitized.
         seconds: The duration of the call.
         trace: The trace that it belongs to.
+        traceparent: The valid `traceparent` of its caller, if calls are recorded.
         client: The name and the version that the client program reports.
         name: The tool, as the caller wrote it.
         keys: The names of the arguments, the first of them and shortened.
@@ -72,6 +73,7 @@ class CallState:
     cleaned: int = 0
     seconds: float = 0.0
     trace: str | None = None
+    traceparent: str | None = None
     client: tuple[str, str] | None = None
     name: str | None = None
     keys: Sequence[str] = ()

@@ -76,6 +76,11 @@ class Exchange(Protocol):
         ...
 
     @property
+    def traceparent(self) -> str | None:
+        """The header `traceparent` of a request over HTTP."""
+        ...
+
+    @property
     def is_admissible(self) -> bool:
         """True if its parameters are well-formed and its sender has shaken hands, if its revision requires that."""
         ...

@@ -37,6 +37,7 @@ class DirectExchange:
     Attributes:
         fault: The fault of the request, apart from an unknown method, if any.
         is_shaken: True if its sender has shaken hands, or need not.
+        traceparent: The header `traceparent` of a request over HTTP.
     """
 
     method: str
@@ -48,6 +49,7 @@ class DirectExchange:
     peer: Peer | None = None
     fault: ProtocolError | None = None
     is_shaken: bool = True
+    traceparent: str | None = None
 
     @property
     def revision(self) -> str:

@@ -41,6 +41,7 @@ class Run:
         is_cancelled: True if its result is not wanted any more.
         is_moved: True if it is answered on its stream.
         stream: Over HTTP, the stream that it may be answered on.
+        traceparent: The header `traceparent` of a request over HTTP.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Run:
         request_id: str | int,
         move: Callable[[Run], object] | None = None,
         may_go_on: Callable[[Run], bool] = lambda _: True,
+        traceparent: str | None = None,
     ) -> None:
         """Take a request.
 
@@ -55,12 +57,14 @@ class Run:
             request_id: Its id.
             move: Moves it to a stream, if it may have one.
             may_go_on: Tells whether it may go on without its client, if the client can come back.
+            traceparent: The header `traceparent` of a request over HTTP.
         """
         self.id = request_id
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False
         self.is_moved = False
         self.stream: AnswerStream | None = None
+        self.traceparent = traceparent
         self._move = move
         self._may_go_on = may_go_on
         self._has_ended = False

@@ -122,6 +122,12 @@ class SdkExchange:
         return Peer(address, session, str(request.scope.get("http_version", "1.1")))
 
     @property
+    def traceparent(self) -> str | None:
+        """The header `traceparent`."""
+        request = self.ctx.request
+        return None if request is None else request.headers.get("traceparent")
+
+    @property
     def is_admissible(self) -> bool:
         """True if its sender has shaken hands, if it must, and its parameters are well-formed."""
         shakes_hands = Revision.from_date(self.revision).has("handshake") and self._core.has_sessions

@@ -24,6 +24,7 @@ from ...values.json import is_mapping
 from ...values.modules import find_loaded
 from ..core.call_state import CURRENT, CallState, make_reference
 from ..core.principal import find_current
+from .trace_context import find_traceparent, read_trace_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +83,8 @@ class Instrumentation:
         result: Result = None
         error: BaseException | None = None
         with name_records(self._package):
+            if self._recorder is not None and call_state is not None:
+                call_state.traceparent = find_traceparent(exchange.params, exchange.traceparent)
             observation = self._observe(exchange, transport)
             token = CURRENT.set(call_state)
             try:
@@ -100,7 +103,7 @@ class Instrumentation:
                 seconds = time.perf_counter() - start
                 trace = None if observation is None else observation.end(seconds, result, error, call_state)
                 if self._recorder is not None and call_state is not None and _is_over(result, error):
-                    call_state.seconds, call_state.trace = seconds, trace
+                    call_state.seconds, call_state.trace = seconds, trace or read_trace_id(call_state.traceparent)
                     self._record(self._recorder, exchange, call_state, error)
                 error = None  # its traceback holds this frame
         return result

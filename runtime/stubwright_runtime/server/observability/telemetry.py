@@ -86,7 +86,7 @@ class Telemetry:
         is_known = self._knows(attributes)
         span = self._tracer.start_span(
             _name(exchange, attributes, is_known=is_known),
-            _find_parent(exchange.params),
+            _find_parent(exchange),
             SpanKind.SERVER,
             {**attributes, **_describe_connection(exchange)},
         )
@@ -161,13 +161,25 @@ def _name(exchange: Exchange, attributes: Mapping[str, AttributeValue], *, is_kn
     return f"{exchange.method} {target}" if is_known and target else exchange.method
 
 
-def _find_parent(params: Mapping[str, Any] | None) -> context.Context | None:
-    """Return the context that `_meta` carries (W3C Trace Context); `None` if it has none that is valid."""
-    meta = (params or {}).get("_meta")
-    if not is_mapping(meta):
-        return None
+def _find_parent(exchange: Exchange) -> context.Context | None:
+    """Return the context that `_meta` carries (W3C Trace Context), or the header `traceparent` without a current span.
+
+    It is `None` if neither is valid.
+    """
+    meta = (exchange.params or {}).get("_meta")
+    carried = _extract(meta) if is_mapping(meta) else None
+    if (
+        carried is None
+        and exchange.traceparent is not None
+        and not trace.get_current_span().get_span_context().is_valid
+    ):
+        return _extract({"traceparent": exchange.traceparent})
+    return carried
+
+
+def _extract(carrier: Mapping[str, Any]) -> context.Context | None:
     try:
-        carried = propagate.extract(meta)
+        carried = propagate.extract(carrier)
     except (TypeError, ValueError):  # from a propagator that refuses malformed values
         return None
     return carried if trace.get_current_span(carried).get_span_context().is_valid else None

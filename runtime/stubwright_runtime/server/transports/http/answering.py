@@ -180,6 +180,7 @@ class Answering:
             message["id"],
             lambda run: self._move(run, session, connect),
             lambda run: self._may_go_on(run, owner or address, len(body)),
+            head.traceparent,
         )
         if session is not None:
             session.runs[run.id] = run  # now: its cancellation may be read before its task begins
@@ -344,7 +345,9 @@ class Answering:
             session=None if session is None else session.id,
             release=run.release if session is not None and session.is_resumable else None,
         )
-        return DirectExchange(message["method"], params, run.id, True, client, channel, peer, fault)
+        return DirectExchange(
+            message["method"], params, run.id, True, client, channel, peer, fault, traceparent=run.traceparent
+        )
 
     def _move(self, run: Run, session: Session | None, connect: Callable[[Run], object]) -> None:
         """Have a request answered on a stream."""
