@@ -17,7 +17,7 @@ import jwt
 from jwt import PyJWK
 from jwt.exceptions import InvalidIssuerError, PyJWTError
 
-from ..observability.logs import log
+from ..observability.logs import Tally, log
 from ..sdk.auth import AccessToken
 from ..values.json import is_list
 from ..values.urls import normalize_url
@@ -72,6 +72,7 @@ class Tokens:
         self._audience: str = auth["audience"]
         self._keys = Keys(self._issuer, auth.get("jwksUri")) if keys is None else keys
         self._keeps_text = keeps_text
+        self._refused = Tally(log(), "tokens refused: %d; the last: %s")
         self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -84,7 +85,7 @@ class Tokens:
             digest = sha256(token.encode()).digest()
             verified = await self._known(digest) or await self._verify(token)
         except (PyJWTError, ValueError) as error:
-            log().info("a token was refused: %s", error)
+            self._refused.count(error)
             return None
         self._verified[digest] = verified
         self._verified.move_to_end(digest)

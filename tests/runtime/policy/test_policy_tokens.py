@@ -235,7 +235,7 @@ async def test_a_bad_token_is_refused(token: str, caplog: pytest.LogCaptureFixtu
     found.have(ONE, CURVE, EDWARDS, THIRD)
     with caplog.at_level(logging.DEBUG):
         assert await found.tokens().verify_token(token) is None
-    assert "a token was refused" in caplog.text
+    assert "tokens refused: 1; the last: " in caplog.text
     assert all(len(record.getMessage()) < 400 for record in caplog.records if record.name.startswith("stubwright"))
     assert not token or token.strip(".") not in caplog.text or token == ".."
 
@@ -287,9 +287,16 @@ async def test_the_log_says_for_whom_and_by_whom_a_token_is(
 ) -> None:
     with caplog.at_level(logging.INFO):
         assert await issuer.tokens().verify_token(ONE.sign(_good(**{name: value}))) is None
-    [line] = [record.getMessage() for record in caplog.records if "a token was refused" in record.getMessage()]
+    [line] = [record.getMessage() for record in caplog.records if "tokens refused" in record.getMessage()]
     shown = repr(str(value)[:80])
-    assert line == f"a token was refused: its `{name}` is {shown}, which is not {expected!r}"
+    assert line == f"tokens refused: 1; the last: its `{name}` is {shown}, which is not {expected!r}"
+
+
+async def test_the_log_counts_refused_tokens(issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
+    tokens = issuer.tokens()
+    for _ in range(20):
+        assert await tokens.verify_token("none") is None
+    assert caplog.text.count("tokens refused") == 1
 
 
 async def test_a_token_that_differs_in_nothing_else_is_taken() -> None:
