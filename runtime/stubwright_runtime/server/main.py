@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from .core.core import Core
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
-_EVERYWHERE: Final = ("0.0.0.0", "::")
+_ALL: Final = "*"
+"""The host name for all interfaces, with IPv4 and IPv6."""
+
+_EVERYWHERE: Final = ("0.0.0.0", "::", _ALL)
 """The addresses of all interfaces. They are compared with, and not bound to."""
 _LAST_PORT: Final = 65535
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
@@ -129,7 +132,8 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--http",
         metavar="HOST:PORT",
         type=address,
-        help="serve Streamable HTTP at this address; fd:N is a socket that is already listening",
+        help="serve Streamable HTTP at this address; *:PORT is all addresses of IPv4 and IPv6; fd:N is a socket that "
+        "is already listening",
     )
     parser.add_argument(
         "--toolset",
@@ -440,14 +444,18 @@ def _open_listener(number: int) -> socket.socket:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listener whose protocol is TCP explicitly, which `socket.create_server` leaves out.
 
-    Only then does asyncio send small answers at once (TCP_NODELAY); otherwise each waits for 40 ms.
+    Only then does asyncio send small answers at once (TCP_NODELAY); otherwise each waits for 40 ms. The host `*` is all
+    addresses, of IPv4 and IPv6 where the system has both.
 
     Raises:
         StartError: The address cannot be had.
     """
     try:
+        is_dual = host == _ALL and socket.has_dualstack_ipv6()
+        if host == _ALL:
+            host = "::" if is_dual else "0.0.0.0"
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(address[:2], family=family)
+        listener = socket.create_server(address[:2], family=family, dualstack_ipv6=is_dual)
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
         raise StartError(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None

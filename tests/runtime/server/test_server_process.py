@@ -456,6 +456,14 @@ def test_small_answers_are_sent_at_once() -> None:
     assert asyncio.run(accepted()) != 0
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_a_star_is_all_addresses_of_both_families(address: str) -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this system has no IPv6")
+    with listen("*", 0) as listener, socket.create_connection((address, listener.getsockname()[1]), timeout=60):
+        assert listener.family == socket.AF_INET6
+
+
 # Mistakes. One process tells all of them.
 
 PROGRAM = """
