@@ -652,6 +652,14 @@ for line in sys.stdin:
 """
 
 
+async def test_a_byte_order_mark_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    mark = "sys.stdout.buffer.write(b'\\xef\\xbb\\xbf')"
+    code = "\n".join(mark if "Welcome" in line else line for line in SERVER.splitlines())
+    async with EchoClient.connect(command(code)):
+        pass
+    assert "no message of JSON-RPC" not in caplog.text
+
+
 async def test_a_server_that_ends_in_a_call_says_how_and_what_it_wrote(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

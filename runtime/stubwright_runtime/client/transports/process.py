@@ -7,6 +7,7 @@ transport, which keeps a line of any length, stops at a byte that is not UTF-8, 
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 from contextlib import AbstractAsyncContextManager, suppress
@@ -184,6 +185,7 @@ class _Reading:
         self._lines: list[bytes] = []
         self._begun = bytearray()
         self._is_over = False
+        self._has_begun = False
         self._scope: CancelScope | None = None
         # `drain` may begin while `receive` waits, and the pipe takes one reader at a time.
         self._own_lock: Lock | None = None
@@ -247,6 +249,9 @@ class _Reading:
             *lines, rest = bytes(self._begun + data).split(b"\n")
             for line in (*lines, rest):
                 bounds.check(len(line), bound)
+            if not self._has_begun:  # a parser may ignore a byte order mark (RFC 8259, 8.1)
+                self._has_begun = True
+                lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
         except TooLargeError as error:
             self._is_over = True
             self._begun.clear()
