@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import anyio
 import anyio.lowlevel
+import httpx2
 import mcp
 import mcp_types
 import pydantic
@@ -236,6 +237,43 @@ async def test_an_answer_that_does_not_fit_is_the_callers_error(
             await client.ask()
     assert str(raised.value) == message
     assert len(handling.seen) == 1
+
+
+async def test_a_session_whose_end_is_not_answered_delays_closing_by_the_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    send = httpx2.AsyncClient.send
+    waited: list[float] = []
+
+    async def hang(client: httpx2.AsyncClient, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        if request.method == "DELETE":
+            begun = anyio.current_time()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                waited.append(anyio.current_time() - begun)
+        return await send(client, request, **options)
+
+    monkeypatch.setattr(httpx2.AsyncClient, "send", hang)
+    handling = Handling(tools_call=_ask_form)
+    with anyio.fail_after(60):
+        async with _town("http legacy", handling, on_question=lambda _: Declined(), timeout=1) as client:
+            assert _said(await client.ask()) == {"action": "decline"}
+    assert len(waited) == 1
+    assert waited[0] < 8  # the SDK's own limit is ten seconds
+
+
+@pytest.mark.parametrize(("kind", "format_", "value"), [(KINDS[0], "email", "ada"), (KINDS[-1], "date", "today")])
+async def test_an_answer_that_breaks_a_format_is_not_sent(kind: str, format_: str, value: str) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string", "format": format_}}}
+
+    async def handler(ctx: Any) -> Mapping[str, Any]:
+        params = {"mode": "form", "message": "?", "requestedSchema": schema}
+        return _text(json.dumps(await ask(ctx, "q", "elicitation/create", params)))
+
+    async with _town(kind, Handling(tools_call=handler), on_question=lambda _: {"name": value}) as client:
+        with pytest.raises(ValueError, match="the answer breaks the question's schema"):
+            await client.ask()
 
 
 async def test_a_question_whose_schema_is_none_is_the_callers_error() -> None:

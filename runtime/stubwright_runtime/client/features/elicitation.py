@@ -45,7 +45,8 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
     given = _read_content(answer, schema)
     content = {**given, **_find_defaults(schema, given)}
     try:
-        violations = Validator(schema).find_errors(content, "answer")
+        # Formats are checked, since a server may reject the answer for one (MCP 2025-11-25, client/elicitation).
+        violations = Validator(schema, formats=True).find_errors(content, "answer")
     except ValueError as error:
         raise ValueError(f"the server's question cannot be answered: its schema is not valid: {error}") from None
     if violations:

@@ -201,7 +201,8 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         if task is None:
             return
         try:
-            await task.close(cancel=error is not None and not isinstance(error, Exception))
+            is_cancelled = error is not None and not isinstance(error, Exception)
+            await task.close(cancel=is_cancelled, seconds=self._client.read_timeout_seconds)
         except Exception as failure:  # noqa: BLE001 - whatever the SDK and its transports raise
             reason = make_safe_to_show(_unwrap_only(failure))
             if reason is error:  # a request of the block has raised it already

@@ -58,11 +58,12 @@ class OwnTask:
             if variable.get(_UNSET) is not value:
                 self._adopted.append((variable, variable.set(value)))
 
-    async def close(self, *, cancel: bool) -> None:
+    async def close(self, *, cancel: bool, seconds: float | None = None) -> None:
         """Leave the context manager, and wait until it is left.
 
         Args:
             cancel: Whether to cancel whatever runs in it; leaving it is not told of any other exception.
+            seconds: The time after which leaving it is cancelled, too; `None` for no limit.
 
         Raises:
             Exception: What the context manager raised.
@@ -71,11 +72,16 @@ class OwnTask:
         if task is None:
             return
         self._closing.set()
+        timer = None
         if cancel:
             self._scope.cancel()
+        elif seconds is not None:
+            timer = asyncio.get_running_loop().call_later(seconds, self._scope.cancel)
         try:
             await self._wait_for(task, task, shield=cancel)
         finally:
+            if timer is not None:
+                timer.cancel()
             self._return_variables()
         if not task.cancelled():
             task.result()  # raises what leaving raised
