@@ -452,7 +452,7 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
         (("--workers", "2"), "--workers needs state that other processes can use; add --state redis://HOST:PORT"),
         (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
         (("--workers", "two"), "'two' is not a whole number, such as 4"),
-        (("--state", "redis:/x"), "--state: 'redis:/x' is not a place for state"),
+        (("--state", "redis:/x"), "--state: a text without a URL's scheme is not a place for state"),
     ],
 )
 def test_mistakes_are_told(arguments: tuple[str, ...], told: str, project: Path) -> None:
