@@ -28,7 +28,7 @@ _MOST_COMPARED: Final = 200  # items; two of many are not worth the time
 
 
 def suggest_form(form: str) -> str:
-    """Return how to write a string of a format; empty if the format is not known."""
+    """Return a hint on how to write a string of a format; empty for other formats."""
     return _FORMATS.get(form, "")
 
 
