@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import amounts
 from stubwright.calling.arguments import ArgumentError, parse
 from stubwright.calling.signatures import format_signature
 
@@ -184,6 +185,7 @@ TREES: Final = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=50)
 @given(data=st.data(), kind=st.sampled_from(sorted(VALUES)), nullable=st.booleans())
 def test_each_value_can_be_said(data: st.DataObject, kind: str, nullable: bool) -> None:
@@ -196,6 +198,7 @@ def test_each_value_can_be_said(data: st.DataObject, kind: str, nullable: bool) 
 
 
 @given(value=TREES, other=st.booleans() | st.none())
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_any_json_can_be_said(value: Any, other: Any) -> None:
     schema = {"properties": {"x": {"type": "string", "const": other}}}
     assert parsed(f"x:={json.dumps(value)}", schema=schema) == {"x": value}
@@ -215,6 +218,7 @@ def test_any_json_can_be_said(value: Any, other: Any) -> None:
         max_leaves=12,
     )
 )
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_a_schema_of_any_quality_is_no_crash(schema: Any) -> None:
     with suppress(ArgumentError):
         assert "x" in parsed("x=1", "x.y=2", schema=schema if isinstance(schema, dict) else {})

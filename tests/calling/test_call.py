@@ -197,6 +197,7 @@ def test_standard_input_is_in_utf_8(given: bytes, status: int, told: str, desk: 
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("word", "status", "told"),
     amounts.sample([("numbers=7", 0, ""), ("-", 2, "stubwright: `-` reads standard input, which is closed\n")], 1),
@@ -410,6 +411,7 @@ class Bakery(BakeryHandlers):
 """
 
 
+@pytest.mark.long
 def test_the_page_shows_what_a_person_sees_and_types(tmp_path: Path) -> None:
     [shown] = re.findall(r"^```console\n\$ (stubwright call bakery.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     command, _, transcript = shown.partition("\n")
@@ -431,6 +433,7 @@ def test_the_page_shows_what_a_person_sees_and_types(tmp_path: Path) -> None:
     assert [line for line in lines if line] == [line for line in transcript.splitlines() if line]
 
 
+@pytest.mark.long
 def test_ctrl_d_answers_nothing_and_ctrl_c_ends_the_call(desk: Path) -> None:
     terminal = Terminal([*command_in(desk), "call", "work"], desk)
     terminal.until("Width (in metres): ")
@@ -460,10 +463,13 @@ def test_answers_of_the_command_line_need_no_terminal(desk: Path) -> None:
 
 @pytest.mark.parametrize(
     ("answers", "told"),
-    [
-        (["width=3"], "answer it with --answer loud=VALUE"),
-        (["width=wide", "loud=no"], "`width` is a whole number, and `wide` is none"),
-    ],
+    amounts.sample(
+        [
+            (["width=3"], "answer it with --answer loud=VALUE"),
+            (["width=wide", "loud=no"], "`width` is a whole number, and `wide` is none"),
+        ],
+        1,
+    ),
 )
 def test_an_answer_that_is_missing_or_does_not_fit_is_told(answers: list[str], told: str, desk: Path) -> None:
     done = forking("call", "work", *(part for each in answers for part in ("--answer", each)), cwd=desk)
@@ -651,7 +657,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("line", "words", "found"), amounts.sample(COMPLETED, 3))
+@pytest.mark.parametrize(("line", "words", "found"), amounts.sample(COMPLETED, 1))
 def test_a_shell_completes_tools_and_arguments(
     line: str, words: list[str], found: list[str], desk: Path, program: Path
 ) -> None:
@@ -723,6 +729,7 @@ def test_a_server_is_asked_as_callers_of_a_toolset_do(how: str, tmp_path: Path) 
         assert re.search(r"here is no toolset 'rading'[:;] there are reading, some", done.stderr)
 
 
+@pytest.mark.long
 def test_only_what_is_in_the_toolset_is_hidden_for_want_of_a_scope(tmp_path: Path) -> None:
     (tmp_path / "desk.yaml").write_text(
         TOOLSETS.replace("{name: count,", "{name: count, stubwright: {policy: {scopes: [desk:read]}},").replace(

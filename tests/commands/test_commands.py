@@ -163,6 +163,7 @@ def test_generate_check_shows_the_difference(project: Path) -> None:
     assert (project / "generated/weather_mcp/client.py").read_text() == before
 
 
+@pytest.mark.long
 def test_a_lost_lock_is_mended_by_force(project: Path) -> None:
     stubwright("generate", "specs/weather.yaml", cwd=project)
     (project / "generated/stubwright.lock.json").unlink()
@@ -192,6 +193,7 @@ def test_a_lock_that_is_lost_or_lists_too_little_is_stale(project: Path) -> None
         assert stubwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
+@pytest.mark.long
 def test_runs_at_the_same_time_wait_for_each_other(project: Path) -> None:
     text = (project / "specs/weather.yaml").read_text()
     names = ["one", "two", "three"]
@@ -264,6 +266,7 @@ def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     assert "::error file=generated/weather_mcp/registry.py,line=1," in shown.stdout
 
 
+@pytest.mark.long
 def test_headers_name_the_command_that_makes_the_file(project: Path) -> None:
     def command(output: str) -> str:
         return (project / output / "weather_mcp/registry.py").read_text().splitlines()[1]
@@ -337,6 +340,7 @@ def test_a_manifest_that_fails_leaves_the_others_their_packages(project: Path) -
     assert sorted(path.name for path in made.glob("*_mcp")) == ["alpha_mcp", "edited_mcp", "omega_mcp"]
 
 
+@pytest.mark.long
 def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
     text = '[tool.stubwright]\nmanifests = ["specs/*.yaml"]\n\n[project]\ndependencies = []\n'
     (project / "pyproject.toml").write_text(text)
@@ -396,6 +400,7 @@ def test_what_extras_and_groups_of_a_project_declare_is_not_missing(
         assert words in told
 
 
+@pytest.mark.long
 def test_this_checkout_has_nothing_to_warn_of() -> None:
     checked = stubwright("check", "--strict", cwd=ROOT)
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -439,10 +444,10 @@ FULL = "stubwright: the output cannot be written: No space left on device\n"
     ("line", "expected"),
     [
         ("check weather.yaml >&-", (0, "")),
-        ("check weather.yaml 2>&-", (0, "")),
+        amounts.mark_long(("check weather.yaml 2>&-", (0, ""))),
         ("check nothing.yaml 2>/dev/full", (1, "")),
         ("schema >/dev/full", (1, FULL)),
-        ("--help >/dev/full", (1, FULL)),
+        amounts.mark_long(("--help >/dev/full", (1, FULL))),
         amounts.mark_long(("diff weather.yaml weather.yaml >/dev/full", (1, FULL))),
         amounts.mark_long(("generate --check weather.yaml >/dev/full", (1, FULL))),
         amounts.mark_long(("import tools saved.json >/dev/full", (1, FULL))),

@@ -121,6 +121,7 @@ def test_of_two_saves_in_one_second_the_second_is_served(project: Path) -> None:
         it.answers("helped two")
 
 
+@pytest.mark.long
 def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
     with dev(project) as it:
         it.says("interrupt to stop")
@@ -201,6 +202,7 @@ def test_handlers_that_hang_at_import_are_told_and_end_with_the_next_save(projec
         assert not is_alive(int(begun.read_text()))
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_handlers_that_hang_at_import(project: Path) -> None:
     handlers, begun = project / "src" / "diary.py", project / "begun"
     with dev(project, slow=1) as it:
@@ -262,6 +264,7 @@ def test_handlers_may_start_threads_and_processes_at_import(project: Path) -> No
     await_end(last)
 
 
+@pytest.mark.long
 def test_a_request_in_flight_gets_its_answer(project: Path) -> None:
     async def both(it: Dev) -> list[str]:
         async with asyncio.TaskGroup() as group:
@@ -291,6 +294,7 @@ def test_a_signal_ends_it_and_its_server(project: Path, number: signal.Signals) 
         assert "Traceback" not in it.log.read_text()
 
 
+@pytest.mark.long
 def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(project: Path) -> None:
     with dev(project) as it:
         it.says("interrupt to stop")
@@ -301,6 +305,7 @@ def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(proje
         it.answers("again one")
 
 
+@pytest.mark.long
 def test_a_project_that_is_broken_at_first_is_served_once_it_is_mended(project: Path) -> None:
     write(project / "diary.yaml", "stubwright: [")
     with dev(project) as it:
@@ -373,6 +378,7 @@ def test_what_a_module_imports_of_its_project_is_found(tmp_path: Path) -> None:
     assert not any(name.startswith("os") for name in found)
 
 
+@pytest.mark.long
 def test_the_page_of_examples_works_as_written(tmp_path: Path) -> None:
     page = (ROOT / "examples" / "README.md").read_text("utf-8")
     serve, call, install = re.findall(

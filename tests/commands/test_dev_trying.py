@@ -15,6 +15,7 @@ from typing import Any, Final
 import jwt
 import pytest
 
+import amounts
 import forked
 from command_line import stubwright
 from editors import write
@@ -112,6 +113,7 @@ def test_a_breakpoint_asks_at_the_terminal(project: Path) -> None:
         assert terminal.rest() == 0
 
 
+@pytest.mark.long
 def test_on_standard_input_a_breakpoint_is_passed_over(project: Path) -> None:
     assert stubwright("generate", cwd=project).returncode == 0
     done = stubwright("call", "say", "word=hello", cwd=project)
@@ -167,14 +169,17 @@ def test_a_generated_server_has_no_such_option(guarded: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [
-        (
-            ["--scope", "diary:wirte"],
-            "--scope is `diary:wirte`, which the manifest does not name; did you mean `diary:write`?",
-        ),
-        (["--scope", "other"], "the scopes are `diary:read`, `diary:write`"),
-        (["--as", "ann"], "--as needs --scope"),
-    ],
+    amounts.sample(
+        [
+            (
+                ["--scope", "diary:wirte"],
+                "--scope is `diary:wirte`, which the manifest does not name; did you mean `diary:write`?",
+            ),
+            (["--scope", "other"], "the scopes are `diary:read`, `diary:write`"),
+            (["--as", "ann"], "--as needs --scope"),
+        ],
+        1,
+    ),
 )
 def test_wrong_options_end_it(guarded: Path, options: list[str], said: str) -> None:
     done = stubwright("dev", "--http", "127.0.0.1:0", *options, cwd=guarded)

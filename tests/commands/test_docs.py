@@ -459,6 +459,7 @@ def test_text_never_becomes_markup(tmp_path: Path) -> None:
     assert html.escape("<script>alert(1)</script>") in text
 
 
+@pytest.mark.long
 def test_the_same_bytes_wherever_and_however_it_is_made(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "a b" / "second"
     for folder in (first, second):

@@ -81,7 +81,7 @@ def test_what_is_not_read_of_a_pattern_is_said(pattern: str) -> None:
 
 
 @given(st.text(alphabet="ab0\\^$.|?*+()[]{},-:<>=!dwsu", max_size=12), st.integers(0, 3))
-@settings(max_examples=500)
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 200, 500, 500))
 def test_any_text_for_a_pattern(pattern: str, seed: int) -> None:
     with contextlib.suppress(patterns.UnreadableError):
         assert isinstance(patterns.make_text(pattern, random.Random(seed)), str)
@@ -107,42 +107,59 @@ OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 @pytest.mark.parametrize(
     "schema",
-    [
-        True,
-        {},
-        {"type": "null"},
-        {"type": ["string", "null"], "minLength": 30, "maxLength": 31},
-        {"type": "string", "maxLength": 2},
-        {"type": "string", "pattern": "^[A-Z]+$", "minLength": 3, "maxLength": 6},
-        {"type": "integer", "minimum": 7, "maximum": 7},
-        {"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 5},
-        {"type": "integer", "multipleOf": 2.5, "minimum": 1},
-        {"type": "integer", "maximum": -(2**60)},
-        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.001},
-        {"type": "number", "multipleOf": 0.25, "minimum": 0.1, "maximum": 0.3},
-        {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True, "maximum": 2},
-        {"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 3},
-        {"type": "array", "prefixItems": [{"const": "a"}, {"type": "integer"}], "items": False, "minItems": 2},
-        {"type": "array", "items": {"type": "integer"}, "contains": {"minimum": 50}, "minContains": 2},
-        {"type": "array", "maxItems": 0, "items": {"type": "string"}},
-        {"type": "object", "minProperties": 3, "additionalProperties": {"type": "integer"}},
-        {"type": "object", "required": ["x-1"], "patternProperties": {"^x-": {"const": 5}}},
-        {"type": "object", "minProperties": 2, "propertyNames": {"pattern": "^k[0-9]$"}},
-        {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "maxProperties": 1, "required": ["c"]},
-        {"properties": {"a": True, "never": False}, "required": ["a"], "dependentRequired": {"a": ["b"]}},
-        {"allOf": [{"properties": {"a": {"minimum": 3}}}, {"properties": {"a": {"maximum": 4}}, "required": ["a"]}]},
-        {"oneOf": [{"type": "string", "const": "a"}, {"type": "string", "minLength": 2}]},
-        {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {}, "b": {}}},
-        {"if": {"properties": {"k": {"const": 1}}}, "then": {"required": ["v"]}, "properties": {"k": {"enum": [1, 2]}}},
-        {"not": {"type": "string"}, "type": ["string", "integer"]},
-        {"not": {"type": ["string", "null"]}},
-        {**OLD, "$ref": "#/definitions/a", "type": "integer", "definitions": {"a": {"type": "string"}}},
-        {"type": ["number", "string"], "allOf": [{"type": ["integer", "null"]}]},
-        {"enum": [3, "x"], "examples": ["not allowed"], "default": None},
-        TREE,
-        {"$dynamicRef": "#it", "$defs": {"it": {"$dynamicAnchor": "it", "type": "boolean"}}},
-        *({"type": "string", "format": form} for form in FORMATS),
-    ],
+    amounts.sample(
+        [
+            True,
+            {},
+            {"type": "null"},
+            {"type": ["string", "null"], "minLength": 30, "maxLength": 31},
+            {"type": "string", "maxLength": 2},
+            {"type": "string", "pattern": "^[A-Z]+$", "minLength": 3, "maxLength": 6},
+            {"type": "integer", "minimum": 7, "maximum": 7},
+            {"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 5},
+            {"type": "integer", "multipleOf": 2.5, "minimum": 1},
+            {"type": "integer", "maximum": -(2**60)},
+            {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.001},
+            {"type": "number", "multipleOf": 0.25, "minimum": 0.1, "maximum": 0.3},
+            {
+                "$schema": "http://json-schema.org/draft-04/schema#",
+                "minimum": 1,
+                "exclusiveMinimum": True,
+                "maximum": 2,
+            },
+            {"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 3},
+            {"type": "array", "prefixItems": [{"const": "a"}, {"type": "integer"}], "items": False, "minItems": 2},
+            {"type": "array", "items": {"type": "integer"}, "contains": {"minimum": 50}, "minContains": 2},
+            {"type": "array", "maxItems": 0, "items": {"type": "string"}},
+            {"type": "object", "minProperties": 3, "additionalProperties": {"type": "integer"}},
+            {"type": "object", "required": ["x-1"], "patternProperties": {"^x-": {"const": 5}}},
+            {"type": "object", "minProperties": 2, "propertyNames": {"pattern": "^k[0-9]$"}},
+            {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "maxProperties": 1, "required": ["c"]},
+            {"properties": {"a": True, "never": False}, "required": ["a"], "dependentRequired": {"a": ["b"]}},
+            {
+                "allOf": [
+                    {"properties": {"a": {"minimum": 3}}},
+                    {"properties": {"a": {"maximum": 4}}, "required": ["a"]},
+                ]
+            },
+            {"oneOf": [{"type": "string", "const": "a"}, {"type": "string", "minLength": 2}]},
+            {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {}, "b": {}}},
+            {
+                "if": {"properties": {"k": {"const": 1}}},
+                "then": {"required": ["v"]},
+                "properties": {"k": {"enum": [1, 2]}},
+            },
+            {"not": {"type": "string"}, "type": ["string", "integer"]},
+            {"not": {"type": ["string", "null"]}},
+            {**OLD, "$ref": "#/definitions/a", "type": "integer", "definitions": {"a": {"type": "string"}}},
+            {"type": ["number", "string"], "allOf": [{"type": ["integer", "null"]}]},
+            {"enum": [3, "x"], "examples": ["not allowed"], "default": None},
+            TREE,
+            {"$dynamicRef": "#it", "$defs": {"it": {"$dynamicAnchor": "it", "type": "boolean"}}},
+            *({"type": "string", "format": form} for form in FORMATS),
+        ],
+        18,
+    ),
 )
 def test_values_are_valid_by_their_schema(schema: Any) -> None:
     made = [instances.make(schema, str(seed), formats=True) for seed in range(20)]
@@ -227,7 +244,7 @@ PATTERNS = [
 @pytest.mark.parametrize(
     "schema",
     [
-        *(amounts.mark_long(schema) if index == 11 else schema for index, schema in enumerate(LARGE)),
+        *(amounts.mark_long(schema) if index in (11, 13) else schema for index, schema in enumerate(LARGE)),
         *({"type": "string", "pattern": pattern} for pattern in PATTERNS),
     ],
 )
@@ -265,6 +282,7 @@ def test_numbers_of_any_size(bound: str, kind: str) -> None:
             assert value != 1e308 or bound != "maximum"
 
 
+@pytest.mark.long
 def test_what_is_large_but_not_too_large_is_made() -> None:
     for schema in (
         {"type": "array", "minItems": 5000, "items": TEXT},
@@ -446,6 +464,7 @@ def test_over_http(folder: Path) -> None:
         assert [answer.structured_content["word"] for answer in answers] == ["one", "one"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", amounts.sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], 1))
 def test_a_signal_stops_cleanly(number: signal.Signals, folder: Path) -> None:
     with http(folder) as (process, _):
@@ -454,6 +473,7 @@ def test_a_signal_stops_cleanly(number: signal.Signals, folder: Path) -> None:
         assert list((folder / "tmp").iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_signal_before_the_server_runs(folder: Path) -> None:
     with running(
         [sys.executable, "-m", "stubwright", "mock", "manifest.json"],
@@ -490,6 +510,7 @@ def test_the_command_line(folder: Path) -> None:
     assert f"json_mcp_mock: cannot serve at {address}" in done.stderr
 
 
+@pytest.mark.long
 def test_the_weather_server_is_mocked(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     (tmp_path / "tmp").mkdir()
@@ -527,6 +548,7 @@ def test_a_mock_has_one_page_of_everything(tmp_path: Path) -> None:
     assert "Start again without `cursor`" in again.content[0].text
 
 
+@pytest.mark.long
 def test_a_mock_of_an_api_has_one_page_of_everything(tmp_path: Path) -> None:
     page = {"by": "cursor", "argument": "after", "items": "/data", "next": "/next"}
     listed = {"type": "array", "items": {"type": "string"}}
@@ -576,6 +598,7 @@ def test_a_mock_takes_the_arguments_that_its_server_takes(tmp_path: Path) -> Non
     assert refused.is_error
 
 
+@pytest.mark.long
 def test_tools_with_contexts_of_their_own_are_mocked(tmp_path: Path) -> None:
     """They ask their callers, or give pages: a mock asks nothing, and gives one page."""
     output = {"type": "object", "properties": {"books": {"type": "array", "items": {"type": "string"}}}}

@@ -212,6 +212,7 @@ def test_reviewers_get_hints_with_reasons(project: Path) -> None:
     assert "The orders are ours" not in (project / "generated/shop_mcp/manifest.json").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_a_new_project_becomes_a_listing_with_five_edits(tmp_path: Path) -> None:
     """As docs/publishing.md says: each edit mends what the command before it names."""
     assert stubwright("new", "desk", cwd=tmp_path).returncode == 0

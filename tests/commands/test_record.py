@@ -182,6 +182,7 @@ def test_a_secret_that_is_a_word_of_the_protocol_leaves_the_messages_whole(tmp_p
     assert answer == {"type": "text", "text": '[1, {"user": "[redacted]"}, null, null]'}
 
 
+@pytest.mark.long
 def test_a_server_that_prints_what_is_not_a_message_can_be_replayed(tmp_path: Path) -> None:
     """Each of these lines is JSON, or is not."""
     logs = ['"token of ann"', "12", "null", "[]", "[7, {}]", '{"level": "info"}', "[INFO] begun"]
@@ -239,6 +240,7 @@ def test_runs_are_appended_and_a_mock_answers_what_was_not_recorded(tmp_path: Pa
     assert {tool["name"] for tool in unlisted["tools"]} >= {"get_weather", "get_forecast"}
 
 
+@pytest.mark.long
 def test_the_client_of_a_toolset_starts_a_replay(tmp_path: Path) -> None:
     record(tmp_path)
     value = manifest([tool("find"), tool("delete")], toolsets={"reading": {"tools": ["find"]}})
@@ -283,7 +285,7 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
             (lambda text: text.replace('"message"', '"mesage"', 1), "r.jsonl:2: the line has no `message`"),
             (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it has no answer of a server"),
         ],
-        4,
+        2,
     ),
 )
 def test_what_is_wrong_with_a_recording_is_said(tmp_path: Path, edit: Any, problem: str) -> None:
@@ -377,6 +379,7 @@ async def visit(target: Any, mode: Any) -> list[Any]:
         return [*info, *(result.model_dump(mode="json", by_alias=True, exclude_none=True) for result in results)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recorded_in", ["legacy", amounts.mark_long("auto")])
 def test_a_replay_answers_clients_of_both_eras_as_the_server_did(tmp_path: Path, recorded_in: str) -> None:
     mock = [*forked.interpreter(), "-m", "stubwright", "mock", WEATHER]
@@ -520,7 +523,7 @@ def test_a_short_secret_is_found_in_no_form() -> None:
     assert Redactor(secrets=["abc"]).redact(said) == said
 
 
-@pytest.mark.parametrize("from_proxy", [True, False])
+@pytest.mark.parametrize("from_proxy", amounts.sample([True, False], 1))
 def test_the_password_of_basic_credentials_is_not_written_down(from_proxy: bool, tmp_path: Path) -> None:
     """Nor is a session, which a client sends and a server may repeat. The user is no secret."""
 
@@ -579,7 +582,7 @@ def post_through_proxy(folder: Path, encoding: str, body: bytes, kind: str) -> t
     ("encoding", "compress", "kind"),
     amounts.sample(
         [(*each, kind) for each in COMPRESSED for kind in ("application/json", "text/event-stream")],
-        2,
+        1,
     ),
 )
 def test_a_compressed_answer_passes_unchanged_and_is_recorded(

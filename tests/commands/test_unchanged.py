@@ -62,7 +62,7 @@ def compiled(path: str) -> files.MockFiles:
             "specs/database.yaml",
             "specs/everything/everything.yaml",
         ],
-        2,
+        1,
     ),
 )
 def test_what_was_generated_is_what_compiling_gives(path: str, folder: Path) -> None:
@@ -171,6 +171,7 @@ def loaded_by(*argv: str) -> list[str]:
     return found
 
 
+@pytest.mark.long
 def test_docs_loads_no_generator_of_models(folder: Path) -> None:
     assert loaded_by("docs", "m.json", "-o", "site") == ["jinja2", "stubwright.compile.pipeline"]
     assert loaded_by("docs", "m.json", "-o", "site") == []

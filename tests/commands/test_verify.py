@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+import amounts
 import forked
 from command_line import stubwright
 from processes import await_end
@@ -201,6 +202,7 @@ def test_json_has_every_contract(folder: Path) -> None:
     assert "ended with exit status 1" in c["problem"]
 
 
+@pytest.mark.long
 def test_notes_for_github_are_at_the_lines_of_the_contract(folder: Path) -> None:
     lock(folder, "a")
     lock(folder, "b")
@@ -255,6 +257,7 @@ def test_sarif_has_every_contract_in_one_document(folder: Path) -> None:
     assert notification["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "contracts/away.yaml"}
 
 
+@pytest.mark.long
 def test_markdown_has_every_contract(folder: Path) -> None:
     lock(folder, "a")
     lock(folder, "b")
@@ -271,11 +274,17 @@ def test_markdown_has_every_contract(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("program", "said"),
-    [
-        ("import sys; sys.exit('no such desk')", "ended with exit status 1 before it had answered\n  | no such desk\n"),
-        ("sys.stdin.read()", "did not answer within 2 s\n"),
-        ("print('hello', flush=True); input()", "did not answer within 2 s; it sent a line that is not JSON-RPC\n"),
-    ],
+    amounts.sample(
+        [
+            (
+                "import sys; sys.exit('no such desk')",
+                "ended with exit status 1 before it had answered\n  | no such desk\n",
+            ),
+            ("sys.stdin.read()", "did not answer within 2 s\n"),
+            ("print('hello', flush=True); input()", "did not answer within 2 s; it sent a line that is not JSON-RPC\n"),
+        ],
+        1,
+    ),
 )
 def test_a_server_that_is_away_is_not_one_that_changed(program: str, said: str, folder: Path) -> None:
     lock(folder, "a")
@@ -550,7 +559,7 @@ def test_a_configuration_says_how_to_reach_its_servers(folder: Path, monkeypatch
     assert ".mcp.json has none of the servers" in wrong.stderr
 
 
-@pytest.mark.parametrize("broken", ["{", '{"mcpServers": 1}'])
+@pytest.mark.parametrize("broken", amounts.sample(["{", '{"mcpServers": 1}'], 1))
 def test_a_wrong_configuration_is_said_once(folder: Path, broken: str) -> None:
     for name in ("desk", "room"):
         put(folder, name, TOOL)
@@ -648,6 +657,7 @@ def test_a_server_over_http_that_changed_or_lists_its_secret(folder: Path, remot
 # --- cost -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_nothing_is_loaded_that_only_generating_needs(folder: Path) -> None:
     """A process of its own: the others share what they have imported."""
     lock(folder)
@@ -666,6 +676,7 @@ def test_nothing_is_loaded_that_only_generating_needs(folder: Path) -> None:
 # --- while it runs ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_terminal_shows_that_servers_are_asked(folder: Path) -> None:
     lock(folder)
     (folder / "server.py").write_text(f"import time\ntime.sleep(1.5)\n{SERVER}")
@@ -675,6 +686,7 @@ def test_a_terminal_shows_that_servers_are_asked(folder: Path) -> None:
     assert terminal.text.endswith("\r\x1b[Kcontracts/desk.yaml: unchanged\r\n")
 
 
+@pytest.mark.long
 def test_a_run_that_is_broken_off_leaves_no_server(folder: Path) -> None:
     for name in ("a", "b"):
         lock(folder, name)

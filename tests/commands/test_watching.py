@@ -144,6 +144,7 @@ def test_the_handwritten_module_is_watched_also_before_it_is_there(project: Path
         watching.runs_again("\ndiary.py:1:7: warning[SW420]: `Diary` has no method `three`")
 
 
+@pytest.mark.long
 def test_a_broken_save_loses_nothing_that_is_watched(project: Path) -> None:
     with watched(project) as watching:
         for broken, text in (("stubwright: [", "SW004"), ("", "SW003")):

@@ -255,6 +255,7 @@ def data_origin(address: str) -> str:
     return address.partition("/?")[0]
 
 
+@pytest.mark.long
 def test_options_of_the_page_are_checked(project: Path) -> None:
     with dev(project, "--no-page") as it:
         assert "To try it" not in it.says("interrupt to stop")
