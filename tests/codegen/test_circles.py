@@ -238,6 +238,7 @@ def work(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
     return calls
 
 
+@pytest.mark.long
 def test_the_work_grows_as_the_circle_does(monkeypatch: pytest.MonkeyPatch) -> None:
     small, middle, big = (work(size, monkeypatch) for size in (40, 80, 160))
     assert big - middle < 2.2 * (middle - small)

@@ -93,7 +93,7 @@ def test_what_else_an_alternative_takes_stays_what_it_is(form: str, models: Mapp
             assert given_back == value, way
 
 
-@pytest.mark.parametrize("form", amounts.sample(TYPES, 3))
+@pytest.mark.parametrize("form", amounts.sample(TYPES, 1))
 def test_any_text_goes_out_as_it_came(form: str, models: Mapping[str, Any]) -> None:
     valid = jsonschema_rs.validator_for(schema_of(form), validate_formats=True)
 

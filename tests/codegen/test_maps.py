@@ -193,6 +193,7 @@ def test_entries_may_be_constants_beside_what_holds_them() -> None:
     ways(model, {"name": "x", "a": "a", "b": -1, "c": ["it's"], "d": {"name": "y", "e": True}})
 
 
+@pytest.mark.long
 def test_mappings_in_unions_and_in_each_other() -> None:
     closed = {"type": "object", "properties": {"items": {"const": "x"}}, "required": ["items"]}
     nested = {"type": "object", "additionalProperties": {"anyOf": [COUNTS, closed, STATS, {"type": "null"}]}}

@@ -685,7 +685,7 @@ def test_formats_are_added_where_strings_stand() -> None:
     assert changed == {"type": "object", "properties": properties, "default": {"type": "string"}}
 
 
-@RICH
+@pytest.mark.parametrize("rich", amounts.sample([False, True], 1), ids=["text", "rich"])
 def test_real_tools(corpus: Path, rich: bool) -> None:
     """Models of public servers' tools refuse and lose nothing, and `Any` stands only where a schema names no type."""
     wrong: list[str] = []

@@ -66,7 +66,7 @@ def test_what_works_is_not_refused(desk: Path) -> None:
                 "the default of `y`: ValueError",
             ),
         ],
-        3,
+        1,
     ),
 )
 def test_what_does_not_work_is_named(desk: Path, body: str, name: str, why: str) -> None:
@@ -92,7 +92,7 @@ def broken(*given: Any) -> list[PrimitiveCode]:
     ]
 
 
-@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("before", amounts.sample([False, True], 1))
 def test_nothing_is_written_that_does_not_work(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, before: bool
 ) -> None:

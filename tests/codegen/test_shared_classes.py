@@ -337,7 +337,8 @@ async def use(client: DeskClient, status: Status) -> None:
 """
 
 
-@pytest.mark.parametrize("checker", ["mypy", pytest.param("pyright", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_type_checkers_see_one_class(checker: str, folder: Path, mypy: list[str]) -> None:
     command = mypy if checker == "mypy" else [sys.executable, "-m", "pyright", f"--pythonpath={sys.executable}"]
     (folder / "use.py").write_text(USE)

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from packages import generate, manifest, tool
 from processes import running
 
@@ -56,6 +58,7 @@ def test_the_order_of_keys_changes_the_order_of_fields_alone(tmp_path: Path) -> 
         assert sorted(before[path].splitlines()) == sorted(after[path].splitlines())
 
 
+@pytest.mark.long
 def test_many_tools_start_list_and_call(tmp_path: Path) -> None:
     properties = {"text": {"type": "string", "minLength": 1}, "size": {"type": "integer", "default": 3}}
     package = generate(tmp_path, manifest([tool(f"tool_{number}", properties) for number in range(200)]))

@@ -274,7 +274,7 @@ def test_pages_are_typed_by_their_items(checked: Checked) -> None:
 
 
 @pytest.mark.parametrize(
-    "folder", amounts.sample([ROOT / "generated", *sorted(ROOT.glob("tests/cases/*/expected"))], 10), ids=str
+    "folder", amounts.sample([ROOT / "generated", *sorted(ROOT.glob("tests/cases/*/expected"))], 4), ids=str
 )
 def test_ruff_finds_nothing_with_its_default_rules(folder: Path) -> None:
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "."]

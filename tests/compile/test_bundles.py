@@ -79,6 +79,7 @@ def test_the_definitions_are_the_same(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found[0] == found[1]  # with the order of keys
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 async def test_a_client_gets_whole_schemas(tmp_path: Path) -> None:
     made(tmp_path, 60, python={"handlers": "nothing:Nothing"})

@@ -41,7 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", amounts.sample(CASES, 7))
+@pytest.mark.parametrize("name", amounts.sample(CASES, 3))
 def test_a_message_is_no_larger_than_a_screen(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

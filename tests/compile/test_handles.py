@@ -118,6 +118,7 @@ def test_the_cache_knows_that_how_long_one_lives_is_in_descriptions(tmp_path: Pa
 CASE = ROOT / "tests" / "cases" / "package-of-handles"
 
 
+@pytest.mark.long
 def test_models_with_ids_take_what_their_schemas_take(tmp_path: Path, mypy: list[str]) -> None:
     from stubwright import cli
 

@@ -581,7 +581,7 @@ def _loops(schema: dict[str, Any]) -> bool:
     return False
 
 
-@settings(max_examples=choose(corpus.VARIABLE, 35, 200, 1000), suppress_health_check=[*HealthCheck])
+@settings(max_examples=choose(corpus.VARIABLE, 15, 200, 1000), suppress_health_check=[*HealthCheck])
 @given(_cases())
 def test_it_accepts_the_same(case: tuple[dict[str, Any], list[Any]]) -> None:
     schema, values = case
@@ -631,6 +631,7 @@ def _instance(pick: random.Random, depth: int) -> Any:
     return pick.choice([None, 1, -1, "a", True, [1], {}])
 
 
+@pytest.mark.long
 def test_objects_that_are_merged_accept_the_same() -> None:
     accepted = plain = 0
     seeds = choose(corpus.VARIABLE, 600, 3000, 10_000)

@@ -267,7 +267,7 @@ GROUPS = [[*PAYLOADS][start::4] if WHOLE else [[*PAYLOADS][8 * start]] for start
 FORMS = ("text", "github", "json")
 
 
-@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 1))
 def test_a_payload_everywhere_stays_text(
     names: list[str], folder: Path, free: list[Place], settle: Settle, taking: Callable[[str], list[Place]]
 ) -> None:
@@ -293,7 +293,7 @@ def test_a_payload_everywhere_stays_text(
     assert_imports_do_nothing(packages)
 
 
-@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 1))
 def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
     names: list[str], folder: Path, free: list[Place], taking: Callable[[str], list[Place]]
 ) -> None:
@@ -316,12 +316,15 @@ def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
 
 @pytest.mark.parametrize(
     ("path", "says"),
-    [
-        *[(f"specs/{payload}.yaml", "x +ACI-") for payload in PAYLOADS.values()],
-        # PEP 263: the first two lines may name the encoding, in which a text is code. This one ends a docstring.
-        ("a coding=utf_7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
-        ("coding:utf7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
-    ],
+    amounts.sample(
+        [
+            *[(f"specs/{payload}.yaml", "x +ACI-") for payload in PAYLOADS.values()],
+            # PEP 263: the first two lines may name the encoding, in which a text is code. This one ends a docstring.
+            ("a coding=utf_7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
+            ("coding:utf7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
+        ],
+        10,
+    ),
 )
 def test_a_path_of_a_manifest_says_nothing_to_python(path: str, says: str, folder: Path) -> None:
     schema = {"type": "object", "properties": {"q": {"type": "string", "description": says}}}
@@ -348,7 +351,7 @@ def test_the_command_in_a_header_is_one_command(folder: Path) -> None:
     assert again == ["stubwright", "generate", path.name, "-o", "a b;c"]
 
 
-@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 1))
 def test_pages_and_messages_show_a_payload_as_text(
     names: list[str],
     folder: Path,
@@ -428,7 +431,7 @@ def listed(manifest: Any) -> dict[str, Any]:
     return {"initialize": initialized, **answers}
 
 
-@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 1))
 def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
     """Imported from a live process, with a payload wherever MCP lets a server say something; name and all."""
     mine = [
@@ -453,7 +456,7 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
     assert_imports_do_nothing(packages)
 
 
-@pytest.mark.parametrize("names", amounts.sample(GROUPS, 2))
+@pytest.mark.parametrize("names", amounts.sample(GROUPS, 1))
 def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
     """An OpenAPI document with a payload at every string and key that says something."""
     document = yaml.safe_load((ROOT / "tests" / "openapi" / "library.yaml").read_text("utf-8"))

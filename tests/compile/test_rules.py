@@ -74,6 +74,7 @@ def test_no_shared_schema_is_called_like_an_export(name: str) -> None:
     assert [code for code in codes(bundle_of(value)) if code == "SW212"] == expected
 
 
+@pytest.mark.long
 def test_what_models_import_can_be_the_name_of_a_shared_schema(tmp_path: Path) -> None:
     schemas = {
         name: {"type": "object", "properties": {"inner": {"type": "object", "properties": {"a": {"enum": [1, None]}}}}}
@@ -294,6 +295,7 @@ def test_no_values_are_tried_where_only_errors_count(monkeypatch: pytest.MonkeyP
     assert version.diagnostics == []
 
 
+@pytest.mark.long
 def test_a_thousand_tools_are_checked_within_two_seconds() -> None:
     properties = {f"p{index}": {"type": "string", "description": "x" * 80, "default": ""} for index in range(12)}
     tools = [tool({"properties": properties}) | {"name": f"tool_{index}"} for index in range(1_000)]

@@ -162,7 +162,7 @@ ANYTHING: list[Any] = [None, True, 7, 1.5, "", "text", [], [[]], [{}], {}, {"a":
 IN_SCHEMAS: list[Any] = [None, True, 7, "", "#", "#/$defs/Gone", "x y", [], [{}], {}, {"a": 1}]
 
 
-@pytest.mark.parametrize("other", amounts.sample(ANYTHING, 4))
+@pytest.mark.parametrize("other", amounts.sample(ANYTHING, 3))
 def test_anything_may_stand_anywhere(other: Any) -> None:
     """No value at any place of a manifest is more than diagnostics, and an object for a list never passes."""
     bundle, _ = source.load("m.yaml", Files(**{"m.yaml": WHOLE}))
@@ -190,7 +190,7 @@ def test_anything_may_stand_anywhere(other: Any) -> None:
 @pytest.mark.parametrize(
     ("dialect", "other"),
     [
-        case if (one + another) % len(DIALECTS) == 0 else amounts.mark_long(case)  # each value once, each dialect
+        case if another % 2 == 0 and (one + another) % len(DIALECTS) == 0 else amounts.mark_long(case)
         for one, dialect in enumerate(DIALECTS)
         for another, other in enumerate(IN_SCHEMAS)
         for case in [pytest.param(dialect, other, id=f"{dialect.name}-{another}")]
@@ -346,6 +346,7 @@ def test_a_misspelt_type_is_said_once() -> None:
     assert [(one.code, one.help) for one in found] == [("SW203", "did you mean `object`?")]
 
 
+@pytest.mark.long
 def test_schemas_of_public_servers_are_valid(corpus: Path) -> None:
     wrong: list[tuple[str, str, str]] = []
     for path in sorted((corpus / "tools").glob("*.json")):

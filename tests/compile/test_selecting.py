@@ -87,7 +87,7 @@ POINTERS = st.lists(
 )
 
 
-@settings(max_examples=choose("STUBWRIGHT_WHOLE_CORPUS", 150, 400, 400), suppress_health_check=list(HealthCheck))
+@settings(max_examples=choose("STUBWRIGHT_WHOLE_CORPUS", 60, 400, 400), suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, POINTERS, st.integers(0, 1000))
 def test_what_is_selected_of_a_valid_value_is_valid(schema: Json, pointers: list[str], seed: int) -> None:
     root = {"allOf": [schema], "$defs": DEFS} if isinstance(schema, bool) else {**schema, "$defs": DEFS}

@@ -12,9 +12,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import amounts
 from memory import Files
 from stubwright import package_data
 from stubwright.compile import pipeline
@@ -311,6 +312,7 @@ flow_texts = st.recursive(
 @given(flow_texts)
 @example("{a: string, b?: string}")
 @example("{z: a ?b, y: [c?, d ? e]}")
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_a_question_mark_is_read_without_libyaml(text: str) -> None:
     """Where libyaml reads a text, so does the other reader, with the same value."""
     value, problems = yamltext.parse(f"k: {text}\n")
@@ -511,6 +513,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["tools", "schemas", "handles", "overlay", "prompts"]), values), values)
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_no_value_breaks_it(manifest: dict[str, Any], tool: Any) -> None:
     value = {"shorthand": True, **manifest, "tools": [tool]}
     before = copy.deepcopy(value)

@@ -370,7 +370,7 @@ def scalars(here: Any, pointer: tuple[str | int, ...] = ()) -> list[tuple[tuple[
     return [(pointer, here)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 25, 60, 60))
 @given(VALUES, st.booleans(), st.sampled_from([None, 1, "\t"]))
 def test_json_values_and_their_tokens(data: Any, ascii_only: bool, indent: Any) -> None:
     text = json.dumps(data, ensure_ascii=ascii_only, indent=indent)
@@ -385,7 +385,7 @@ def test_json_values_and_their_tokens(data: Any, ascii_only: bool, indent: Any) 
         assert json.dumps(token) == json.dumps(scalar)
 
 
-@settings(max_examples=60)
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 25, 60, 60))
 @given(VALUES, st.sampled_from([None, 1]))
 def test_json_means_the_same_as_yaml(data: Any, indent: Any) -> None:
     text = json.dumps(data, indent=indent)
@@ -548,6 +548,7 @@ def test_a_reference_to_a_file_that_is_not_there() -> None:
     ]
 
 
+@pytest.mark.long
 def test_large_files_are_read() -> None:
     tool = {"inputSchema": {"type": "object", "properties": {f"p{n}": {"description": "x" * 100} for n in range(20)}}}
     text = json.dumps({"tools": [{"name": f"t{n}", **tool} for n in range(1500)]}, indent=1)

@@ -20,7 +20,7 @@ PARTS = [
 ]
 
 
-@settings(max_examples=choose(corpus.VARIABLE, 400, 2000, 5000))
+@settings(max_examples=choose(corpus.VARIABLE, 150, 2000, 5000))
 @given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5, unique=True).map("".join))
 def test_the_library_reads_the_same(template: str) -> None:
     try:

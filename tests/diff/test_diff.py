@@ -482,7 +482,7 @@ tools:
 MAKER = "class Maker:\n    async def make_basket(self, args, ctx): ...\n"
 
 
-@pytest.mark.parametrize("refs", ["bundled", "inlined"])
+@pytest.mark.parametrize("refs", amounts.sample(["bundled", "inlined"], 1))
 def test_a_manifest_does_not_differ_from_its_own_server(
     refs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -562,7 +562,7 @@ def test_a_revision_alone_is_the_project_s(
     assert "there are none: name NEW, too" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("refs", ["bundled", "inlined"])
+@pytest.mark.parametrize("refs", amounts.sample(["bundled", "inlined"], 1))
 def test_a_manifest_and_its_own_server_are_the_same(refs: str, tmp_path: Path) -> None:
     (tmp_path / "desk.yaml").write_text(
         SHARED.replace(

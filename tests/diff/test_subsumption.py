@@ -27,8 +27,8 @@ from stubwright.jsonschema import dialects
 
 Json = Any
 
-PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 300, 300, 10_000)
-EXAMPLES = choose("STUBWRIGHT_WHOLE_DIFF", 35, 300, 10_000)
+PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 120, 300, 10_000)
+EXAMPLES = choose("STUBWRIGHT_WHOLE_DIFF", 15, 300, 10_000)
 SEEDS = st.integers(0, 2**48)
 
 DRAFT_4 = {"$schema": dialects.DRAFT_4.uri}
@@ -72,6 +72,7 @@ def test_what_diff_calls_compatible_is(seed: int) -> None:
         assert counterexample(new, old, str(seed)) is None, (old, new)
 
 
+@pytest.mark.long
 @run
 @given(SEEDS)
 def test_what_is_proved_across_dialects_is_so(seed: int) -> None:

@@ -36,7 +36,7 @@ Json = Any
 Pair = tuple[Json, Json]
 DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
 
-PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 40, 150, 10_000)
+PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 20, 150, 10_000)
 ENOUGH = 150
 """The number of pairs from which the share of undecided changes means something."""
 LARGEST = 20_000
@@ -169,6 +169,7 @@ def test_random_schemas() -> None:
     examine(pairs(None))
 
 
+@pytest.mark.long
 def test_schemas_of_public_servers(public: list[Json]) -> None:
     examine(pairs(public))
 
