@@ -15,6 +15,7 @@ import mcp_types
 import pytest
 from jsonschema import Draft202012Validator
 
+import amounts
 import forked
 from command_line import stubwright
 from stubwright.contract_tests import protocol
@@ -150,13 +151,16 @@ def test_hints_are_compared_with_what_calls_change(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("probe", "words"),
-    [
-        ("fresh", "--probe: `fresh` answers otherwise each time, so that it shows no change"),
-        ("shwn", "--probe: there is no tool `shwn`; did you mean `shown`?"),
-        ('shown {"a": 1}', "--probe: `shown` fails with these arguments, so that it shows nothing"),
-        ("shown [1]", "argument --probe: write the name of a tool, and its arguments as a JSON object"),
-        ("shown {", "argument --probe: the arguments of `shown` are not JSON: "),
-    ],
+    amounts.sample(
+        [
+            ("fresh", "--probe: `fresh` answers otherwise each time, so that it shows no change"),
+            ("shwn", "--probe: there is no tool `shwn`; did you mean `shown`?"),
+            ('shown {"a": 1}', "--probe: `shown` fails with these arguments, so that it shows nothing"),
+            ("shown [1]", "argument --probe: write the name of a tool, and its arguments as a JSON object"),
+            ("shown {", "argument --probe: the arguments of `shown` are not JSON: "),
+        ],
+        2,
+    ),
 )
 def test_a_probe_that_shows_nothing_is_a_mistake_of_the_command_line(probe: str, words: str, tmp_path: Path) -> None:
     done = stubwright("test", "--probe", probe, "--", *forked.interpreter(), FAULTY, "shown", "fresh", cwd=tmp_path)
@@ -203,7 +207,9 @@ def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, 
         assert (fault.check.name, fault.tool, fault.message) == ("goes-on-after-cancelling", "deaf", words)
 
 
-@pytest.mark.parametrize(("pattern", "fix"), [("god", "did you mean `good`?"), ("x*", "there are: good")])
+@pytest.mark.parametrize(
+    ("pattern", "fix"), amounts.sample([("god", "did you mean `good`?"), ("x*", "there are: good")], 1)
+)
 def test_a_pattern_that_no_tool_fits_is_wrong(pattern: str, fix: str, tmp_path: Path) -> None:
     done = stubwright(
         "test",
@@ -241,6 +247,7 @@ def test_a_server_of_ours_has_no_fault(tmp_path: Path) -> None:
     assert (suite.get("tests"), suite.get("failures")) == ("4", "0")
 
 
+@pytest.mark.long
 def test_warnings_count_with_strict_alone(tmp_path: Path) -> None:
     _, report = run(tmp_path, "--tool", "good", tools=("good",))
     warnings = [fault["check"] for fault in report["faults"] if fault["severity"] == "warning"]

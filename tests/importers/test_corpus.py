@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import amounts
 import corpus as real
 from amounts import choose
 from corpus import SHARDS, Call, Echo, Server
@@ -147,11 +148,18 @@ def servers(corpus: Path, built: Path, shard: int, *, rich: bool) -> Iterator[tu
         yield path, real.build(path, built, rich=rich)
 
 
-RICH = pytest.mark.parametrize("rich", [False, True], ids=["text", "rich"])
+CALLED = pytest.mark.parametrize(
+    ("shard", "rich"),
+    [
+        case if index % 2 == rich else amounts.mark_long(case)  # each shard once
+        for index in range(SHARDS)
+        for rich, name in enumerate(["text", "rich"])
+        for case in [pytest.param(index, bool(rich), id=f"{index}-{name}")]
+    ],
+)
 
 
-@RICH
-@SHARD
+@CALLED
 def test_raw_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, built: Path) -> None:
     wrong: list[str] = []
     called: Counter[str] = Counter()
@@ -166,8 +174,7 @@ def test_raw_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, 
     assert rich or called.total() > 100  # of some samples, no server has a format
 
 
-@RICH
-@SHARD
+@CALLED
 def test_typed_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, built: Path) -> None:
     wrong: list[str] = []
     made = 0

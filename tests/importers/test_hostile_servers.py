@@ -119,7 +119,7 @@ def _check_end_over_http(era: str, answer: Callable[[Any], Said], said: str, tmp
                 ]
             )
         ),
-        2,
+        1,
     ),
 )
 def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_path: Path) -> None:

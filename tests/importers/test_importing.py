@@ -122,7 +122,7 @@ entries = some.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 20, 40, 40))
 @given(
     info=some.dictionaries(
         some.sampled_from(["name", "version", "title", "icons", "instructions"]), words | json_values
@@ -140,6 +140,7 @@ def test_whatever_a_server_says_becomes_a_manifest_that_passes_check(
     assert [one for one in found if one.severity == "error"] == []
 
 
+@pytest.mark.long
 def test_the_parts_of_a_refreshed_manifest_stay_apart(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(
         "stubwright: 1\nserver: {name: mine, version: '1'}\ninclude: [vendor.yaml]\n"
@@ -207,26 +208,29 @@ def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [
-        (
-            {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
-            " ended with exit status 3 before it had answered\n"
-            + "\n".join("  | …" if n == 5 else f"  | line {n} �[1mof many" for n in (*range(6), *range(20, 30))),
-        ),
-        (
-            {**HELLO, "tools/list": {"tools": [TOOL], "nextCursor": "again"}},
-            " answers `tools/list` with a list that goes round in a circle: the cursor 'again' comes again",
-        ),
-        ({**HELLO, "tools/list": {"tool": []}}, " answers `tools/list` without a list of `tools`"),
-        (
-            {**HELLO, "tools/list": {"code": -32603, "message": "out\nof order"}},
-            " answers with an error: out of order (-32603)",
-        ),
-        (
-            {"initialize": {**HELLO["initialize"], "protocolVersion": "1999-01-01"}},
-            " uses an unknown revision of the protocol: '1999-01-01'",
-        ),
-    ],
+    amounts.sample(
+        [
+            (
+                {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
+                " ended with exit status 3 before it had answered\n"
+                + "\n".join("  | …" if n == 5 else f"  | line {n} �[1mof many" for n in (*range(6), *range(20, 30))),
+            ),
+            (
+                {**HELLO, "tools/list": {"tools": [TOOL], "nextCursor": "again"}},
+                " answers `tools/list` with a list that goes round in a circle: the cursor 'again' comes again",
+            ),
+            ({**HELLO, "tools/list": {"tool": []}}, " answers `tools/list` without a list of `tools`"),
+            (
+                {**HELLO, "tools/list": {"code": -32603, "message": "out\nof order"}},
+                " answers with an error: out of order (-32603)",
+            ),
+            (
+                {"initialize": {**HELLO["initialize"], "protocolVersion": "1999-01-01"}},
+                " uses an unknown revision of the protocol: '1999-01-01'",
+            ),
+        ],
+        2,
+    ),
 )
 def test_a_server_that_breaks_down_is_told(script: dict[str, Any], said: str, tmp_path: Path) -> None:
     done = scripted(tmp_path, script, "-o", "m.yaml")
@@ -234,6 +238,7 @@ def test_a_server_that_breaks_down_is_told(script: dict[str, Any], said: str, tm
     assert not (tmp_path / "m.yaml").exists()
 
 
+@pytest.mark.long
 def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps({**HELLO, "tools/list": {"tools": [TOOL]}}))
     server = [sys.executable, SCRIPTED, str(tmp_path / "script.json")]
@@ -270,8 +275,8 @@ IMPORT, DIFF = ["import", "mcp"], ["diff", "m.yaml"]
     [
         (IMPORT, signal.SIGINT, signal.SIG_DFL, 130),
         (DIFF, signal.SIGTERM, signal.SIG_DFL, 143),
-        (IMPORT, signal.SIGTERM, signal.SIG_IGN, 143),  # as of a shell's background job
-        (DIFF, signal.SIGHUP, signal.SIG_DFL, 129),
+        amounts.mark_long((IMPORT, signal.SIGTERM, signal.SIG_IGN, 143)),  # as of a shell's background job
+        amounts.mark_long((DIFF, signal.SIGHUP, signal.SIG_DFL, 129)),
         amounts.mark_long((DIFF, signal.SIGINT, signal.SIG_DFL, 130)),
         amounts.mark_long((IMPORT, signal.SIGTERM, signal.SIG_DFL, 143)),
         amounts.mark_long((DIFF, signal.SIGTERM, signal.SIG_IGN, 143)),
@@ -329,11 +334,14 @@ def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tm
 
 @pytest.mark.parametrize(
     ("program", "end"),
-    [
-        ("raise SystemExit(3)", "ended with exit status 3"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL"),
-        ("import os, time; os.close(1); time.sleep(60)", "closed its standard output"),
-    ],
+    amounts.sample(
+        [
+            ("raise SystemExit(3)", "ended with exit status 3"),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL"),
+            ("import os, time; os.close(1); time.sleep(60)", "closed its standard output"),
+        ],
+        1,
+    ),
 )
 @pytest.mark.usefixtures("nothing_to_pass")
 def test_how_a_program_ended_is_told(program: str, end: str, tmp_path: Path) -> None:
@@ -361,7 +369,8 @@ def test_the_environment_is_passed_on_where_that_is_said(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "verb", [["import", "mcp"], ["new", "mine", "--from", "mcp"], ["list"], ["inspect"], ["diff", "m.yaml"]]
+    "verb",
+    amounts.sample([["import", "mcp"], ["new", "mine", "--from", "mcp"], ["list"], ["inspect"], ["diff", "m.yaml"]], 2),
 )
 def test_a_program_that_lacks_a_variable_is_told_with_the_option_that_passes_it(
     verb: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -574,6 +583,7 @@ def test_an_import_that_is_no_client_or_has_no_tools_says_nothing_of_trust(tmp_p
 # --- real servers --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_compiled_server_over_http_from_import_to_call(tmp_path: Path) -> None:
     with conformance.serving("everything_mcp", conformance.paths(), tmp_path / "server.log") as url:
         done = stubwright("import", "mcp", url, "--client", "-o", "m.yaml", cwd=tmp_path)
@@ -744,6 +754,7 @@ def _listed(key: str, keys: some.SearchStrategy[str]) -> some.SearchStrategy[lis
     templates=_listed("uriTemplate", _URIS | some.sampled_from(["demo://{a}", "demo://a/{b}", "demo://{A}"])),
     prompts=_listed("name", _NAMES),
 )
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_nothing_is_left_out_for_its_name(
     tools: list[str], resources: list[Any], templates: list[Any], prompts: list[Any]
 ) -> None:

@@ -422,7 +422,8 @@ def test_the_new_project_is_fresh_typed_and_tested(folder: Path, mypy: list[str]
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
 
 
-@pytest.mark.parametrize("find", [forked_python, pytest.param(foreign_python, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("find", [forked_python, foreign_python])
 def test_a_server_of_another_environment_answers_from_its_own_process(
     find: Callable[[Path], str], folder: Path
 ) -> None:
@@ -436,7 +437,8 @@ def test_a_server_of_another_environment_answers_from_its_own_process(
     assert not answers["is_shared"]
 
 
-@pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("is_shared", [True, False])
 def test_what_functions_say_and_ask_reaches_the_caller(folder: Path, is_shared: bool, mypy: list[str]) -> None:
     (folder / "old" / "talks.py").write_text(TALKING)
     done = move(folder, "old/talks.py", python=None if is_shared else foreign_python(folder))
@@ -482,6 +484,7 @@ def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None
     assert "-> Reply[WorkOutput]:\n        return" in handlers, "a function that only logs moves as it is"
 
 
+@pytest.mark.long
 def test_a_missing_resource_stays_missing(folder: Path) -> None:
     (folder / "old" / "books.py").write_text(
         "from mcp.server.mcpserver import MCPServer\n"
@@ -594,7 +597,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
                 "within 1 s; does the file call `run()` outside of",
             ),
         ],
-        3,
+        1,
     ),
 )
 def test_what_cannot_move_says_why_and_leaves_nothing(
@@ -636,6 +639,7 @@ def test_a_name_that_hides_the_old_file_is_refused(folder: Path) -> None:
     assert "`moved_server.py` imports or is `moved_server`, as a package of the new server is called" in done.stderr
 
 
+@pytest.mark.long
 def test_a_name_that_hides_what_the_old_file_imports_is_refused(folder: Path) -> None:
     (folder / "old" / "moved_mcp.py").touch()
     (folder / "old" / "books.py").write_text(

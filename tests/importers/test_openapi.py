@@ -498,6 +498,7 @@ def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
     assert "1 passed" in tested.stdout, tested.stdout
 
 
+@pytest.mark.long
 def test_a_project_that_lacks_what_calls_need_is_told(tmp_path: Path) -> None:
     assert stubwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path).returncode == 0
     file = tmp_path / "shelf" / "pyproject.toml"
@@ -507,6 +508,7 @@ def test_a_project_that_lacks_what_calls_need_is_told(tmp_path: Path) -> None:
     assert "stubwright-runtime" in checked.stderr
 
 
+@pytest.mark.long
 def test_handlers_need_not_have_what_is_called(tmp_path: Path) -> None:
     done = stubwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -98,6 +98,7 @@ def test_a_variable_is_read_as_what_its_argument_is(
             )
 
 
+@pytest.mark.long
 def test_an_imported_api_is_finished_in_an_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = {"openapi": "3.1.0", "info": {"title": "Acme", "version": "1"}, "paths": PATHS}
     (tmp_path / "api.json").write_text(json.dumps(document))

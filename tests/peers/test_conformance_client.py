@@ -109,7 +109,7 @@ def _played(suite: Sequence[str], folder: Path, scenario: str, *options: str) ->
 @pytest.mark.parametrize(
     ("scenario", "options"),
     [
-        *((scenario, ()) if scenario == "sse-retry" else amounts.mark_long((scenario, ())) for scenario in TOOLS),
+        *(amounts.mark_long((scenario, ())) for scenario in TOOLS),
         *(
             case if case[0] == "tools_call" else amounts.mark_long(case)
             for case in ((scenario, ("--spec-version", "2026-07-28")) for scenario in BOTH_ERAS)

@@ -51,6 +51,7 @@ def ask(inspect: Inspector, server: str, *arguments: str) -> Any:
     return inspect.ask([*forked.interpreter(), "-m", f"{server}_mcp"], conformance.paths(), *arguments)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("server", "era"), amounts.sample([(server, era) for server in reversed(SERVERS) for era in reversed(ERAS)], 1)
 )

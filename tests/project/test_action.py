@@ -112,6 +112,7 @@ def test_a_change_that_breaks_callers_fails_and_is_a_comment(project: Project) -
     assert project.step("Compare").returncode == 0
 
 
+@pytest.mark.long
 def test_a_comment_of_an_earlier_run_is_replaced(project: Project) -> None:
     project.earlier.write_text("41\n42\n")
     project.write(MANIFEST.replace("Finds tickets", "Finds any ticket"))
@@ -123,6 +124,7 @@ def test_a_comment_of_an_earlier_run_is_replaced(project: Project) -> None:
     assert not project.calls.exists()
 
 
+@pytest.mark.long
 def test_a_comment_is_no_longer_than_it_may_be(project: Project) -> None:
     tool = MANIFEST[MANIFEST.index("  - name") :]
     many = "".join(tool.replace("find", f"find_{number}_{'tickets_' * 12}") for number in range(40))

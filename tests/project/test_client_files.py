@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import amounts
 from stubwright.project.clients import configuration, jsonc, toml, variables
 from stubwright.project.clients.configuration import Entry, RefusedError, edit
 from stubwright.project.clients.jsonc import UnfitError
@@ -185,6 +186,7 @@ INDENTS = st.sampled_from([None, 0, 1, 2, "\t"])
     JSON,
     INDENTS,
 )
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_json_is_what_it_was_and_the_member(
     document: dict[str, Any], servers: dict[str, Any], value: Any, indent: Any
 ) -> None:
@@ -197,6 +199,7 @@ def test_json_is_what_it_was_and_the_member(
 
 
 @given(st.text(), st.text(min_size=1), st.text())
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_toml_holds_any_text(key: str, name: str, value: str) -> None:
     table = {"command": value, "args": [value, key], "env": {key: value}}
     made = toml.with_table("# mine\nmodel = 'a'", ("servers", name), table)

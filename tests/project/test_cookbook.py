@@ -37,7 +37,7 @@ def play(recipe: str, folder: Path, instead: Mapping[str, str] = MappingProxyTyp
 @pytest.mark.parametrize(
     "recipe",
     amounts.sample(
-        [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP], 3
+        [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP], 1
     ),
 )
 def test_a_recipe_works_as_written(recipe: str, tmp_path: Path) -> None:

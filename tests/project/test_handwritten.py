@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import amounts
 import forked
 from processes import running
 from stubwright import cli, naming
@@ -422,7 +423,9 @@ def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("manifest", [MANIFEST + MORE, MANIFEST + MORE + "    typo: 1\n    inputSchema: 1\n"])
+@pytest.mark.parametrize(
+    "manifest", amounts.sample([MANIFEST + MORE, MANIFEST + MORE + "    typo: 1\n    inputSchema: 1\n"], 1)
+)
 def test_stubs_are_not_appended_beside_a_package_that_is_not_written(manifest: str, project: Path) -> None:
     stubwright("generate", cwd=project)
     server = project / "generated/diary_mcp/server.py"
@@ -493,7 +496,7 @@ def test_stubs_leave_a_file_alone_that_is_not_in_utf_8(project: Path) -> None:
     assert diary.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["read_bytes", "replace"])
+@pytest.mark.parametrize("name", amounts.sample(["read_bytes", "replace"], 1))
 def test_handlers_that_cannot_be_read_or_written(
     name: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -530,6 +533,7 @@ def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
     assert (done.returncode, done.stderr.partition("\n")[0]) == (1, "error[SW001]: `nowhere/a.yaml` does not exist")
 
 
+@pytest.mark.long
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
     command = [*forked.interpreter(), "-m", "stubwright", "generate", "--watch"]
     log = project / "log"

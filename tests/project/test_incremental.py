@@ -126,7 +126,7 @@ def of_the_server(what: Files) -> None:
 EDITS = [in_the_middle, moved, moved_to_a_file, prefixed, overlaid, of_an_example, of_a_shared_schema, of_the_server]
 
 
-@pytest.mark.parametrize("edit", amounts.sample(EDITS, 4))
+@pytest.mark.parametrize("edit", amounts.sample(EDITS, 2))
 def test_an_edit_gives_what_a_run_from_nothing_gives(
     edit: Edit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +174,7 @@ OURS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "edits"), [(0, 4), *map(amounts.mark_long, [(0, 10), (1, 10)])])
 def test_any_way_to_a_manifest_gives_what_a_run_from_nothing_gives(
     seed: int, edits: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -201,6 +202,7 @@ def test_any_way_to_a_manifest_gives_what_a_run_from_nothing_gives(
             assert made_of(again) == made_of(first)
 
 
+@pytest.mark.long
 def test_what_surrounds_a_tool_can_break_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def shared(what: Files) -> None:
         what["manifest.json"]["schemas"]["Place"]["required"] = ["zip"]
@@ -224,6 +226,7 @@ def test_what_surrounds_a_tool_can_break_it(tmp_path: Path, capsys: pytest.Captu
     assert "error[SW240]" in both(overlay, tmp_path, capsys)
 
 
+@pytest.mark.long
 def test_a_tool_leaves_the_file_that_ignores_its_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def ignored(what: Files) -> None:
         del what["more.json"]["tools"][0]["description"]
@@ -256,7 +259,7 @@ def test_a_cache_that_cannot_be_read_has_no_units(data: bytes) -> None:
     assert not cache.load(data).units
 
 
-@pytest.mark.parametrize("data", amounts.sample(UNUSABLE, 2))
+@pytest.mark.parametrize("data", amounts.sample(UNUSABLE, 1))
 def test_a_cache_that_cannot_be_used_is_as_good_as_none(
     data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -335,6 +338,7 @@ def test_a_run_with_workers_leaves_no_process(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, capture_output=True, timeout=60)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lost", amounts.sample(["models/first.py", "client.py", "manifest.json"], 1))
 def test_a_file_that_was_lost_is_made_again(
     lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

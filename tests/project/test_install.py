@@ -141,6 +141,7 @@ def test_a_damaged_file_is_told_with_its_place_and_left(project: Path, tmp_path:
     assert file.read_text() == '{\n  "key": "hunter2" "theme": "x"\n}\n'
 
 
+@pytest.mark.long
 def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> None:
     names = [f"diary-{number}" for number in range(6)]
     python = str(forked.interpreter_in(tmp_path))

@@ -123,6 +123,7 @@ def test_a_checkout_with_crlf_throughout_is_not_edited_by_hand(
     assert is_settled(capsys)
 
 
+@pytest.mark.long
 def test_an_edit_and_a_change_in_a_checkout_with_crlf(
     origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,6 +96,7 @@ def test_branches_that_each_add_a_tool(side: str, project: Path) -> None:
     assert is_as_from_nothing(project)
 
 
+@pytest.mark.long
 def test_the_lock_merges_where_git_is_told_how(project: Path) -> None:
     (project / ".gitattributes").write_text((ROOT / ".gitattributes").read_text())
     conflicts = merged(project, lambda: add_tools(project, "c"), lambda: add_tools(project, "u"))
@@ -103,6 +104,7 @@ def test_the_lock_merges_where_git_is_told_how(project: Path) -> None:
     assert is_as_from_nothing(project)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("told", amounts.sample([True, False], 1))
 def test_branches_that_each_add_a_server(project: Path, told: bool) -> None:
     if told:
@@ -112,7 +114,7 @@ def test_branches_that_each_add_a_server(project: Path, told: bool) -> None:
     assert is_as_from_nothing(project)
 
 
-@pytest.mark.parametrize("lines", [slice(9), slice(1, None), slice(None, -1)])
+@pytest.mark.parametrize("lines", amounts.sample([slice(9), slice(1, None), slice(None, -1)], 1))
 def test_half_a_lock_is_none(project: Path, lines: slice, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["generate", "-q"]) == 0
     text = (project / LOCK).read_text().splitlines(keepends=True)

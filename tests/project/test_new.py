@@ -38,7 +38,7 @@ def wheel(project: Path, folder: Path) -> Path:
     return site
 
 
-@pytest.mark.parametrize("name", amounts.sample(["calendar", "my-mcp-server", "true", "X509 tools", "mcp", "test"], 2))
+@pytest.mark.parametrize("name", amounts.sample(["calendar", "my-mcp-server", "true", "X509 tools", "mcp", "test"], 1))
 def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     done = stubwright("new", name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -114,6 +114,7 @@ def test_a_name_that_cannot_be_used_is_refused(name: str, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_link_to_an_empty_folder_is_filled_and_stays(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     for name, leads in (("empty", "real"), ("fresh", "made")):

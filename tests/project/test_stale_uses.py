@@ -36,7 +36,7 @@ def compiled(path: Path) -> pipeline.Result:
 # The interface, as it is known without making the package
 
 
-@pytest.mark.parametrize("path", amounts.sample(MANIFESTS, 5), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", amounts.sample(MANIFESTS, 2), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_interface_is_that_of_the_package(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     result = compiled(path)

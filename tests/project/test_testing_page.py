@@ -59,11 +59,13 @@ def test_its_tests_pass(project: Path) -> None:
     assert all(f"PASSED {name}::" in output for name, _ in FILES if "/test_" in name), output
 
 
+@pytest.mark.long
 def test_its_examples_pass(project: Path) -> None:
     [command] = re.findall(r"^\$ pytest (\S+)$", PAGE, re.MULTILINE)
     assert "1 passed" in run_pytest(project, command)
 
 
+@pytest.mark.long
 def test_its_code_is_typed(project: Path, mypy: list[str]) -> None:
     names = [name for name, _ in FILES if name.endswith(".py")]
     environment = {**os.environ, "MYPYPATH": "generated"}

@@ -97,6 +97,7 @@ def test_a_project_of_0_1_is_told_what_is_gone_and_nothing_else(diary: Path) -> 
     assert not (diary / "generated" / "diary_mcp" / "_runtime").exists()
 
 
+@pytest.mark.long
 def test_a_project_of_0_1_runs_after_what_it_is_told_is_done(diary: Path) -> None:
     forked.run(["generate"], diary)
     before = forked.python(["-c", "import diary"], diary, path=[diary / "generated", diary])

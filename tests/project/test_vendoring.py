@@ -66,6 +66,7 @@ def test_it_is_written_once_and_verbatim(capsys: pytest.CaptureFixture[str]) -> 
     assert files(FOLDER).keys() == {*there, ".gitattributes"}, "also where a manifest is named"
 
 
+@pytest.mark.long
 def test_packages_are_the_same_with_either(capsys: pytest.CaptureFixture[str]) -> None:
     cli.run(["generate"])
     vendored = files(Path("generated/weather_mcp"))
@@ -77,6 +78,7 @@ def test_packages_are_the_same_with_either(capsys: pytest.CaptureFixture[str]) -
     assert "stubwright_runtime/" not in Path("generated", lock.NAME).read_text()
 
 
+@pytest.mark.long
 def test_switching_back_leaves_what_it_did_not_write(capsys: pytest.CaptureFixture[str]) -> None:
     cli.run(["generate"])
     OWN.write_text("x = 1\n")
@@ -100,6 +102,7 @@ def test_a_stale_runtime_is_told_and_made_anew(capsys: pytest.CaptureFixture[str
     assert files(FOLDER)["lazy.py"] == (package_data.RUNTIME / "lazy.py").read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lock_is_lost", amounts.sample([False, True], 1))
 def test_what_was_edited_by_hand_is_left_until_forced(
     *, lock_is_lost: bool, capsys: pytest.CaptureFixture[str]

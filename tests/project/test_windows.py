@@ -275,6 +275,7 @@ def test_a_file_that_is_open_elsewhere_is_tried_again(
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "new" if moves else "old"}
 
 
+@pytest.mark.long
 def test_the_source_distribution_has_what_it_needs_and_no_more(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
