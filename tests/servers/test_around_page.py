@@ -200,6 +200,7 @@ async def test_errors(package: ModuleType) -> None:
             await client.transfer(source="rent", target="food", cents=1)
 
 
+@pytest.mark.long
 async def test_a_cache(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 

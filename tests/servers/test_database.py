@@ -389,18 +389,21 @@ async def test_what_cannot_be_run_is_told(
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *(
-            "../library",
-            "../../secret",
-            "/etc/passwd",
-            "library.sqlite",
-            "library?mode=rw&x=",
-            "library%00",
-            "library\0",
-        ),
-        *("file:library", "LIBRARY", "", ".", "..", "*", "linked", "C:\\library", "\uff4cibrary"),
-    ],
+    amounts.sample(
+        [
+            *(
+                "../library",
+                "../../secret",
+                "/etc/passwd",
+                "library.sqlite",
+                "library?mode=rw&x=",
+                "library%00",
+                "library\0",
+            ),
+            *("file:library", "LIBRARY", "", ".", "..", "*", "linked", "C:\\library", "\uff4cibrary"),
+        ],
+        8,
+    ),
 )
 async def test_no_name_leads_out_of_the_folder(name: str, database: ModuleType, folder: Path) -> None:
     secret = folder.parent / "secret.sqlite"
@@ -559,6 +562,7 @@ async def test_writing_takes_a_scope_and_leave(way: str, era: str, database: Mod
     assert digests(folder) == after
 
 
+@pytest.mark.long
 async def test_a_write_that_takes_too_long_leaves_nothing(database: ModuleType, folder: Path) -> None:
     async def agree(question: Any) -> dict[str, Any]:
         return dict.fromkeys(question.schema["properties"], True)
@@ -573,6 +577,7 @@ async def test_a_write_that_takes_too_long_leaves_nothing(database: ModuleType, 
     assert digests(folder) == before
 
 
+@pytest.mark.long
 @WAYS
 async def test_so_many_calls_a_minute(way: str, database: ModuleType, folder: Path) -> None:
     async with connected(way, "2026-07-28", database) as client:
@@ -584,6 +589,7 @@ async def test_so_many_calls_a_minute(way: str, database: ModuleType, folder: Pa
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("way", "era"),
     [

@@ -74,6 +74,7 @@ def await_message(stream: IO[bytes], kind: str, name: str) -> dict[str, Any]:
     raise AssertionError(f"no {kind} {name}")
 
 
+@pytest.mark.long
 def test_a_debugger_attaches_and_the_client_sees_nothing_of_it() -> None:
     with serving("--debug-port", "0") as server:
         port, configuration = await_line(server.stderr, LISTENING).groups()

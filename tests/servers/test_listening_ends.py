@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from conftest import ROOT
 
+import amounts
 import forked
 from processes import running
 
@@ -36,7 +37,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")])}
 
 
-@pytest.mark.parametrize("ending", [*STOPS, "the end of input"])
+@pytest.mark.parametrize("ending", amounts.sample([*STOPS, "the end of input"], 2))
 def test_on_standard_input_and_output(ending: str) -> None:
     with running(
         [*forked.interpreter(), *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
@@ -55,7 +56,7 @@ def test_on_standard_input_and_output(ending: str) -> None:
         assert process.wait(60) == 0
 
 
-@pytest.mark.parametrize("ending", STOPS)
+@pytest.mark.parametrize("ending", amounts.sample(STOPS, 1))
 def test_over_http(ending: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with (

@@ -142,6 +142,7 @@ async def told(client: mcp.Client, tool: str, /, **arguments: Any) -> str:
     return str(getattr(block, "text", block))
 
 
+@pytest.mark.long
 async def test_a_rate_holds_for_all_processes_together(replicas: Callable[..., Replicas]) -> None:
     urls = replicas(4).urls
     async with AsyncExitStack() as open_:
@@ -196,7 +197,7 @@ async def test_no_window_has_more_than_the_rate(replicas: Callable[..., Replicas
         assert all(last - first > seconds - 0.5 for first, last in zip(times, more, strict=False))
 
 
-@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("mode", amounts.sample(ERAS, 1))
 async def test_changes_reach_the_clients_of_all_processes(mode: str, replicas: Callable[..., Replicas]) -> None:
     one, other = replicas(2).urls
     heard: asyncio.Queue[str] = asyncio.Queue()
@@ -348,7 +349,7 @@ async def test_without_sessions_older_clients_may_come_to_any_process(replicas: 
             assert '"text":"hit"' in response.text
 
 
-@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("mode", amounts.sample(ERAS, 1))
 async def test_a_store_that_is_lost_is_told_over_stdio(
     mode: Any, project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -202,6 +202,7 @@ LOCAL = json.dumps(["local", None, "local"])
 """The local user as an owner."""
 
 
+@pytest.mark.long
 async def test_over_http_a_task_asks_and_is_taken_up_by_its_id(shop: ModuleType) -> None:
     own, customer = handlers(), Customer()
     with serving(shop, own) as connect:
@@ -501,6 +502,7 @@ async def test_there_are_limits(shop: ModuleType) -> None:
 # The page
 
 
+@pytest.mark.long
 def test_the_way_on_the_page_is_the_way(shop: ModuleType) -> None:
     page = (ROOT / "docs" / "shop.md").read_text("utf-8")
     [program, shown] = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0]

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from conftest import ROOT
 
+import amounts
 import forked
 
 ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")])}
@@ -46,7 +47,7 @@ def run_program(python: list[str], program: str, *words: str) -> subprocess.Comp
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", amounts.sample([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 1))
 def test_a_signal_between_serving_and_the_start_of_uvicorn_ends_the_server(number: int) -> None:
     done = run_program(forked.interpreter(), AT_ONCE, "--http", "127.0.0.1:0", str(number))
     assert done.returncode == 0, done.stderr

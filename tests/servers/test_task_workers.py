@@ -22,6 +22,7 @@ import httpx2
 import pytest
 import redis.asyncio
 
+import amounts
 import redis_server
 from packages import generate, manifest, tool
 from processes import is_alive
@@ -237,6 +238,7 @@ async def test_a_worker_beside_a_server_ends_without_a_word(
     assert (status, log.count("\n")) == (0, 1), log
 
 
+@pytest.mark.long
 async def test_workers_that_are_stopped_with_their_server_end_well(
     project: Path, start: Callable[..., Process], redis_url: str
 ) -> None:
@@ -319,6 +321,7 @@ async def until(is_so: Callable[[], bool]) -> None:
     assert is_so()
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
     project: Path, start: Callable[..., Process], redis_url: str
 ) -> None:
@@ -447,13 +450,16 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
-    [
-        (("worker",), "a worker runs the tasks of other processes; add --state redis://HOST:PORT"),
-        (("--workers", "2"), "--workers needs state that other processes can use; add --state redis://HOST:PORT"),
-        (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
-        (("--workers", "two"), "'two' is not a whole number, such as 4"),
-        (("--state", "redis:/x"), "--state: a text without a URL's scheme is not a place for state"),
-    ],
+    amounts.sample(
+        [
+            (("worker",), "a worker runs the tasks of other processes; add --state redis://HOST:PORT"),
+            (("--workers", "2"), "--workers needs state that other processes can use; add --state redis://HOST:PORT"),
+            (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
+            (("--workers", "two"), "'two' is not a whole number, such as 4"),
+            (("--state", "redis:/x"), "--state: a text without a URL's scheme is not a place for state"),
+        ],
+        2,
+    ),
 )
 def test_mistakes_are_told(arguments: tuple[str, ...], told: str, project: Path) -> None:
     process = Process(project, *arguments, "--handlers", "work:Work")

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ import mcp
 import pytest
 from mcp.types import TextContent
 
+import amounts
 import forked
 from packages import check, generate, imported, manifest, tool
 from serving import asgi, listening
@@ -118,7 +120,7 @@ async def test_each_has_an_endpoint(package: ModuleType, mode: str, parser: Any)
             assert await names(client) == ["list_issues", "search_code", "search_and_replace"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 async def test_a_header_names_one_and_narrows_an_endpoint(package: ModuleType, mode: str) -> None:
     with listening(package.asgi_app(handlers()), "httptools") as root:
         url = f"{root}/mcp"
@@ -144,7 +146,7 @@ async def test_an_unknown_one_is_refused(package: ModuleType) -> None:
         package.build_server(handlers(), toolset="triag")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 async def test_nothing_widens_what_a_server_was_started_with(package: ModuleType, mode: str) -> None:
     with asgi(package.asgi_app(handlers(), toolset="triage")) as root:
         url = f"{root}/mcp"
@@ -211,8 +213,9 @@ async def test_its_client_has_those_methods_alone(package: ModuleType, folder: P
         package.SampleClient.connect(package.build_server(handlers()), toolset="triage")
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("revision", "transport"), amounts.sample(product(["2025-06-18", "2025-11-25", "2026-07-28"], ["stdio", "http"]), 3)
+)
 async def test_its_client_has_what_the_whole_one_has(
     package: ModuleType, folder: Path, transport: str, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,7 +268,7 @@ async def reached(package: ModuleType, folder: Path, transport: str, mode: str) 
     yield mcp.Client(stdio_client(parameters), mode=mode)
 
 
-@pytest.mark.parametrize("drift", ["warn", "error"])
+@pytest.mark.parametrize("drift", amounts.sample(["warn", "error"], 1))
 async def test_its_client_misses_no_tool_outside_it(package: ModuleType, folder: Path, drift: str) -> None:
     triage = package.SampleTriageClient
     command = [*forked.interpreter(), "-m", "sample_mcp", "--handlers", "handlers:Handlers"]

@@ -24,6 +24,7 @@ import jsonschema_rs
 import pytest
 from conftest import ROOT
 
+import amounts
 import forked
 from processes import running
 from stubwright import cli
@@ -48,7 +49,7 @@ def museum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", TRANSCRIPTS)
+@pytest.mark.parametrize("name", amounts.sample(TRANSCRIPTS, 5))
 def test_transcript(name: str, museum: Path, update: bool) -> None:
     server = name.split("/")[0]
     expected = FOLDER / f"{name}.txt"
@@ -60,7 +61,7 @@ def test_transcript(name: str, museum: Path, update: bool) -> None:
     assert text.splitlines() == expected.read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("name", TRANSCRIPTS)
+@pytest.mark.parametrize("name", amounts.sample(TRANSCRIPTS, 3))
 def test_transcript_keeps_to_the_schema_of_its_revision(name: str, corpus: Path) -> None:
     schema = json.loads((corpus / "mcp-schema" / Path(name).name / "schema.json").read_text("utf-8"))
     messages = read((FOLDER / f"{name}.txt").read_text("utf-8"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import anyio
 import anyio.lowlevel
@@ -16,6 +17,7 @@ import mcp_types
 import pydantic
 import pytest
 
+import amounts
 import forked
 import prompt_ends
 from serving import KINDS, Handler, Handling, ask, reached
@@ -217,16 +219,18 @@ async def test_answers_of_all_kinds(kind: str, answer: Any, sent: Mapping[str, A
 _BREAKS = "the answer breaks the question's schema:\n  "
 
 
-@pytest.mark.parametrize("kind", KINDS)
+UNFIT: Final = [
+    ({"name": "A"}, ValueError, _BREAKS + 'name: expected at least 2 characters, got the string "A"'),
+    ({"name": "Ada", "age": "36"}, ValueError, _BREAKS + 'age: expected an integer, got the string "36"'),
+    (Accepted(), ValueError, _BREAKS + "name: required, but missing"),
+    (True, TypeError, "an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not True"),
+    ({"name": {1}}, TypeError, "name: a value of type set is not JSON"),
+]
+
+
 @pytest.mark.parametrize(
-    ("answer", "error", "message"),
-    [
-        ({"name": "A"}, ValueError, _BREAKS + 'name: expected at least 2 characters, got the string "A"'),
-        ({"name": "Ada", "age": "36"}, ValueError, _BREAKS + 'age: expected an integer, got the string "36"'),
-        (Accepted(), ValueError, _BREAKS + "name: required, but missing"),
-        (True, TypeError, "an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not True"),
-        ({"name": {1}}, TypeError, "name: a value of type set is not JSON"),
-    ],
+    ("kind", "answer", "error", "message"),
+    amounts.sample(((kind, *case) for kind in KINDS for case in UNFIT), 11),
 )
 async def test_an_answer_that_does_not_fit_is_the_callers_error(
     kind: str, answer: Any, error: type[Exception], message: str
@@ -562,8 +566,7 @@ async def _ask_roots(ctx: Any) -> Mapping[str, Any]:
     return _text(json.dumps(await ask(ctx, "r", "roots/list")))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", ["fixed", "asked", "later"])
+@pytest.mark.parametrize(("kind", "how"), amounts.sample(product(KINDS, ["fixed", "asked", "later"]), 7))
 async def test_roots_are_listed(kind: str, how: str, tmp_path: Path) -> None:
     named = mcp_types.Root(uri=pydantic.FileUrl("file:///srv/docs"), name="Docs")
     roots = [tmp_path, f"{tmp_path}/a b", "file:///srv/x", named]

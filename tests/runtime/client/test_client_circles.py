@@ -14,6 +14,7 @@ import mcp
 import mcp_types
 import pytest
 
+import amounts
 import prompt_ends
 from circles import none_left
 from packages import generate, imported, manifest, tool
@@ -53,12 +54,15 @@ IN_CONTEXTLIB = pytest.mark.skipif(
 
 @pytest.mark.parametrize(
     ("how", "error"),
-    [
-        ("tool", ToolFailed),
-        ("protocol", mcp.MCPError),
-        pytest.param("late", mcp.MCPError, marks=IN_CONTEXTLIB),
-        pytest.param("large", ResultTooLarge, marks=IN_CONTEXTLIB),
-    ],
+    amounts.sample(
+        [
+            ("tool", ToolFailed),
+            ("protocol", mcp.MCPError),
+            pytest.param("late", mcp.MCPError, marks=IN_CONTEXTLIB),
+            pytest.param("large", ResultTooLarge, marks=IN_CONTEXTLIB),
+        ],
+        2,
+    ),
 )
 def test_calls_that_fail(how: str, error: type[Exception], package: ModuleType) -> None:
     async def use(url: str) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 import mcp
 import pytest
 from conftest import ROOT
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 from mcp.server.lowlevel import Server
 
+import amounts
 import prompt_ends
 from packages import imported
 from serving import KINDS, Handling, reached, served
@@ -165,6 +166,7 @@ json_values = some.recursive(
 
 
 @given(json_values, json_values)
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_two_values_differ_where_their_canonical_json_does(one: Any, other: Any) -> None:
     package = Package("sample_mcp", tools=[Tool("get")])
     package.manifest = {"tools": [{"name": "get", "inputSchema": {"type": "object", "x": one}}]}

@@ -334,7 +334,7 @@ async def test_a_list_of_an_unknown_kind_is_not_compared(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("transport", "method", "era"),
-    amounts.sample([*product(TRANSPORTS, ["initialize", "server/discover"], ERAS)], 8),
+    amounts.sample([*product(TRANSPORTS, ["initialize", "server/discover"], ERAS)], 3),
 )
 async def test_an_odd_opening_is_an_error(
     transport: str, method: str, era: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -412,7 +412,7 @@ HTTP: Final[dict[str, Said]] = {
 }
 
 
-@pytest.mark.parametrize(("era", "name"), amounts.sample([*product(ERAS, HTTP)], len(HTTP) | 1))
+@pytest.mark.parametrize(("era", "name"), amounts.sample([*product(ERAS, HTTP)], 13))
 async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL + 1)
     with listening(era, lambda method, _: HTTP[name] if method == "tools/call" else None) as (url, _):
@@ -457,7 +457,7 @@ UNREADABLE: Final[dict[str, tuple[str, str]]] = {
 
 @pytest.mark.parametrize(
     ("transport", "era", "name"),
-    amounts.sample([*product(["http", "events"], ERAS, UNREADABLE)], len(UNREADABLE) | 1),
+    amounts.sample([*product(["http", "events"], ERAS, UNREADABLE)], 8),
 )
 async def test_what_is_no_message_is_named_in_a_sentence(transport: str, era: str, name: str, tmp_path: Path) -> None:
     said, told = UNREADABLE[name]
@@ -543,7 +543,7 @@ FLOODS: Final[dict[str, Callable[[], Said]]] = {
 }
 
 
-@pytest.mark.parametrize(("era", "name"), amounts.sample([*product(ERAS, FLOODS)], len(FLOODS) | 1))
+@pytest.mark.parametrize(("era", "name"), amounts.sample([*product(ERAS, FLOODS)], 4))
 async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL + 1)
     said = FLOODS[name]()
@@ -593,7 +593,7 @@ async def test_a_process_that_ends_ends_the_call(era: str, tmp_path: Path) -> No
             assert error.code == mcp_types.CONNECTION_CLOSED
 
 
-@pytest.mark.parametrize(("transport", "era"), amounts.sample([*product(TRANSPORTS, ERAS)], 4))
+@pytest.mark.parametrize(("transport", "era"), amounts.sample([*product(TRANSPORTS, ERAS)], 2))
 async def test_large_results_come_as_far_as_the_call_allows(transport: str, era: str, tmp_path: Path) -> None:
     text = "x" * (3 << 19)
     attacker = Attacker(transport, era, "tools/call", tmp_path)
@@ -614,7 +614,7 @@ async def test_large_results_come_as_far_as_the_call_allows(transport: str, era:
             assert len(await client.with_options(max_result_bytes=None).ping()) == 1
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", amounts.sample(ERAS, 1))
 async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None:
     """What counts is the event: an honest server may tell of progress for days."""
     progress = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%b"}}\r\n\r\n'
@@ -653,7 +653,7 @@ FORGED: Final = (
 )
 
 
-@pytest.mark.parametrize(("era", "said", "stream"), amounts.sample([*product(ERAS, FORGED, STREAMS)], 27))
+@pytest.mark.parametrize(("era", "said", "stream"), amounts.sample([*product(ERAS, FORGED, STREAMS)], 10))
 async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str, stream: str | None) -> None:
     """As JSON, in a stream whatever its lines end with, at its end, and in the rest of one that was cut."""
 
@@ -754,7 +754,7 @@ async def test_a_result_whose_optional_fields_are_null_is_read(era: str) -> None
 STARTS: Final = ("data: ", ": hello\n\ndata: ", "event: message\r\ndata: ", None)
 
 
-@pytest.mark.parametrize(("era", "start", "size"), amounts.sample([*product(ERAS, STARTS, [1, 2, 3, 7, 1000])], 14))
+@pytest.mark.parametrize(("era", "start", "size"), amounts.sample([*product(ERAS, STARTS, [1, 2, 3, 7, 1000])], 6))
 async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | None, size: int) -> None:
     """Neither of a stream, in whatever pieces it comes, nor of JSON; but a text keeps its own."""
     content = [{"type": "text", "text": "\ufeffpong"}]

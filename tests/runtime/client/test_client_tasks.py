@@ -17,6 +17,7 @@ import mcp
 import mcp_types
 import pytest
 
+import amounts
 import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import KINDS, asgi, reached, served
@@ -734,7 +735,7 @@ async def test_a_result_may_not_be_too_large(shop: Any, kind: str) -> None:
 # --- lost connections, and what comes unasked ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("handshake", [False, True])
+@pytest.mark.parametrize("handshake", amounts.sample([False, True], 1))
 async def test_a_look_that_is_lost_is_made_again(shop: Any, handshake: bool) -> None:
     server = Tasking(["working"] * 3 + ["completed"], interval=10)
     server.handshake = handshake

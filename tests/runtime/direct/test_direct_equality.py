@@ -282,7 +282,7 @@ PARTS = [(revision, part, len(REVISIONS)) for part, revision in enumerate(REVISI
 
 @pytest.mark.parametrize(
     ("revision", "part", "parts"),
-    [*PARTS, (LATEST, 0, 1), *(amounts.mark_long((revision, 0, 1)) for revision in REVISIONS)],
+    [*PARTS, (LATEST, 0, 2), *(amounts.mark_long((revision, 0, 1)) for revision in (*REVISIONS, LATEST))],
 )
 def test_http(revision: str, part: int, parts: int, urls: Sequence[str]) -> None:
     """Revisions with a handshake share the variations, and have all of them each in `make long`."""
@@ -316,6 +316,7 @@ def test_http(revision: str, part: int, parts: int, urls: Sequence[str]) -> None
                 assert all_alike(answers), (how, message)
 
 
+@pytest.mark.long
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -107,8 +108,7 @@ def test_the_rows_are_those_of_the_tables() -> None:
     assert ROWS.keys() == {*HANDSHAKE, *STATELESS}
 
 
-@pytest.mark.parametrize("method", HANDSHAKE)
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize(("method", "revision"), amounts.sample(product(HANDSHAKE, REVISIONS), 31))
 def test_after_a_handshake(method: str, revision: str, package: ModuleType) -> None:
     messages = [shaking(revision), READY, request(1, method, ROWS[method], stateless=False)]
     assert is_right(method, asyncio.run(answered(package, *messages))[-1])
@@ -359,10 +359,13 @@ def test_an_id_that_is_in_use_is_refused(stateless: bool, package: ModuleType) -
 
 @pytest.mark.parametrize(
     ("revision", "method"),
-    [
-        *(("2025-11-25", method) for method in ("initialize", *HANDSHAKE)),
-        *(("2026-07-28", method) for method in STATELESS),
-    ],
+    amounts.sample(
+        [
+            *(("2025-11-25", method) for method in ("initialize", *HANDSHAKE)),
+            *(("2026-07-28", method) for method in STATELESS),
+        ],
+        12,
+    ),
 )
 def test_over_http(method: str, revision: str, package: ModuleType) -> None:
     stateless = revision == "2026-07-28"

@@ -89,7 +89,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         yield module
 
 
-@pytest.mark.parametrize("stateless", [False, True])
+@pytest.mark.parametrize("stateless", amounts.sample([False, True], 1))
 def test_over_stdio(stateless: bool, package: ModuleType) -> None:
     async def use() -> None:
         handlers = Handlers()
@@ -117,7 +117,7 @@ def test_over_stdio(stateless: bool, package: ModuleType) -> None:
     assert sum("error" in line for line in sink.lines) >= 5
 
 
-@pytest.mark.parametrize(("way", "revision"), amounts.sample([*product(WAYS, ["2025-11-25", "2026-07-28"])], 4))
+@pytest.mark.parametrize(("way", "revision"), amounts.sample([*product(WAYS, ["2025-11-25", "2026-07-28"])], 2))
 def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
     stateless = revision == "2026-07-28"
     impatient = httpx2.Timeout(60, read=0.3)
@@ -147,7 +147,9 @@ def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
         assert asyncio.run(use(f"{url}/mcp")) >= 4
 
 
-@pytest.mark.parametrize("body", [{"error": {"code": -1, "message": "no"}}, {"result": {"action": "decline"}}])
+@pytest.mark.parametrize(
+    "body", amounts.sample([{"error": {"code": -1, "message": "no"}}, {"result": {"action": "decline"}}], 1)
+)
 def test_a_question(body: Any, package: ModuleType) -> None:
     async def use() -> None:
         async with on_connection(package.build_server(Handlers()), HANDSHAKE, {"elicitation": {}}) as wire:
@@ -160,7 +162,7 @@ def test_a_question(body: Any, package: ModuleType) -> None:
     asyncio.run(use())
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
+@pytest.mark.parametrize("revision", amounts.sample([HANDSHAKE, STATELESS], 1))
 def test_tasks(revision: str, package: ModuleType) -> None:
     asks = revision == HANDSHAKE
     as_task: dict[str, Any] = {"task": {}} if asks else {}

@@ -341,7 +341,7 @@ def compare(name: str, said: str, *, update: bool) -> None:
     assert said.splitlines() == path.read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize(("revision", "way"), amounts.sample([*product(REVISIONS, WAYS)], 5))
+@pytest.mark.parametrize(("revision", "way"), amounts.sample([*product(REVISIONS, WAYS)], 2))
 async def test_sessions(revision: str, way: Any, package: ModuleType, update: bool) -> None:
     compare(f"session_{revision}", await played(way, package, revision, session=True), update=update)
 

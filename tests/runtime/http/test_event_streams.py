@@ -115,6 +115,7 @@ async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list
     return sent, client.messages
 
 
+@pytest.mark.long
 @given(steps=STEPS)
 def test_each_message_arrives_once_and_in_order(steps: Sequence[str]) -> None:
     async def all_logs() -> None:

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import Response
 
+import amounts
 import prompt_ends
 from fake_api import Answer, Asked, api
 from http_tools import called, running
@@ -234,7 +235,7 @@ RESULTS: list[tuple[dict[str, Any], Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "answer", "structured"), RESULTS)
+@pytest.mark.parametrize(("schema", "answer", "structured"), amounts.sample(RESULTS, 2))
 def test_json_is_structured_content(schema: dict[str, Any], answer: Any, structured: Any, tmp_path: Path) -> None:
     tools = [called("get", {}, {"url": "/x"}, outputSchema=schema)]
     with running(tmp_path, tools, lambda _: (200, answer) if not isinstance(answer, str) else _json(answer)) as there:
@@ -243,7 +244,7 @@ def test_json_is_structured_content(schema: dict[str, Any], answer: Any, structu
         assert json.loads(result.content[0].text) == structured
 
 
-@pytest.mark.parametrize("levels", [193, 250, 900, 100_000])
+@pytest.mark.parametrize("levels", amounts.sample([193, 250, 900, 100_000], 2))
 def test_json_that_no_message_can_carry_is_a_failed_call(levels: int, tmp_path: Path) -> None:
     answer = Response("[" * levels + "]" * levels, media_type="application/json")
     tools = [called("get", {}, {"url": "/x"}, outputSchema={"type": "array"}), called("text", {}, {"url": "/x"})]
@@ -259,14 +260,17 @@ def _json(value: Any) -> Response:
 
 @pytest.mark.parametrize(
     ("answer", "why"),
-    [
-        ((200, [1]), "The API answered 200 OK without the object that it promises."),
-        (Response(b"", 204), "The API answered 204 No Content without the object that it promises."),
-        (Response("<p>", media_type="text/html"), "The API answered 200 OK with text/html that is not JSON."),
-        (Response("NaN", media_type="application/json"), "with application/json that is not JSON."),
-        (Response("[" * 100_000, media_type="application/json"), "with application/json that is not JSON."),
-        ((200, {"a": "x"}), "The result of get does not fit its output schema"),
-    ],
+    amounts.sample(
+        [
+            ((200, [1]), "The API answered 200 OK without the object that it promises."),
+            (Response(b"", 204), "The API answered 204 No Content without the object that it promises."),
+            (Response("<p>", media_type="text/html"), "The API answered 200 OK with text/html that is not JSON."),
+            (Response("NaN", media_type="application/json"), "with application/json that is not JSON."),
+            (Response("[" * 100_000, media_type="application/json"), "with application/json that is not JSON."),
+            ((200, {"a": "x"}), "The result of get does not fit its output schema"),
+        ],
+        3,
+    ),
 )
 def test_an_answer_that_breaks_its_promise_is_an_error(answer: Answer, why: str, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
@@ -276,14 +280,17 @@ def test_an_answer_that_breaks_its_promise_is_an_error(answer: Answer, why: str,
 
 @pytest.mark.parametrize(
     ("answer", "block"),
-    [
-        (Response("é\x1b[31m", media_type="text/csv"), {"type": "text", "text": "é"}),
-        (Response("é".encode("latin-1"), media_type="text/plain; charset=latin-1"), {"type": "text", "text": "é"}),
-        (Response('{"a": 1}', media_type="application/json"), {"type": "text", "text": '{"a": 1}'}),
-        (Response(b"", 204), {"type": "text", "text": "204 No Content"}),
-        (Response(b"\x89P", media_type="image/png"), {"type": "image", "data": "iVA=", "mimeType": "image/png"}),
-        (Response(b"\x00", media_type="audio/wav"), {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}),
-    ],
+    amounts.sample(
+        [
+            (Response("é\x1b[31m", media_type="text/csv"), {"type": "text", "text": "é"}),
+            (Response("é".encode("latin-1"), media_type="text/plain; charset=latin-1"), {"type": "text", "text": "é"}),
+            (Response('{"a": 1}', media_type="application/json"), {"type": "text", "text": '{"a": 1}'}),
+            (Response(b"", 204), {"type": "text", "text": "204 No Content"}),
+            (Response(b"\x89P", media_type="image/png"), {"type": "image", "data": "iVA=", "mimeType": "image/png"}),
+            (Response(b"\x00", media_type="audio/wav"), {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}),
+        ],
+        3,
+    ),
 )
 def test_other_answers_are_content(answer: Response, block: Mapping[str, Any], tmp_path: Path) -> None:
     with running(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: answer) as there:
@@ -433,7 +440,9 @@ def test_without_a_base_url_the_caller_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "hints", "times"),
-    [("GET", {}, 3), ("DELETE", {}, 3), ("POST", {}, 1), ("PATCH", {}, 1), ("POST", {"idempotentHint": True}, 3)],
+    amounts.sample(
+        [("GET", {}, 3), ("POST", {}, 1), ("POST", {"idempotentHint": True}, 3), ("DELETE", {}, 3), ("PATCH", {}, 1)], 4
+    ),
 )
 def test_only_what_can_be_repeated_is(method: str, hints: dict[str, bool], times: int, tmp_path: Path) -> None:
     tools = [called("go", {}, {"method": method, "url": "/x"}, annotations=hints)]
@@ -482,7 +491,7 @@ def test_an_answer_has_a_size(tmp_path: Path) -> None:
         assert there.refused("get") == "The API's answer is larger than 1,024 bytes; ask for less."
 
 
-@pytest.mark.parametrize("status", [200, 404])
+@pytest.mark.parametrize("status", amounts.sample([200, 404], 1))
 def test_a_size_is_that_after_decompression(status: int, tmp_path: Path) -> None:
     packed = gzip.compress(b" " * (64 << 20), 1)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import product
 from types import ModuleType
 from typing import Any
 
 import httpx2
 import pytest
 
+import amounts
 import prompt_ends
 from conversations import READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
@@ -121,7 +123,7 @@ def test_a_mismatch_is_one_in_a_session_too(revision: str, urls: Sequence[str], 
 JSON = ("Application/JSON", "APPLICATION/JSON;charset=UTF-8", 'application/json ; charset="utf-8"; x=y')
 
 
-@pytest.mark.parametrize("revision", [*OLD, LATEST])
+@pytest.mark.parametrize("revision", amounts.sample([*OLD, LATEST], 1))
 def test_json_is_json_however_its_type_is_written(revision: str, urls: Sequence[str], http: httpx2.Client) -> None:
     is_stateless = revision == LATEST
     plain = request(1, "tools/call", CALL, stateless=is_stateless)
@@ -134,7 +136,7 @@ def test_json_is_json_however_its_type_is_written(revision: str, urls: Sequence[
                 assert http.post(url, json=message, headers=headers).status_code == status, (url, media)
 
 
-@pytest.mark.parametrize("media", ["text/json", "text/plain", "x-application/json", None])
+@pytest.mark.parametrize("media", amounts.sample(["text/json", "text/plain", "x-application/json", None], 2))
 def test_what_is_not_json_is_refused(media: str | None, urls: Sequence[str], http: httpx2.Client) -> None:
     for revision in (*OLD, LATEST):
         message = request(1, "tools/call", CALL, stateless=revision == LATEST)
@@ -166,8 +168,7 @@ def test_a_refusal_names_no_session(revision: str, urls: Sequence[str], http: ht
         assert answered.headers["mcp-session-id"] == session
 
 
-@pytest.mark.parametrize("path", ["/", "/some", "/some/"])
-@pytest.mark.parametrize("revision", [*OLD, LATEST])
+@pytest.mark.parametrize(("path", "revision"), amounts.sample(product(["/", "/some", "/some/"], [*OLD, LATEST]), 5))
 def test_a_slash_at_the_end_changes_nothing(revision: str, path: str, urls: Sequence[str], http: httpx2.Client) -> None:
     is_stateless = revision == LATEST
     message = request(1, "tools/call", CALL, stateless=is_stateless)
@@ -218,8 +219,7 @@ def test_a_session_shakes_hands_once(revision: str, urls: Sequence[str], http: h
 PAGE = "https://app.example.com"
 
 
-@pytest.mark.parametrize("path", ["", "/", "/some"])
-@pytest.mark.parametrize("revision", [*OLD, LATEST])
+@pytest.mark.parametrize(("path", "revision"), amounts.sample(product(["", "/", "/some"], [*OLD, LATEST]), 5))
 def test_pages_of_an_allowed_origin_may_call(
     revision: str, path: str, package: ModuleType, http: httpx2.Client
 ) -> None:

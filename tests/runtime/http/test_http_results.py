@@ -64,7 +64,7 @@ def outcome(server: Running, use: Callable[[Any], Any]) -> Any:
     return asyncio.run(go())
 
 
-@pytest.mark.parametrize(("why", "mode"), amounts.sample([*product(DEVIATIONS, MODES)], 6))
+@pytest.mark.parametrize(("why", "mode"), amounts.sample([*product(DEVIATIONS, MODES)], 2))
 def test_an_answer_that_deviates_is_still_an_answer(
     why: str, mode: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -239,7 +239,7 @@ def page_tool(kind: str, **more: Any) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("kind", amounts.sample(KINDS, 4))
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 def test_pages_have_one_shape_whatever_the_api_does(kind: str, tmp_path: Path) -> None:
     with running(tmp_path, [page_tool(kind)], paging(kind)) as server:
 
@@ -255,7 +255,7 @@ def test_pages_have_one_shape_whatever_the_api_does(kind: str, tmp_path: Path) -
         assert all("limit=3" in asked.query and "q=x" in asked.query for asked in server.api.asked)
 
 
-@pytest.mark.parametrize(("kind", "mode"), amounts.sample([*product(KINDS, MODES)], 9))
+@pytest.mark.parametrize(("kind", "mode"), amounts.sample([*product(KINDS, MODES)], 3))
 def test_the_official_client_turns_pages(kind: str, mode: str, tmp_path: Path) -> None:
     with running(tmp_path, [page_tool(kind)], paging(kind)) as server:
 
@@ -297,7 +297,7 @@ def decoded(cursor: str) -> Any:
     return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
 
 
-@pytest.mark.parametrize("kind", amounts.sample(["cursor", "link", "offset", "number"], 2))
+@pytest.mark.parametrize("kind", amounts.sample(["cursor", "link", "offset", "number"], 1))
 def test_a_hostile_cursor_is_refused_or_stays_in_its_place(kind: str, tmp_path: Path) -> None:
     with running(tmp_path, [page_tool(kind)], paging(kind)) as server:
         _, first = results(server, "list-pets", "legacy", {"limit": 3, "q": "x"})

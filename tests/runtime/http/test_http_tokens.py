@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -19,6 +20,7 @@ import mcp
 import pytest
 from starlette.responses import RedirectResponse
 
+import amounts
 import forked
 import prompt_ends
 from fake_api import Answer, Asked, FakeApi, api
@@ -122,7 +124,7 @@ def tokens(results: list[Any]) -> list[str]:
     return [result.structured_content["token"][::-1] for result in results]
 
 
-@pytest.mark.parametrize("where", ["basic", "body"])
+@pytest.mark.parametrize("where", amounts.sample(["basic", "body"], 1))
 def test_a_token_is_got_once_for_many_calls(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     issuer = Issuer(pause=0.2)
     scheme = {**CLIENT, "scopes": ["a", "b:c"], "clientAuth": where}
@@ -140,7 +142,8 @@ def test_a_token_is_got_once_for_many_calls(where: str, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("expires", "got"), [(3600, 1), (0, 3), ("0", 3), (None, 1), ("soon", 1), (True, 1), (-5, 1), (10**400, 1)]
+    ("expires", "got"),
+    amounts.sample([(3600, 1), (0, 3), ("0", 3), (None, 1), ("soon", 1), (True, 1), (-5, 1), (10**400, 1)], 3),
 )
 def test_a_token_is_got_anew_before_it_ends(
     expires: Any, got: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -210,17 +213,20 @@ def test_the_next_way_is_tried_where_tokens_are_refused(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize(
     ("says", "why"),
-    [
-        ((401, {"error": "invalid_client", "error_description": "s3cret/x"}), "it answered 401 invalid_client."),
-        ((400, {"error": "s3cret/x"}), "it answered 400."),
-        ((500, "s3cret/x"), "it answered 500."),
-        ((200, []), "it answered 200."),
-        ((200, {"access_token": ""}), "it answered 200."),
-        ((200, {"access_token": "a\nb"}), "it answered 200."),
-        ((200, {"access_token": "s3cret/x", "token_type": "mac"}), "its token is not a bearer token."),
-        ((200, {"access_token": "x" * 300_000}), "it answered 200."),
-        (RedirectResponse("https://elsewhere.example/token"), "it answered 307."),
-    ],
+    amounts.sample(
+        [
+            ((401, {"error": "invalid_client", "error_description": "s3cret/x"}), "it answered 401 invalid_client."),
+            ((400, {"error": "s3cret/x"}), "it answered 400."),
+            ((500, "s3cret/x"), "it answered 500."),
+            ((200, []), "it answered 200."),
+            ((200, {"access_token": ""}), "it answered 200."),
+            ((200, {"access_token": "a\nb"}), "it answered 200."),
+            ((200, {"access_token": "s3cret/x", "token_type": "mac"}), "its token is not a bearer token."),
+            ((200, {"access_token": "x" * 300_000}), "it answered 200."),
+            (RedirectResponse("https://elsewhere.example/token"), "it answered 307."),
+        ],
+        3,
+    ),
 )
 def test_a_token_endpoint_that_gives_none(
     says: Answer, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -251,8 +257,9 @@ def test_a_token_endpoint_that_is_slow_or_away(tmp_path: Path, monkeypatch: pyte
         assert "it cannot be reached: nothing listens there (connection refused)" in result.content[0].text
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("revision", "transport"), amounts.sample(product(["2025-06-18", "2026-07-28"], ["stdio", "http"]), 3)
+)
 def test_tokens_serve_every_revision_and_transport(
     revision: str, transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,11 +20,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.shared.inbound import decode_header_value, mcp_param_headers, validate_mcp_param_headers, x_mcp_header_map
 from starlette.datastructures import Headers
 
+import amounts
 import head_cases as cases
 from conversations import MORE, Handlers, request
 from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encoded, read, written
@@ -363,6 +364,7 @@ def mirrored_calls(draw: st.DrawFn) -> tuple[Any, dict[str, Any], list[tuple[str
 
 
 @given(st.one_of(mirrored_calls(), st.tuples(SCHEMAS, ARGUMENT_SETS, HEADERS)))
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_find_parameter_fault_agrees_with_the_sdk(call: tuple[Any, dict[str, Any], list[tuple[str, str]]]) -> None:
     schema, arguments, headers = call
     raw = [(name.encode(), value.encode()) for name, value in headers]

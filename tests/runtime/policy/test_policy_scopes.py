@@ -257,7 +257,7 @@ def _matrix() -> Iterator[Any]:
         yield case if is_turn and is_other else amounts.mark_long(case)
 
 
-@pytest.mark.parametrize(("hierarchy", "on_missing", "way"), amounts.sample([*_matrix()], 4))
+@pytest.mark.parametrize(("hierarchy", "on_missing", "way"), amounts.sample([*_matrix()], 1))
 async def test_the_matrix(hierarchy: str, on_missing: str, way: str, made: Path, tmp_path: Path) -> None:
     reach, revision = WAYS[way]
     over_http = way.startswith("http")
@@ -308,7 +308,7 @@ async def _listed(ask: Ask, held: Sequence[str], method: str, key: str) -> list[
             return names
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", amounts.sample(WAYS, 2))
 async def test_a_cursor_is_of_the_list_that_its_caller_sees(made: Path, tmp_path: Path, way: str) -> None:
     reach, revision = WAYS[way]
     for module in _server(made, tmp_path):
@@ -408,7 +408,10 @@ async def test_over_a_network_and_by_the_typed_client(made: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("granted", "told"),
-    [([], "--scope admin --scope read"), (["--scope", "admin"], None), (["--scope", "read"], "add --scope admin")],
+    amounts.sample(
+        [([], "--scope admin --scope read"), (["--scope", "admin"], None), (["--scope", "read"], "add --scope admin")],
+        2,
+    ),
 )
 def test_the_local_user_is_told_what_is_not_there(granted: list[str], told: str | None, tmp_path: Path) -> None:
     tools = [tool(f"to_{scope}", stubwright={"policy": {"scopes": [scope]}}) for scope in ("read", "admin")]

@@ -17,9 +17,10 @@ import anyio
 import mcp
 import mcp_types
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import amounts
 from packages import check, generate, imported, manifest, tool
 from stubwright_runtime.policy.result_budget import ResultBudget, measure
 from stubwright_runtime.server.core.outcomes import Outcome
@@ -199,6 +200,7 @@ class Fitting:
 
 
 @given(st.lists(st.text("ab\n", max_size=2000), min_size=1, max_size=3), st.integers(200, 400))
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_whatever_is_cut_fits_and_is_a_start_of_what_was_there(texts: list[str], most: int) -> None:
     fitting = Fitting(most, *texts)
     outcome = anyio.run(fitting.fitted)

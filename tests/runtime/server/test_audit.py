@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import FrozenInstanceError
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,7 @@ from conftest import ROOT
 from mcp.client.stdio import stdio_client
 from mcp.server.auth.provider import AccessToken
 
+import amounts
 import forked
 import prompt_ends
 from packages import generate, imported, manifest, tool
@@ -139,8 +141,7 @@ async def refused(client: mcp.Client, name: str, arguments: Any = None) -> types
     return raised.value.error
 
 
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("kind", ["stdio", "http"])
+@pytest.mark.parametrize(("era", "kind"), amounts.sample(product(ERAS, ["stdio", "http"]), 3))
 async def test_each_call_is_a_line(kind: str, era: str, project: Path, package: Any, tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     info = types.Implementation(name="a client", version="7")
@@ -609,8 +610,9 @@ async def test_a_traceparent_is_read_as_w3c_specifies_it(text: object, trace: st
 # The command.
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("kind", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("number", "kind"), amounts.sample(product([signal.SIGTERM, signal.SIGINT], ["stdio", "http"]), 3)
+)
 def test_all_is_written_when_the_server_is_stopped(
     kind: str, number: signal.Signals, project: Path, tmp_path: Path
 ) -> None:
@@ -712,6 +714,7 @@ def test_a_file_that_cannot_be_opened_is_an_error_at_the_start(where: str, reaso
     )
 
 
+@pytest.mark.long
 async def test_no_record_is_lost_of_many_at_once(package: Any, handlers: Any, tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     server = package.build_server(handlers(), audit=path)

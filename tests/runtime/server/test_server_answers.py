@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
+import amounts
 from packages import generate, manifest, tool
 from server_fixture import ENVELOPE, HELLO
 from server_process import Process
@@ -156,7 +157,7 @@ def test_an_answer_fits_one_call_of_many_clients_over_http(project: Path) -> Non
         process.kill()
 
 
-@pytest.mark.parametrize("http", [False, True])
+@pytest.mark.parametrize("http", amounts.sample([False, True], 1))
 def test_a_question_does_not_load_the_server_of_the_sdk(project: Path, http: bool) -> None:
     process = Process(project, *(("--http", "127.0.0.1:0") if http else ()), python=[sys.executable])
     try:

@@ -198,7 +198,7 @@ async def test_how_long_one_lives_is_said_by_the_tool_that_makes_one(package: Mo
     assert package.TOOLS["create_basket"].definition["description"] == said["create_basket"]
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", amounts.sample(ERAS, 1))
 async def test_a_handle_goes_by_stdio(folder: Path, tmp_path: Path, era: str, redis_url: str) -> None:
     (tmp_path / "handlers.py").write_text(
         "class Shop:\n"

@@ -7,6 +7,7 @@ import gc
 import importlib
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import product
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import mcp
 import mcp_types as types
 import pytest
 
+import amounts
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 
@@ -630,7 +632,9 @@ async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kinds", "found"),
-    [("l", "a resource link"), ("e", "an embedded resource"), ("el", "a resource link and an embedded resource")],
+    amounts.sample(
+        [("l", "a resource link"), ("e", "an embedded resource"), ("el", "a resource link and an embedded resource")], 2
+    ),
 )
 async def test_resources_in_results_that_nobody_declared_are_told_once(
     tmp_path: Any, caplog: pytest.LogCaptureFixture, kinds: str, found: str
@@ -668,8 +672,9 @@ async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:
                 assert (await refusal(made.call_tool("one"))).message == "Unknown tool: one"
 
 
-@pytest.mark.parametrize("kind", ["tools", "resources", "prompts", "completions"])
-@pytest.mark.parametrize("value", [True, False, None])
+@pytest.mark.parametrize(
+    ("kind", "value"), amounts.sample(product(["tools", "resources", "prompts", "completions"], [True, False, None]), 7)
+)
 async def test_a_capability_without_entries_is_there_if_the_manifest_declares_it(
     kind: str, value: bool | None, tmp_path: Any
 ) -> None:

@@ -101,9 +101,9 @@ def large(kind: str) -> dict[str, Any]:
     "kind",
     [
         "arguments",
-        "result",
+        amounts.mark_long("result"),
         amounts.mark_long("unknown method"),
-        "subscription",
+        amounts.mark_long("subscription"),
         amounts.mark_long("answer"),
         "handshake",
     ],

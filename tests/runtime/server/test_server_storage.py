@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+import amounts
 import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import asgi
@@ -126,7 +128,7 @@ def told(said: dict[str, Any]) -> str:
     return text
 
 
-@pytest.mark.parametrize("revision", ERAS)
+@pytest.mark.parametrize("revision", amounts.sample(ERAS, 2))
 async def test_tasks_and_handles_share_the_bytes_of_their_caller(
     package: ModuleType, revision: str, state: str
 ) -> None:
@@ -175,7 +177,7 @@ class _Names:
         return AccessToken(token=token, client_id=token, scopes=[], subject=token)
 
 
-@pytest.mark.parametrize("revision", ERAS)
+@pytest.mark.parametrize("revision", amounts.sample(ERAS, 2))
 async def test_each_principal_has_bytes_of_its_own_over_http(package: ModuleType, revision: str, state: str) -> None:
     handlers = Handlers()
     app = package.asgi_app(handlers, state=state, token_verifier=_Names())
@@ -199,8 +201,7 @@ async def test_sessions_without_a_token_share_one_budget_and_one_number_of_tasks
             assert "the limit is 300 KiB" in told(await started(wire, "work", "x" * 200 * KIB))
 
 
-@pytest.mark.parametrize("revision", ERAS)
-@pytest.mark.parametrize("way", ["stdio", "http"])
+@pytest.mark.parametrize(("revision", "way"), amounts.sample(product(ERAS, ["stdio", "http"]), 3))
 async def test_arguments_are_bounded_where_the_manifest_says_nothing(
     revision: str, way: str, folder: Path, package: ModuleType
 ) -> None:

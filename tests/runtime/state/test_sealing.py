@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+import amounts
 from stubwright_runtime.state.encryption import DecryptionError, Encryption
 from stubwright_runtime.state.sealing import Call, InvalidStateError, Sealing
 
@@ -48,6 +49,7 @@ def texts(call: Call) -> tuple[str, str, str]:
 
 
 @given(JSON, CALLS, st.floats(0, SECONDS, exclude_max=True))
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_a_state_opens_for_its_call(state: Any, call: Call, later: float) -> None:
     for text in (json.dumps(state), json.dumps(state, ensure_ascii=False)):
         sealed = sealing().seal(text, call, NOW)
@@ -69,6 +71,7 @@ def test_a_state_opens_for_its_call(state: Any, call: Call, later: float) -> Non
     Call("tools/call", {"name": "a", "arguments": {"x": 1}}, "ann"),
     Call("tools/call", {"name": "a", "arguments": {"x": "1"}}, "ann"),
 )
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 35, 100, 100))
 def test_a_state_opens_for_no_other_call(one: Call, other: Call) -> None:
     assume(texts(one) != texts(other))
     why = "it belongs to another caller" if one.caller != other.caller else "it belongs to another call"

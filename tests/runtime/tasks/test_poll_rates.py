@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import amounts
 import tasked
 from stubwright_runtime.tasks.poll_rates import BURST, PER_SECOND, PollRates
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, in_memory
@@ -50,7 +51,7 @@ def test_what_is_remembered_is_bounded(clock: list[float]) -> None:
     assert len(rates._left) == 10_000
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
+@pytest.mark.parametrize("revision", amounts.sample([HANDSHAKE, STATELESS], 1))
 async def test_who_asks_too_often_is_refused(package: ModuleType, revision: str, clock: list[float]) -> None:
     capabilities: dict[str, Any] = {"extensions": {EXTENSION: {}}} if revision == STATELESS else {}
     async with in_memory(package.build_server(Handlers()), revision, capabilities) as wire:

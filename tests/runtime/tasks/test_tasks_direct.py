@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,6 +71,7 @@ async def cancel(wire: Wire) -> None:
     await wire.transport.send({"method": "notifications/cancelled", "params": {"requestId": number}})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("revision", [amounts.mark_long(HANDSHAKE), STATELESS])
 async def test_a_process_loads_no_sdk(tmp_path: Path, revision: str) -> None:
     ask = {"ask": {"who": {"message": "Who?", "schema": tasked.NAMED}}}
@@ -204,8 +206,9 @@ ODD: tuple[Any, ...] = (
 METHODS = ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update", "tasks/other")
 
 
-@pytest.mark.parametrize("capabilities", [TASKS, {}], ids=["with", "without"])
-@pytest.mark.parametrize("revision", ["2025-06-18", HANDSHAKE, STATELESS])
+@pytest.mark.parametrize(
+    ("capabilities", "revision"), amounts.sample(product([TASKS, {}], ["2025-06-18", HANDSHAKE, STATELESS]), 3)
+)
 async def test_odd_requests_are_answered_as_through_the_sdk(
     package: ModuleType, revision: str, capabilities: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
