@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jwt
@@ -17,13 +18,22 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 Private = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 
 
+def make_rsa() -> Private:
+    """The key that most issuers sign with."""
+    return rsa.generate_private_key(65537, 2048)
+
+
 @dataclass(frozen=True)
 class Key:
-    """A pair of keys with an identifier, for one kind of signature."""
+    """A pair of keys with an identifier, for one kind of signature; `make` is called when they are first needed."""
 
     kid: str | None
     algorithm: str = "RS256"
-    private: Private = field(default_factory=lambda: rsa.generate_private_key(65537, 2048))
+    make: Callable[[], Private] = make_rsa
+
+    @cached_property
+    def private(self) -> Private:
+        return self.make()
 
     def jwk(self, *, private: bool = False, **more: Any) -> dict[str, Any]:
         """It as an issuer publishes it, or as the issuer itself has it."""
