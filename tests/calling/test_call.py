@@ -153,6 +153,7 @@ def test_a_url_and_a_command_are_servers_too(desk: Path, url: str) -> None:
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 5\n}\n')
 
 
+@pytest.mark.long
 def test_an_old_name_of_a_tool_is_called_as_clients_do(desk: Path, url: str) -> None:
     note = "note: `sum_up` is an old name of `add`, and is removed after 2.5.0\n"
     for words in (["sum_up", "values=4"], [url, "sum_up", "values=[4]"]):

@@ -182,6 +182,7 @@ def test_a_method_of_unittest_is_refused_and_not_passed_over(pytester: pytest.Py
     result.stderr.fnmatch_lines(["*@pytest.mark.contract is for functions of pytest, and test_one is none"])
 
 
+@pytest.mark.long
 def test_the_server_of_a_manifest_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     root = Path(__file__).parents[2]
     write(pytester, target=str(root / "specs" / "weather.yaml"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import mcp
 import pytest
 
+import amounts
 import forked
 import prompt_ends
 from packages import generate, imported, manifest, tool
@@ -99,7 +100,7 @@ def server(package: Any) -> Any:
     return package.build_server(importlib.import_module("handling").Open())
 
 
-@pytest.fixture(params=["stdio-legacy", "stdio-auto", "http-legacy", "http-auto"])
+@pytest.fixture(params=["stdio-legacy", "http-auto", *map(amounts.mark_long, ["stdio-auto", "http-legacy"])])
 async def target(request: pytest.FixtureRequest, folder: Path, server: Any) -> AsyncIterator[Any]:
     kind, mode = request.param.split("-")
     if kind == "http":

@@ -193,7 +193,7 @@ def normal(message: Any) -> Any:
     return json.loads(re.sub(r'"requestState": "[^"]+"', '"requestState": "S"', text))
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 20, 40, 40), suppress_health_check=list(HealthCheck))
 @given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_standard_input(said: tuple[bool, list[Any]], package: ModuleType) -> None:
     core = build_core(package.TOOLS["add"].package, Handlers())

@@ -197,7 +197,7 @@ def taken(answers: Sequence[Any]) -> list[Any]:
     ]
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 12, 30, 30), suppress_health_check=list(HealthCheck))
 @given(requests=said(), wait=st.sampled_from((0.0, 0.001, 0.01)))
 def test_bytes(requests: Sequence[Sequence[bytes]], wait: float, ports: tuple[int, int]) -> None:
     alike(ports, requests, wait)

@@ -192,6 +192,7 @@ class Walk(RuleBasedStateMachine):
         self.time.wait(seconds)
 
 
+@pytest.mark.long
 def test_walks_in_memory() -> None:
     run_state_machine_as_test(Walk, settings=settings(max_examples=30, stateful_step_count=40, database=None))
 

@@ -12,6 +12,7 @@ import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+import amounts
 import prompt_ends
 import tasked
 from packages import generate, imported, manifest, tool
@@ -36,7 +37,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=[in_memory, on_connection], ids=["sdk", "direct"], autouse=True)
+@pytest.fixture(params=[amounts.mark_long(in_memory), on_connection], ids=["sdk", "direct"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is one of the SDK's way and of the direct one, which standard input takes."""
     monkeypatch.setitem(globals(), "in_memory", request.param)
