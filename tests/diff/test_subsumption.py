@@ -27,7 +27,7 @@ from stubwright.jsonschema import dialects
 
 Json = Any
 
-PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 120, 300, 10_000)
+PAIRS = choose("STUBWRIGHT_WHOLE_DIFF", 300, 300, 10_000)
 EXAMPLES = choose("STUBWRIGHT_WHOLE_DIFF", 15, 300, 10_000)
 SEEDS = st.integers(0, 2**48)
 
