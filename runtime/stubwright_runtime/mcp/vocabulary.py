@@ -74,6 +74,8 @@ SCHEMAS: Final = ("inputSchema", "outputSchema")
 """The fields of a tool that hold a schema (MCP 2025-06-18, server/tools)."""
 
 HEADER: Final = "x-mcp-header"
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+"""The largest integer of an argument that is mirrored into a header; the smallest is its negative (SEP-2243)."""
 """The keyword of a property that clients mirror into an HTTP header (MCP 2026-07-28, server/tools)."""
 
 PROTOCOL_VERSION_META_KEY: Final = "io.modelcontextprotocol/protocolVersion"

@@ -9,7 +9,8 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Literal, assert_type
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, assert_type, cast
 
 import anyio
 import anyio.lowlevel
@@ -27,6 +28,7 @@ from stubwright.naming import CLIENT_NAMES
 from stubwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
 from stubwright_runtime.client.core.confirmation import is_dangerous
 from stubwright_runtime.client.core.errors import CallRefused, InvalidResult, ToolFailed
+from stubwright_runtime.client.transports.parameter_headers import ParameterHeaders
 from stubwright_runtime.models.base import Model, Root
 from stubwright_runtime.observability.redaction import redact
 from stubwright_runtime.package import Package, Tool
@@ -953,6 +955,25 @@ async def test_arguments_are_mirrored_into_headers() -> None:
         await client.ping()
     assert script.asked == ["tools/list", "tools/call", "tools/call", "tools/call"]
     assert [headers.get("mcp-param-region") for headers in script.headers] == ["us-west1", "eu", None]
+
+
+async def test_an_integer_beyond_the_safe_range_is_not_sent() -> None:
+    region = {"properties": {"id": {"type": "integer", "x-mcp-header": "Region"}, "free": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"region": region}}
+    tool = SimpleNamespace(name="query", definition={"name": "query", "inputSchema": schema})
+    sent: list[int] = []
+
+    async def send() -> None:
+        sent.append(1)
+
+    script = Script(_text("rows"), [_tool("query", schema)])
+    async with _reached("http", script) as client:
+        headers = ParameterHeaders(client.raw)
+        await headers.send_with_headers(cast("Any", tool), {"region": {"id": 2**53 - 1, "free": 2**60}}, 60, send)
+        told = r"`region.id` goes into a header, and must be within ±9007199254740991; it is -9007199254740992"
+        with pytest.raises(ValueError, match=told):
+            await headers.send_with_headers(cast("Any", tool), {"region": {"id": -(2**53)}}, 60, send)
+    assert sent == [1]
 
 
 async def test_the_list_is_read_as_far_as_the_tool() -> None:

@@ -676,6 +676,29 @@ async def test_headers_that_mirror_arguments_are_checked(tmp_path: Path) -> None
             assert answer.status_code == status
 
 
+@pytest.mark.parametrize(("number", "status"), [(2**53 - 1, 200), (1 - 2**53, 200), (2**53, 400), (-(2**53), 400)])
+async def test_a_mirrored_integer_beyond_the_safe_range_is_refused(number: int, status: int, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"location": {"type": "integer", "x-mcp-header": "Place"}}}
+    write_package(tmp_path, "sdk_safe_mcp", tools=[{**WEATHER, "inputSchema": schema}, SAY, CITIES])
+    app = import_package(tmp_path, "sdk_safe_mcp").asgi_app(Managed())
+    params = {"name": "get-weather", "arguments": {"location": number}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+    }}  # fmt: skip
+    headers = {
+        "accept": "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call", "mcp-name": "get-weather", "mcp-param-place": str(number),
+    }  # fmt: skip
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:80") as client,
+    ):
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        answer = await client.post("/mcp", json=request, headers=headers)
+    assert answer.status_code == status
+    if status == 400:
+        assert "must be between -9007199254740991 and 9007199254740991" in answer.json()["error"]["message"]
+
+
 # Many tools, many packages
 
 

@@ -125,7 +125,8 @@ class Session:
         """
 
         async def send_once(params: CallToolRequestParams) -> _Result | InputRequiredResult:
-            return await self._headers.send_with_headers(tool, options.timeout, lambda: send(params))
+            arguments = params.arguments
+            return await self._headers.send_with_headers(tool, arguments, options.timeout, lambda: send(params))
 
         with self.bound(tool):
             result = await send_until_result(self.client, params, send_once)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...mcp.revisions import Revision
+from ...mcp.vocabulary import MAX_SAFE_INTEGER
 from ...observability.logs import log
 from ...values.json import Json, is_mapping
 from ..features.list_pages import fetch_pages
@@ -35,20 +36,26 @@ class ParameterHeaders:
         self._listed: set[str] = set()
 
     async def send_with_headers(
-        self, tool: Tool, seconds: float | None, send: Callable[[], Awaitable[_Answer]]
+        self, tool: Tool, arguments: Json, seconds: float | None, send: Callable[[], Awaitable[_Answer]]
     ) -> _Answer:
         """Send a call with its headers.
 
         Args:
             tool: The tool.
+            arguments: The arguments of the call.
             seconds: The time limit for reading the list; `None` for no limit.
             send: Sends the call, perhaps twice.
+
+        Raises:
+            ValueError: A mirrored integer is beyond ±(2^53 - 1) (SEP-2243).
         """
         from mcp import MCPError
         from mcp_types import HEADER_MISMATCH
 
-        if tool.name not in self._listed and _has_header(tool.definition["inputSchema"]) and self._mirrors():
-            await self._list(tool.name, seconds)
+        if _has_header(tool.definition["inputSchema"]) and self._mirrors():
+            refuse_unsafe_integers(tool.definition["inputSchema"], arguments)
+            if tool.name not in self._listed:
+                await self._list(tool.name, seconds)
         try:
             return await send()
         except MCPError as mismatch:
@@ -90,6 +97,28 @@ class ParameterHeaders:
             return False
         self._listed.add(name)
         return True
+
+
+def refuse_unsafe_integers(schema: Any, arguments: Any, path: tuple[str, ...] = ()) -> None:
+    """Refuse integers that are mirrored into headers and that JavaScript cannot represent (SEP-2243).
+
+    Args:
+        schema: The schema of the arguments.
+        arguments: The arguments.
+        path: The properties above them.
+
+    Raises:
+        ValueError: An integer is beyond ±(2^53 - 1).
+    """
+    properties: Json = schema.get("properties") if is_mapping(schema) else None
+    if not isinstance(properties, dict) or not is_mapping(arguments):
+        return
+    for name, below in properties.items():
+        value = arguments.get(name)
+        if is_mapping(below) and "x-mcp-header" in below and type(value) is int and abs(value) > MAX_SAFE_INTEGER:
+            shown = ".".join((*path, name))
+            raise ValueError(f"`{shown}` goes into a header, and must be within ±{MAX_SAFE_INTEGER}; it is {value}")
+        refuse_unsafe_integers(below, value, (*path, name))
 
 
 def _has_header(schema: Any) -> bool:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...mcp.errors import HEADER_MISMATCH, ProtocolError
-from ...mcp.vocabulary import HEADER
+from ...mcp.vocabulary import HEADER, MAX_SAFE_INTEGER
 from ...values.json import is_list, is_mapping, is_object
 
 if TYPE_CHECKING:
@@ -164,6 +164,8 @@ def _find_problem(entry: Mirrored, value: object, sent: Sequence[str]) -> str | 
     if len(sent) > 1:
         return "appears more than once"
     text = _text(value)
+    if entry.type == "integer" and type(value) is int and abs(value) > MAX_SAFE_INTEGER:
+        return f"cannot mirror {body}: it must be between -{MAX_SAFE_INTEGER} and {MAX_SAFE_INTEGER}"
     if not sent:
         return None if text is None else f"is missing but {body} is present"
     if value is None:
