@@ -76,7 +76,7 @@ MUTANTS: Final = (
         "tests/runtime/server/test_server_offers.py::test_names_differ_by_case",
     ),
     Mutant(
-        89,
+        90,
         "server/protocol/messages.py",
         "def judge(",
         'if value.get("jsonrpc") != "2.0":',
@@ -84,17 +84,17 @@ MUTANTS: Final = (
         f"{_MALFORMED}::test_each_malformed_body_is_answered_and_a_good_call_after_it",
     ),
     Mutant(
-        143,
+        144,
         "server/features/input_requests.py",
         "def waits(",
         "or find_mcp_error(error) is not None",
         "",
         f"{_ASKING}::test_an_error_of_the_protocol_is_the_answer_of_a_call",
     ),
-    Mutant(73, _CONTENT, "def image(", _ANNOTATIONS, "", _CONTENT_TEST),
-    Mutant(73, _CONTENT, "def audio(", _ANNOTATIONS, "", _CONTENT_TEST),
-    Mutant(80, _CONTENT, "def embedded(", _ANNOTATIONS, "", _CONTENT_TEST),
-    Mutant(75, _CONTENT, "def link(", "        description=description,\n", "", _CONTENT_TEST),
+    Mutant(74, _CONTENT, "def image(", _ANNOTATIONS, "", _CONTENT_TEST),
+    Mutant(74, _CONTENT, "def audio(", _ANNOTATIONS, "", _CONTENT_TEST),
+    Mutant(81, _CONTENT, "def embedded(", _ANNOTATIONS, "", _CONTENT_TEST),
+    Mutant(76, _CONTENT, "def link(", "        description=description,\n", "", _CONTENT_TEST),
     Mutant(
         None,
         "server/core/dispatcher.py",
@@ -122,7 +122,7 @@ MUTANTS: Final = (
     Mutant(17, "server/core/lists.py", "def make_page(", "if cursor is None", "if not cursor", _CURSOR_TEST),
     Mutant(17, "server/core/core.py", "def _list(", "if cursor is None and", "if not cursor and", _CURSOR_TEST),
     Mutant(
-        99,
+        100,
         "policy/windows.py",
         "async def hit(",
         "hits.popleft()",
@@ -130,7 +130,7 @@ MUTANTS: Final = (
         "tests/runtime/policy/test_policy_limits.py::test_a_hit_leaves_its_window_while_later_ones_stay",
     ),
     Mutant(
-        168,
+        169,
         "server/transports/http/judging.py",
         "def find_header_fault(",
         "meta.get(PROTOCOL_VERSION_META_KEY) == head.revision",
@@ -138,7 +138,7 @@ MUTANTS: Final = (
         f"{_REQUESTS}::test_a_header_that_names_another_revision_is_a_mismatch",
     ),
     Mutant(
-        169,
+        170,
         "server/protocol/requests.py",
         "def find_handshake_fault(",
         "if is_shaken else",
@@ -146,7 +146,7 @@ MUTANTS: Final = (
         f"{_REQUESTS}::test_a_session_shakes_hands_once",
     ),
     Mutant(
-        170,
+        171,
         "server/direct/runs.py",
         "def abandon(",
         "and self.stream.is_kept",

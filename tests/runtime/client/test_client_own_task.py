@@ -221,6 +221,7 @@ class _Ending(AbstractAsyncContextManager[Any, None]):
 
     def __init__(self, *, crash: Exception | None = None, leaving: Exception | None = None) -> None:
         self.server = None
+        self.read_timeout_seconds: float | None = None
         self.crash = crash
         self.crashes = anyio.Event()
         self._leaving = leaving
