@@ -30,6 +30,70 @@ def test_a_path_with_odd_braces_is_still_left_out(path: str, tmp_path: Path) -> 
     assert f"`GET {path}` was left out" in made.notes[0]
 
 
+def path_parameter(name: str, where: str = "path", kind: str = "string") -> dict[str, Any]:
+    return {"name": name, "in": where, "required": True, "schema": {"type": kind}}
+
+
+def imported_get(folder: Path, path: str, parameters: list[Any], **more: Any) -> tuple[Any, tuple[str, ...]]:
+    item = {"get": {"operationId": "op", "parameters": parameters, "responses": {}, **more}}
+    made = imported(folder, {"servers": [{"url": "https://h.example"}], "paths": {path: item}})
+    return next(iter(made.manifest["tools"]), None), made.notes
+
+
+def test_a_path_parameter_without_a_place_in_the_path_is_ignored(tmp_path: Path) -> None:
+    tool, notes = imported_get(tmp_path, "/b/{id}/", [path_parameter("id"), path_parameter("page", kind="integer")])
+    assert tool["inputSchema"]["properties"] == {"id": {"type": "string"}}
+    assert tool["stubwright"]["http"]["url"] == "/b/{id}/"
+    assert notes == ("`op` (GET /b/{id}/): the parameter `page` was ignored, because its path has no `{page}`",)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind"),
+    [
+        ([path_parameter("a", "path", "integer")], "integer"),
+        ([path_parameter("a", "query", "integer")], "integer"),
+        ([], "string"),
+    ],
+)
+def test_a_variable_in_a_query_after_the_path_is_a_query_parameter(
+    parameters: list[Any], kind: str, tmp_path: Path
+) -> None:
+    tool, notes = imported_get(tmp_path, "/x?k=1&b%5B%5D={a}", parameters)
+    assert tool["inputSchema"]["properties"] == {"b": {"type": kind}}
+    assert tool["inputSchema"]["required"] == ["b"]
+    assert tool["stubwright"]["http"]["url"] == "/x?k=1"
+    assert tool["stubwright"]["http"]["query"] == {"b[]": "{b}"}
+    assert len(notes) == 1
+    assert "`b%5B%5D={a}` in its path was read as the parameter `b[]` of the query" in notes[0]
+
+
+def test_a_variable_in_path_and_query_is_an_argument_for_each(tmp_path: Path) -> None:
+    tool, _ = imported_get(tmp_path, "/x/{id}?a={a}", [path_parameter("id"), path_parameter("a", "query")])
+    assert tool["stubwright"]["http"]["url"] == "/x/{id}"
+    assert tool["stubwright"]["http"]["query"] == {"a": "{a}"}
+    both, _ = imported_get(tmp_path, "/x/{id}?id={id}", [path_parameter("id")])
+    assert sorted(both["inputSchema"]["required"]) == ["path_id", "query_id"]
+    twice, _ = imported_get(tmp_path, "/x?a={a}&b={a}", [path_parameter("a", "query")])
+    assert twice["stubwright"]["http"]["query"] == {"a": "{a}", "b": "{b}"}
+
+
+@pytest.mark.parametrize("field", ["a=x{a}", "{a}=1", "{a}", "a={}"])
+def test_other_templates_in_a_query_are_left_out(field: str, tmp_path: Path) -> None:
+    tool, notes = imported_get(tmp_path, f"/x?{field}", [path_parameter("a")])
+    assert tool is None
+    assert f"`/x?{field}` is not a path" in notes[0]
+
+
+def test_an_import_names_the_tools_that_return_events(tmp_path: Path) -> None:
+    events = {"200": {"description": "", "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+    tool, notes = imported_get(tmp_path, "/x", [], responses=events)
+    assert tool["stubwright"]["http"]["accept"] == "text/event-stream"
+    assert len(notes) == 1
+    assert notes[0].startswith("`op`: the API responds with a stream of events")
+    events["200"]["content"]["application/json"] = {}  # type: ignore[index]
+    assert imported_get(tmp_path, "/x", [], responses=events)[1] == ()
+
+
 def test_a_parameter_for_cookies_is_left_out_and_its_operation_stays(tmp_path: Path) -> None:
     parameters = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in ("Cookie", "X-Fine")]
     tool = operation(tmp_path, {"parameters": parameters})

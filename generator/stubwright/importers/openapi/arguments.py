@@ -18,11 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.http import VARIABLE
 from stubwright.importers.openapi import media as media_types
-from stubwright.importers.openapi import operations
+from stubwright.importers.openapi import operations, paths
 from stubwright.importers.openapi.documents import Located, UnsupportedError
-from stubwright.importers.openapi.operations import Parameter
 from stubwright.importers.openapi.schemas import parts
 from stubwright.importers.openapi.schemas.conversion import drop_text
 from stubwright.importers.openapi.schemas.parts import Parts
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stubwright.importers.openapi.apis import Credential
-    from stubwright.importers.openapi.operations import Operation
+    from stubwright.importers.openapi.operations import Operation, Parameter
     from stubwright.importers.openapi.options import Options
     from stubwright.importers.openapi.schemas.conversion import FlatObject, Schemas
     from stubwright.ir import Json
@@ -58,7 +56,7 @@ class Arguments:
     """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to.
 
     `withheld` has the credentials that the document lists as parameters, too; `examples` are the document's own of the
-    body, as arguments.
+    body, as arguments. `notes` report how faults of its path were read.
     """
 
     schema: Mapping[str, Json]
@@ -66,6 +64,7 @@ class Arguments:
     uses: frozenset[str]
     withheld: Sequence[Credential] = ()
     examples: Sequence[Mapping[str, Json]] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -113,21 +112,20 @@ def make_arguments(
     Raises:
         UnsupportedError: It needs something that is not supported.
     """
-    described_parameters = operations.list_parameters(schemas.documents, operation)
-    described_parameters += _find_undescribed(operation, described_parameters)
-    withheld = [
-        key for key in keys if any(key.is_at(parameter.where, parameter.name) for parameter in described_parameters)
-    ]
+    path = paths.read(operation, operations.list_parameters(schemas.documents, operation))
+    withheld = [key for key in keys if any(key.is_at(parameter.where, parameter.name) for parameter in path.parameters)]
     parameters = [
         parameter
-        for parameter in described_parameters
+        for parameter in path.parameters
         if not any(key.is_at(parameter.where, parameter.name) for key in withheld)
     ]
     body = _choose_body(operation, schemas, options.media_types)
     flattened = _flatten(operation, body, parameters, schemas) if body is not None else None
     names = name_arguments(parameters, has_body=body is not None and flattened is None and not _is_empty_object(body))
     builder = _Builder()
-    builder.http["url"] = _make_url(operation, parameters, names)
+    builder.http["url"] = path.write(
+        {parameter.name: name for parameter, name in zip(parameters, names, strict=True) if parameter.where == "path"}
+    )
     for parameter, name in zip(parameters, names, strict=True):
         builder.properties[name] = _convert_parameter(parameter, schemas, builder)
         if parameter.required:
@@ -146,7 +144,7 @@ def make_arguments(
         schema["required"] = builder.required
     if builder.additional is not None:
         schema["additionalProperties"] = builder.additional
-    return Arguments(schema, builder.http, frozenset(builder.uses), withheld, examples)
+    return Arguments(schema, builder.http, frozenset(builder.uses), withheld, examples, path.notes)
 
 
 def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
@@ -157,18 +155,6 @@ def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapp
     if is_flat:
         return [example for example in examples if isinstance(example, dict)]
     return [{BODY: example} for example in examples]
-
-
-def _find_undescribed(operation: Operation, described: Sequence[Parameter]) -> list[Parameter]:
-    """Return the parameters that only the path names, which are strings."""
-    known = {parameter.name for parameter in described if parameter.where == "path"}
-    text = Located({"type": "string"}, operation.at.file, operation.at.pointer)
-    inside = dict.fromkeys(VARIABLE.findall(operation.path.partition("#")[0].partition("?")[0]))
-    return [
-        Parameter(name, "path", True, "simple", False, False, None, text, None, False, None)
-        for name in inside
-        if name and name not in known
-    ]
 
 
 def _is_empty_object(body: _Body) -> bool:
@@ -208,24 +194,6 @@ def to_argument_name(name: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-
-
-def _make_url(operation: Operation, parameters: list[Parameter], names: list[str]) -> str:
-    """Return the path with its parameters' arguments in braces."""
-    by_wire = {
-        parameter.name: name for parameter, name in zip(parameters, names, strict=True) if parameter.where == "path"
-    }
-    url = operation.path.partition("#")[0]  # a fragment is never sent (RFC 9110, 7.1)
-    path, mark, fixed_query = url.partition("?")  # some tell operations apart by a fragment, or by a query
-    if not path.startswith("/") or re.search(r"[{}\s]", fixed_query):
-        raise UnsupportedError(f"`{url}` is not a path")
-    inside = VARIABLE.findall(path)
-    lacking = [name for name in inside if name not in by_wire]
-    if lacking or re.search(r"[{}]", VARIABLE.sub("", path)):
-        raise UnsupportedError(f"the document does not say what `{{{lacking[0] if lacking else ''}}}` in its path is")
-    if unplaced := [name for name in by_wire if name not in inside]:
-        raise UnsupportedError(f"its path has no place for the parameter `{unplaced[0]}`")
-    return VARIABLE.sub(lambda match: f"{{{by_wire[match[1]]}}}", path) + mark + fixed_query
 
 
 def _convert_parameter(parameter: Parameter, schemas: Schemas, builder: _Builder) -> Json:

@@ -14,6 +14,7 @@ from stubwright.importers import acceptance, collisions, cost, large_results
 from stubwright.importers.acceptance import CheckedManifest, ImportResult
 from stubwright.importers.openapi import apis, arguments, descriptions, hints, naming, operations, pages, results
 from stubwright.importers.openapi.documents import UnsupportedError, explain
+from stubwright.importers.openapi.media import EVENT_STREAM, strip_parameters
 from stubwright.importers.openapi.options import Options
 from stubwright.importers.openapi.schemas.conversion import Schemas
 from stubwright.importers.reading import DocumentError
@@ -37,6 +38,7 @@ class _ConvertedTool:
     no_schema_reason: str | None
     is_linked: bool
     examples: Sequence[Mapping[str, Json]]
+    notes: Sequence[str]
 
 
 def make_manifest(
@@ -72,6 +74,7 @@ def make_manifest(
         else:
             if is_renamed:
                 notes.append(f"{operation.label} has the same name as another operation; its tool is called `{wire}`")
+            notes += [f"{operation.label}: {note}" for note in converted_tools[-1].notes]
             if operation.at.get_field("callbacks"):
                 notes.append(f"{operation.label}: its callbacks were left out, because the API calls them")
     draft: dict[str, Any] = {"stubwright": 1, "server": server}
@@ -84,6 +87,7 @@ def make_manifest(
         notes += _add_pages(converted_tools, draft["schemas"])
     notes += _note_withheld(converted_tools)
     notes += _note_missing_output_schemas(converted_tools)
+    notes += _note_streams(converted_tools)
     notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.note_followed()]
     notes += collisions.resolve(draft)
     checked = acceptance.repair(draft)
@@ -286,7 +290,9 @@ def _convert_tool(
         tool["stubwright"]["deprecated"] = {}
     is_linked = pages.is_linked(schemas.documents, operation)
     uses = converted.uses | result.uses
-    return _ConvertedTool(tool, uses, converted.withheld, result.no_schema_reason, is_linked, converted.examples)
+    return _ConvertedTool(
+        tool, uses, converted.withheld, result.no_schema_reason, is_linked, converted.examples, converted.notes
+    )
 
 
 def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> list[str]:
@@ -319,6 +325,16 @@ def _note_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
         if converted.no_schema_reason is not None:
             reasons.setdefault(converted.no_schema_reason, []).append(f"`{converted.tool['name']}`")
     return [f"{_list_names(names)}: the `outputSchema` was left out: {why}" for why, names in reasons.items()]
+
+
+def _note_streams(tools: Iterable[_ConvertedTool]) -> list[str]:
+    """Return a note on the tools whose responses are streams of events."""
+    calls = [(converted.tool["name"], _get_call(converted.tool)) for converted in tools]
+    names = [f"`{name}`" for name, call in calls if strip_parameters(call.get("accept", "")) == EVENT_STREAM]
+    if not names:
+        return []
+    what = "the API responds with a stream of events, and the result is the data of all events that arrive"
+    return [f"{_list_names(names)}: {what}; a stream that does not end is cut shortly before `timeout` (30 s)"]
 
 
 def _list_names(names: Sequence[str], most: int = 5) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
+EVENT_STREAM: Final = "text/event-stream"
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
