@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import SchemaError
+from jsonschema.validators import validator_for
 
 import forked
 from packages import check, manifest, tool
@@ -123,11 +125,30 @@ def test_what_is_no_expression_at_all_is_told_once(tmp_path: Path) -> None:
         ({"type": "string", "pattern": "^[^\\P{L}]$"}, False),
         ({"type": "string", "pattern": "^\\\\p$"}, True),
         ({"type": "object", "patternProperties": {"^\\p{L}$": True}}, False),
+        ({"type": "string", "pattern": "^(?<name>x)$"}, False),
+        ({"type": "string", "pattern": "(?<=a|bc)x"}, False),
+        ({"type": "string", "pattern": "[^]"}, False),
+        ({"type": "string", "pattern": "\\u{61}"}, False),
+        ({"type": "string", "pattern": "[[a]"}, True),
+        ({"type": "string", "pattern": "(?<=ab)x"}, True),
     ],
 )
 def test_what_official_clients_read(result: dict[str, Any], is_read: bool, tmp_path: Path) -> None:
     assert codes(result, result, folder=tmp_path) == ([] if is_read else ["SW326"])
     assert codes(result, folder=tmp_path) == []
+
+
+@pytest.mark.parametrize("pattern", [r"\p{L}", "(?<name>x)", r"[\w-.]", r"\\p", "[[a]", "(?<=a|bc)x", "[a-z]{1,3}"])
+def test_the_validator_of_the_python_sdk_refuses_the_same_patterns(pattern: str, tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    try:
+        validator_for(schema).check_schema(schema)
+    except SchemaError:
+        is_read = False
+    else:
+        is_read = True
+    found = codes({"type": "string"}, schema["properties"]["a"], folder=tmp_path)  # type: ignore[index]
+    assert ("SW326" not in found) is is_read
 
 
 def test_a_pattern_of_an_imported_result_is_kept_with_a_warning(tmp_path: Path) -> None:

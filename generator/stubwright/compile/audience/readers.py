@@ -6,6 +6,8 @@ that one schema that they do not read costs them every tool. No client compiles 
 
 from __future__ import annotations
 
+import re
+import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +29,14 @@ if TYPE_CHECKING:
 _MULTIPLES: Final = 1_000
 """The number of multiples of a step that are tried; every step that has a refused one has it early."""
 
-_PROPERTIES: Final = ("\\p{", "\\P{")
+_PYTHON_FIXES: Final = (
+    (re.compile(r"\\[pP]\{"), "list the characters in a class, or name them in the description"),
+    (re.compile(r"\(\?<[^=!]"), "write an unnamed group, `(…)`"),
+    (re.compile(r"\\u\{"), "write the character itself"),
+    (re.compile(r"\[\^?\]"), "write `[\\s\\S]` for any character"),
+    (re.compile(r"\\[wdsWDS]-|-\\[wdsWDS]"), "write `\\-` for a hyphen in a class"),
+)
+"""Parts of patterns that Python's `re` refuses, with advice, in the order in which they are looked for."""
 
 
 def check_javascript(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -62,12 +71,14 @@ def check_official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
                 "write the schema in a newer dialect, best without `$schema`",
             )
         for place, pattern in find_patterns(outline):
-            if any(escape in pattern.replace("\\\\", "") for escape in _PROPERTIES):
+            reason = _refuse_in_python(pattern) if is_expression(pattern) else None
+            if reason is not None:
                 yield Diagnostic(
                     "SW326",
-                    f"the Python SDK's client does not read `\\p` in `{pattern}`, and loses the result",
+                    f"Python's `re` does not compile `{pattern}` ({reason}), so the Python SDK's client raises an error"
+                    " at each result",
                     place,
-                    "list the characters in a class, or say in the description which ones are meant",
+                    _fix_for_python(pattern),
                 )
         for pointer, schema in outline.find_having("multipleOf"):
             step = schema["multipleOf"]
@@ -133,6 +144,24 @@ def _reached(resolved: Resolved, field: str) -> dict[Place, Outline]:
         return {}
     roots = [outline for tool in resolved.tools for name, outline in resolved.list_schemas(tool) if name == field]
     return {each.place: each for root in roots for each in resolved.find_closure(root)}
+
+
+def _refuse_in_python(pattern: str) -> str | None:
+    """Return the reason for which Python's `re` refuses a pattern; None if it compiles it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def _fix_for_python(pattern: str) -> str:
+    """Return advice on writing a pattern that Python's `re` refuses."""
+    plain = pattern.replace("\\\\", "")
+    fixes = (fix for part, fix in _PYTHON_FIXES if part.search(plain))
+    return next(fixes, "use the syntax that ECMA-262 and Python's `re` share, or put the rule in the description")
 
 
 def _fix(part: str) -> str:
