@@ -326,6 +326,8 @@ def test_no_value_of_a_variable_is_in_a_contract(folder: Path) -> None:
         (["npx", "-y", "@a/b@1.0"], ["npx", "-y", "@a/b@1.0"]),
         (["s", "--author", "Ann", "--keyboard", "us"], ["s", "--author", "Ann", "--keyboard", "us"]),
         (["s", "--password", "p", "--verbose"], ["s", "--password", "…", "--verbose"]),
+        (["s", "-k", "0123abcd", "-p", "80"], ["s", "-k", "…", "-p", "80"]),
+        (["s", "-k=0123abcd", "k=v", "-k"], ["s", "-k=…", "k=v", "-k"]),
         (["s", "--token", "--verbose"], ["s", "--token", "--verbose"]),
         (["s", "--header", "Authorization: Bearer abc"], ["s", "--header", "Authorization: …"]),
         (["s", "--header", "X: Bearer abcdefghijkl"], ["s", "--header", "X: …"]),

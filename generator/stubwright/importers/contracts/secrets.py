@@ -20,6 +20,9 @@ HIDDEN: Final = "…"
 _USER: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", re.IGNORECASE)
 _QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)\?[^\s#]*", re.IGNORECASE)
 _OPTION: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)")
+_KEY_OPTIONS: Final = frozenset({"-k", "-K"})
+"""The short forms of `--key` and `--api-key`."""
+
 _ASSIGNMENT: Final = re.compile(r"(?P<start>(?:--?)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*)\S.*", re.DOTALL)
 _STARTS: Final = r"gh[opsu]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA"
 _TOKEN: Final = re.compile(rf"\b(?:Bearer\s+|Basic\s+|{_STARTS}|eyJ)[\w.~+/=-]{{10,}}")
@@ -54,7 +57,7 @@ def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple
             shown.append(hidden if hidden != word else HIDDEN)
         else:
             shown.append(_hide_in_word(put_names(word, variables)))
-        follows_option = option is not None and is_secret_name(option["name"])
+        follows_option = option is not None and (word in _KEY_OPTIONS or is_secret_name(option["name"]))
     return tuple(shown)
 
 
@@ -79,8 +82,10 @@ def put_values(text: str, variables: Mapping[str, str]) -> str:
 
 def _hide_in_word(word: str) -> str:
     assignment = _ASSIGNMENT.fullmatch(word)
-    if assignment is not None and is_secret_name(assignment["name"]) and "${" not in word:
-        return f"{assignment['start']}{HIDDEN}"
+    if assignment is not None and "${" not in word:
+        start: str = assignment["start"]
+        if start.rstrip("=: ") in _KEY_OPTIONS or is_secret_name(assignment["name"]):
+            return f"{start}{HIDDEN}"
     return hide_in_url(_TOKEN.sub(HIDDEN, word))
 
 
