@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import venv
@@ -19,6 +20,7 @@ import third_party
 import wheels
 from stubwright import __version__
 from stubwright.project import light
+from stubwright.project import wheels as project_wheels
 
 pytestmark = pytest.mark.long  # it builds wheels and environments
 
@@ -175,6 +177,13 @@ def test_docs_ci_counts_what_is_installed(lightly: Path) -> None:
     text = " ".join((ROOT / "docs" / "ci.md").read_text("utf-8").split())
     assert f"installs {needed} distributions in place of {len(third_party.closure('stubwright'))}: " in text
     assert f" {len(third_party.closure('mcp'))} of the {needed} are MCP's SDK" in text
+
+
+def test_docs_ci_gives_the_size_of_the_wheels(tmp_path: Path) -> None:
+    size = sum(path.stat().st_size for path in project_wheels.write(tmp_path, runtime_only=False))
+    stated = re.search(r"they are ([\d.]+) MB together", " ".join((ROOT / "docs" / "ci.md").read_text("utf-8").split()))
+    assert stated is not None
+    assert float(stated[1]) == pytest.approx(size / 1_000_000, abs=0.1)
 
 
 def test_a_light_installation_says_what_a_command_lacks(lightly: Path, compiled: Path, tmp_path: Path) -> None:
