@@ -24,9 +24,21 @@ from stubwright.commands.shared.servers import CommandParser
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its status."""
+    if argv is None:
+        _start_in_utf8()
     gc.disable()  # a command is short, and makes many objects that live until it ends
     # Exit without destroying all objects one by one, which takes time.
     os._exit(execute(sys.argv[1:] if argv is None else argv))
+
+
+def _start_in_utf8() -> None:
+    """Start this process again in Python's UTF-8 mode if the locale gives file names another encoding (PEP 540).
+
+    Manifests name files in UTF-8, and a name from the command line has to mean the same file. An option of the
+    interpreter, unlike a variable, is not inherited by servers that a command starts.
+    """
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - without a shell
 
 
 def execute(argv: Sequence[str]) -> int:

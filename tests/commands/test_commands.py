@@ -469,6 +469,23 @@ def test_output_is_in_utf_8_wherever_it_goes(tmp_path: Path) -> None:
     assert "-- COMMAND ARGS…" in done.stdout
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are Unicode there")
+@pytest.mark.parametrize("command", [["check", "é.yaml"], ["lock", "é.yaml", "-o", "ö.yaml"]])
+def test_file_names_are_in_utf_8_in_every_locale(command: list[str], tmp_path: Path) -> None:
+    """In a process of its own, since the encoding of file names is that of the interpreter."""
+    text = "stubwright: 1\nserver: {name: a, version: 1.0.0}\ninclude: [ü/*.yaml]\n"
+    (tmp_path / "é.yaml").write_text(text)
+    (tmp_path / "ü").mkdir()
+    (tmp_path / "ü" / "ñ.yaml").write_text(
+        "stubwright: 1\ntools:\n- {name: get, description: d, inputSchema: {type: object}}\n"
+    )
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    words = [sys.executable, "-m", "stubwright", *command]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "ö.yaml").exists() is (command[0] == "lock")
+
+
 def test_schema_prints_a_schema_that_the_manifests_here_satisfy(tmp_path: Path) -> None:
     done = stubwright("schema", cwd=tmp_path)
     schema = json.loads(done.stdout)
