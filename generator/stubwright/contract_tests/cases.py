@@ -18,6 +18,9 @@ from stubwright.jsonschema import instances
 from stubwright_runtime.schema.validation import Validator
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+EXAMPLE: Final = "an example"
+"""The words of a case that a tool's authors gave."""
+
 _BASES: Final = 4
 """Valid arguments that others are made of."""
 
@@ -75,7 +78,7 @@ class Arguments:
         Raises:
             UnmakeableError: No valid arguments were found.
         """
-        given = [self.classify(dict(example), "an example") for example in examples]
+        given = [self.classify(dict(example), EXAMPLE) for example in examples]
         generated = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
         first = [*given, *(self.classify(value, "made from the schema") for value in generated)]
         kept = _drop_repeated(case for case in first if case is not None and case.is_valid)[:most]

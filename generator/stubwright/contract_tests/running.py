@@ -22,6 +22,7 @@ from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
 from stubwright.contract_tests.crashes import MOMENT, Crashes
 from stubwright.contract_tests.judging import judge
+from stubwright.contract_tests.links import Linker, Links, order
 from stubwright.contract_tests.probing import Call, Probe, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_faults
 from stubwright.contract_tests.session import BudgetError, Session
@@ -119,6 +120,7 @@ class _Run:
         self._faults: list[Fault] = []
         self._probe: Probe | None = None
         self._crashes = Crashes(session)
+        self._links = Links()
 
     async def test(self) -> Report:
         """Test everything. Raises UnreachableError if the server is away at the start."""
@@ -228,6 +230,7 @@ class _Run:
 
     async def _test_tools(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
         waiting = [(tool, report) for tool, report in zip(listed, reports, strict=True) if not report.skipped]
+        waiting.sort(key=lambda each: order(each[0]))
         answered: tuple[Mapping[str, Any], Case] | None = None
         for number, (tool, report) in enumerate(waiting):
             # An equal share of the time left, so that later tools have the time that a quick tool does not use.
@@ -272,24 +275,31 @@ class _Run:
         report.planned = len(cases)
         valid = next((case for case in cases if case.is_valid), None)
         tester = _Tester(self._session, tool, arguments, output, self._revision, valid, self._probe)
+        linker = Linker(self._links, tool, arguments, f"{plan.seed}/{report.name}")
         answered: Case | None = None
         try:
-            for case in cases:
+            for planned in cases:
+                case = linker.link(planned)
+                if case is None:
+                    report.planned -= 1
+                    continue
                 if time.monotonic() >= end and report.calls:
                     report.ended = _end_by_budget(report)
                     break
                 answer = await tester.test(case)
                 _count(report, case, answer)
+                if isinstance(answer, Result):
+                    self._links.learn(report.name, answer)
                 tester.lost += await self._crashes.explain(case.words) in (report.name, "")
                 if isinstance(answer, Limited):
                     if answer.seconds > end - time.monotonic():
-                        report.ended = f"{len(cases) - report.calls} not made, because of a limit of calls"
+                        report.ended = f"{report.planned - report.calls} not made, because of a limit of calls"
                         break
                     await anyio.sleep(answer.seconds)
                 if case.is_valid and answered is None and isinstance(answer, Result) and not tester.has_failed(case):
                     answered = case
-                if tester.lost >= _LOST and report.calls < len(cases):
-                    report.ended = f"{len(cases) - report.calls} not made, after {_LOST} without an answer"
+                if tester.lost >= _LOST and report.calls < report.planned:
+                    report.ended = f"{report.planned - report.calls} not made, after {_LOST} without an answer"
                     break
             await tester.shrink_all(self._end)
             await self._crashes.explain()
