@@ -28,6 +28,12 @@ LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
 _ANNOTATIONS: Final = frozenset({"title", "description", "pattern"})
+_BOUNDED: Final = {"string": "Length", "array": "Items", "map": "Properties", "object": "Properties"}
+"""The ends of the keywords that bound values of a type; numbers have `minimum` and `maximum`."""
+
+_LISTS: Final = frozenset({"enum", "examples", "required", "type"})
+"""Keywords with a list that does not hold schemas."""
+
 _LONGEST_LINE: Final = 120
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -119,6 +125,15 @@ def _could_be_fields(schema: Mapping[str, Json]) -> bool:
         return False
     # `title: date` of a typed schema may be a title for people.
     return all(isinstance(child, str) and child in KINDS if has_type else _is_type_name(child) for child in texts)
+
+
+def _could_have_lists(schema: Mapping[str, Json], dialect: Dialect) -> bool:
+    """Return whether a mapping has fields, except that some have a list in place of a type."""
+    types = {key: child for key, child in schema.items() if not isinstance(child, list)}
+    lists = schema.keys() - types.keys()
+    keywords = sorted(_LISTS | dialect.listed)
+    are_names = all(not _is_keyword(key, dialect) and find_nearest(key, keywords) is None for key in lists)
+    return bool(lists) and are_names and (not types or _are_fields(types, dialect))
 
 
 def _is_type_name(value: Json) -> bool:
@@ -226,7 +241,7 @@ class _Writer:
         if not isinstance(schema, dict):
             return schema
         dialect = dialects.find_dialect(schema, dialect) or dialect
-        if _are_fields(schema, dialect):
+        if _are_fields(schema, dialect) or _could_have_lists(schema, dialect):
             self.origins[*at, "fields"] = find_written(self.origins, at)
             schema = {"fields": schema}
         else:
@@ -260,12 +275,23 @@ class _Writer:
         if isinstance(word, str) and (advice := _explain_format(word)) is not None:
             self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", advice)
 
+    def _report_list(self, name: str, items: Json, at: Pointer) -> None:
+        """Report a list in place of a type."""
+        is_type = len(items) == 1 and _is_type_name(items[0])
+        shown = f"array<{items[0]}>" if is_type else f"{{enum: [{', '.join(map(str, items))}]}}"
+        is_short = items and len(shown) <= _LONGEST_LINE and all(isinstance(item, str | int | float) for item in items)
+        fix = f"write `{name}: {shown}`" if is_short else f"write `{name}: {{enum: […]}}` for a choice"
+        self._report(at, "a list is not a type", fix)
+
     def _advise(self, key: str, schema: Mapping[str, Json], dialect: Dialect) -> str:
         if key.lower() in ("optional", "nullable") and isinstance(schema[key], bool):
             is_optional = key.lower() == "optional"
             return "write `?` after the name of the field" if is_optional else "write `type: … | null`"
         if all(isinstance(child, str | dict) for child in schema.values()):
             return f"if the keys are fields, write `{_show_fields(schema)}`"
+        if key in ("min", "max"):
+            suffix = _BOUNDED.get(re.split(r"\W", str(schema.get("type")))[0], "imum")
+            return f"did you mean `{key}{suffix}`?"
         near = find_nearest(key, sorted(dialect.keywords))
         return f"did you mean `{near}`?" if near else "remove it, or begin its name with `x-`"
 
@@ -290,6 +316,9 @@ class _Writer:
                 self._report((*at, "fields", key), f"the field `{name}` is here twice", fix, key=True)
                 continue
             self.origins[here] = (*written, key)
+            if isinstance(child, list):
+                self._report_list(key, child, here)
+                child = {}
             properties[name] = self.expand_schema(child, here, dialect)
         required = [key for key in fields if key in properties]
         result: dict[str, Json] = {"type": "object"}
