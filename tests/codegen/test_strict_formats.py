@@ -131,7 +131,7 @@ def test_other_alternatives_stay_what_they_are(form: str, models: Mapping[str, A
         ("uuid", "{9b2c0a52-6f0e-4a77-8a39-5d3d3f1f5c11}", f"; {suggest_form('uuid')}"),
         ("uri", "https://EXAMPLE.com", "; write it as https://example.com/"),
         ("uri", "a/b", f"; {suggest_form('uri')}"),
-        ("uri", f"https://EXAMPLE.com/{'a' * 300}", f"; {suggest_form('uri')}"),
+        ("uri", f"https://EXAMPLE.com/{'a' * 300}", ""),
     ],
 )
 def test_a_violation_says_how_to_write_it(form: str, text: str, words: str) -> None:

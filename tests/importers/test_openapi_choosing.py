@@ -292,7 +292,7 @@ def test_a_project_keeps_what_was_chosen(tmp_path: Path) -> None:
         "new", "shop", "--from", "openapi", "api.json", "--group-by-tag", "--include", "GET", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    text = (tmp_path / "shop" / "specs" / "shop.yaml").read_text()
-    assert "stubwright import openapi api.json --include GET --group-by-tag --name shop --fragment -o" in text
-    made = yaml.safe_load((tmp_path / "shop" / "specs" / "imported" / "shop.yaml").read_text())
+    text = (tmp_path / "shop" / "specs" / "imported" / "shop.yaml").read_text()
+    assert "stubwright import openapi ../api.json --include GET --group-by-tag --name shop --fragment -o" in text
+    made = yaml.safe_load(text)
     assert [tool["name"] for tool in made["tools"]] == ["orders_getOrder", "pet_store_listPets", "ping"]

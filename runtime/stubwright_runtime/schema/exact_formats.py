@@ -60,9 +60,14 @@ def suggest(form: str, text: str) -> str:
     """Suggest how to write a string that is refused; an empty text if it is simply not of the format."""
     if form == "uri":
         return _suggest_url(text)
-    if form != BASE64 and not (form in TYPED and is_valid(form, text)):
+    if form != BASE64 and not is_inexact(form, text):
         return ""
     return next((hint for pattern, hint in _HINTS[form] if re.fullmatch(pattern, text)), "")
+
+
+def is_inexact(form: str, text: str) -> bool:
+    """Return whether a string is of a format that has a type, though perhaps not as the type writes it."""
+    return form != BASE64 and form in TYPED and is_valid(form, text)
 
 
 def _suggest_url(text: str) -> str:

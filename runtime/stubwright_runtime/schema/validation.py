@@ -303,11 +303,13 @@ class Validator:
         if not isinstance(value, str):
             return ""
         if self._exact:
-            from .exact_formats import suggest
+            from .exact_formats import is_inexact, suggest
 
             forms = [name for kind in kinds if (name := _get_format(kind)) is not None]
             if hint := next(filter(None, (suggest(form, value) for form in forms)), ""):
                 return f"; {hint}"
+            if any(is_inexact(form, value) for form in forms):
+                return ""  # it has the form already
         forms = [str(kind.format) for kind in kinds if isinstance(kind, ValidationErrorKind.Format)]
         if form := next(filter(None, map(suggest_form, forms)), ""):
             return f"; {form}"
