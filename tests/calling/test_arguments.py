@@ -30,6 +30,7 @@ SCHEMA: Final[dict[str, Any]] = {
         "numbers": {"type": "array", "items": {"$ref": "#/$defs/Small"}},
         "place": {"$ref": "#/$defs/Place"},
         "data": {"type": "string", "contentEncoding": "base64"},
+        "files": {"type": "array", "items": {"type": "string", "contentEncoding": "base64"}},
         "anything": {},
         "a.b": {"type": "integer"},
         "round": {"$ref": "#/properties/round"},
@@ -112,6 +113,7 @@ def test_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "place.json").write_text('{"city": "Oslo"}\n')
     assert parsed(f"text=@{tmp_path}/notes.txt") == {"text": "Dear all,\n"}
     assert parsed(f"data=@{tmp_path}/picture") == {"data": "iVBOR/8="}
+    assert parsed(f"files=@{tmp_path}/picture") == {"files": ["iVBOR/8="]}
     assert parsed(f"place=@{tmp_path}/place.json") == {"place": {"city": "Oslo"}}
     with pytest.raises(ArgumentError, match="is no text in UTF-8, which `text` needs"):
         parsed(f"text=@{tmp_path}/picture")

@@ -408,3 +408,10 @@ def test_a_property_that_a_reference_leads_to_is_added_or_gone(
     changes = compare(old, new, direction)
     assert find_worst_impact(changes) == "breaking"
     assert any("staged" in change.subject for change in changes)
+
+
+@pytest.mark.parametrize("maximum", [1e15, 1e308])
+def test_large_bounds_beside_steps_are_compared(maximum: float) -> None:
+    """The validator of the server replaces such numbers by decimals."""
+    old = {"type": "number", "multipleOf": 0.01}
+    assert decide(old, {**old, "maximum": maximum}, "input") in ("breaking", "may break")

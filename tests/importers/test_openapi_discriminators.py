@@ -161,3 +161,28 @@ def test_a_client_gets_and_sends_the_class_that_the_value_means(tmp_path: Path) 
                 with pytest.raises(call.module.ToolFailed):
                     call("add", body=wrong)
             assert len([asked for asked in fake.asked if asked.method == "POST"]) == 1
+
+
+def test_a_wrapper_of_a_union_is_no_alternative_of_it(tmp_path: Path) -> None:
+    wrapper = {"allOf": [ref("Pet")], "nullable": True}
+    family = {"Wrapper": wrapper, "Pet": union("Cat", "Dog"), "Cat": animal(), "Dog": animal()}
+    body = {"application/json": {"schema": {"type": "object", "properties": {"pet": ref("Wrapper")}}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "components": {"schemas": family}})
+    assert made.manifest["schemas"]["Wrapper"] == {"anyOf": [{"allOf": [{"$ref": "#/schemas/Pet"}]}, {"type": "null"}]}
+
+
+def test_a_union_in_another_file_is_found(tmp_path: Path) -> None:
+    pet = {"oneOf": [{"$ref": "cat.json"}, {"$ref": "all.json#/Dog"}], "discriminator": {"propertyName": "kind"}}
+    pet["discriminator"] = {"propertyName": "kind", "mapping": {"kitty": "cat.json"}}
+    for name, value in (("pet", pet), ("cat", animal()), ("all", {"Dog": animal()})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(value))
+    body = {"application/json": {"schema": {"type": "object", "properties": {"pet": {"$ref": "pet.json"}}}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    shared = imported(tmp_path, document).manifest["schemas"]
+    assert {name: schema["properties"]["kind"] for name, schema in shared.items() if "properties" in schema} == {
+        "cat": const("kitty"),
+        "Dog": const("Dog"),
+    }

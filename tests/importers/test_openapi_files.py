@@ -83,6 +83,28 @@ OLD: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
         [(None, "text/plain; charset=iso-8859-1", b"\xe9")],
     ),
     "chosen": (encoded(ref("Name"), contentType="application/xml"), {"file": "x"}, [(None, "application/xml", b"x")]),
+    "kinds": (
+        {
+            FORM: {
+                "schema": {
+                    "oneOf": [
+                        {"type": "object", "properties": {"k": {"type": "string", "enum": ["a"]}, "file": BINARY}},
+                        {
+                            "type": "object",
+                            "properties": {"k": {"type": "string", "enum": ["b"]}, "file": ref("Files")},
+                        },
+                    ]
+                }
+            }
+        },
+        {"body": {"file": "AP8x", "k": "a"}},
+        [(None, "text/plain", b"a"), FILE],
+    ),
+    "link_or_file": (
+        form({"anyOf": [{"type": "string", "format": "uri"}, ref("File")]}),
+        {"file": "http://x/y"},
+        [(None, "text/plain", b"http://x/y")],
+    ),
     "header": (encoded(BINARY, headers={"X-Rate": {"schema": {"type": "integer"}}}), {"file": "AP8x"}, [FILE]),
     "hidden": (
         {FORM: {"schema": {**ref("Upload"), "required": ["file"], "properties": {}}}},

@@ -183,6 +183,9 @@ class _Reader:
             raise ArgumentError(f"`{place.name}` is read from `{path}`: {error.strerror or error}") from None
         if any(schema.get("contentEncoding") == "base64" for schema in self._flat(place.schemas)):
             return base64.b64encode(data).decode()
+        items = tuple(self._items(place))
+        if any(schema.get("contentEncoding") == "base64" for schema in self._flat(items)):
+            return [base64.b64encode(data).decode()]
         try:
             text = data.decode("utf-8-sig")  # editors on Windows begin texts with a byte order mark
         except UnicodeDecodeError:

@@ -25,6 +25,7 @@ def is_text(media: str) -> bool:
     return media.startswith("text/") or media.endswith(("+xml", "+yaml", "+jwt")) or media in _TEXTS
 
 
+_PLAIN: Final = ("string", "integer", "number", "boolean")
 _DEPTH: Final = 12
 """Levels of references and alternatives that are followed."""
 
@@ -38,12 +39,14 @@ class Content:
         is_base64: Whether the API itself wants the base64, and not the bytes (OpenAPI 3.0, `format: byte`).
         media: Its media type (JSON Schema, `contentMediaType`), if it has one.
         items: The content of its items, if it may be a list.
+        may_be_text: Whether another alternative is plain text.
     """
 
     is_file: bool
     is_base64: bool
     media: str | None
     items: Content | None
+    may_be_text: bool = False
 
 
 TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
@@ -60,7 +63,10 @@ def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> dic
     holders: list[Mapping[str, Any]] = [schema]
     if argument is not None:
         holders = [found for name, found in _list_properties(schema, [schema]) if name == argument]
-    return {name: _find_content(schema, [found]) for name, found in _list_properties(schema, holders)}
+    found_by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for name, found in _list_properties(schema, holders):
+        found_by_name.setdefault(name, []).append(found)
+    return {name: _find_content(schema, found) for name, found in found_by_name.items()}
 
 
 def _list_properties(
@@ -83,6 +89,7 @@ def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], dep
         is_base64=any(schema.get("format") == "byte" for schema in files),
         media=next((name for name in media if isinstance(name, str)), None),
         items=_find_content(root, items, depth - 1) if items else None,
+        may_be_text=any(schema.get("type") in _PLAIN and schema not in files for schema in applied),
     )
 
 

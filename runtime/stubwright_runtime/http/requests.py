@@ -348,7 +348,7 @@ class Binding:
             for each in several:
                 if each is None:
                     continue
-                if content.is_file:
+                if content.is_file and not (content.may_be_text and not _is_base64(each)):
                     media = given or content.media
                     if media is None or _CONTROL.search(media):
                         media = "application/octet-stream"
@@ -519,6 +519,14 @@ def _decoded(name: str, value: Any) -> bytes:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, TypeError, ValueError):
         raise ToolError(f"`{name}` is not base64 (RFC 4648, section 4).") from None
+
+
+def _is_base64(value: Any) -> bool:
+    try:
+        base64.b64decode(value, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        return False
+    return True
 
 
 def _authorize(scheme: Mapping[str, Any], making: _Making, environment: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from stubwright import paths
 from stubwright.commands import diff
 from stubwright.commands.importing import import_
-from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,7 +141,10 @@ def _import_again(imported: _Imported) -> str | None:
         return None
     is_fragment = getattr(arguments, "fragment", False)
     manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
-    return yamlwriter.format_imported(manifest, imported.path, imported.command)
+    text = yamlwriter.format_imported(manifest, imported.path, imported.command)
+    if text != imported.text.replace("\r\n", "\n"):
+        print_import("", result.all_notes)  # they name the reason that a tool is gone
+    return text
 
 
 class _Parser(argparse.ArgumentParser):

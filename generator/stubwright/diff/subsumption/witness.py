@@ -39,7 +39,7 @@ def find(
         *(Part(judge.schema, judge) for judge in accepting),
         *(Part(judge.schema, judge).negate(judge.schema) for judge in rejecting),
     )
-    different = {json.dumps(hint): hint for hint in hints}.values()
+    different = {json.dumps(hint, default=str): hint for hint in hints}.values()  # decimals are exact multiples
     hinted = [(Part(hint, replace(accepting[0], schema=hint)),) for hint in different]
     groups = (*hinted, whole)
     unfinished = [*product(_LEVELS, range(len(groups)))]

@@ -96,7 +96,7 @@ class Judge:
         return _compile(self._write(schema), self.formats)
 
     def _write(self, schema: dict[str, Json]) -> str:
-        return json.dumps({"$schema": self.dialect.uri, **schema})
+        return json.dumps({"$schema": self.dialect.uri, **schema}, default=float)  # large numbers may be decimals
 
     @cached_property
     def _simple(self) -> dict[tuple[int, bool], tuple[Json, CompiledSchema | None]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
@@ -28,7 +27,7 @@ _ALTERNATIVES = ("oneOf", "anyOf")
 
 @dataclass(slots=True)
 class _Index:
-    """The names of alternatives by schema and property, and the heirs of each schema, in the root document."""
+    """The names of alternatives by schema and property, and the heirs of each schema."""
 
     names: dict[Key, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
     heirs: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
@@ -38,8 +37,10 @@ class Discriminators:
     """The discriminators of one document."""
 
     def __init__(self, documents: Documents) -> None:
-        """Take the document; it is read when a schema is first asked for."""
+        """Take the document; each of its files is searched when one of its schemas is first asked for."""
         self._documents = documents
+        self._files: set[str] = set()
+        self._index = _Index()
         self._pins: dict[Key, dict[str, list[str]]] = {}
 
     def pin(self, at: Located) -> Located:
@@ -56,6 +57,8 @@ class Discriminators:
 
     def find_pins(self, at: Located) -> Mapping[str, list[str]]:
         """Return the values of a schema and its heirs for each discriminating property."""
+        self._read_file(self._documents.root)
+        self._read_file(at)
         if not isinstance(at.value, dict) or not (self._index.names or self._index.heirs):
             return {}
         key = (at.file, at.pointer)
@@ -74,25 +77,28 @@ class Discriminators:
         targets = self._read_mapping(at).items()
         return {name: target for name, target in targets if self._key(target) in listed}
 
-    @cached_property
-    def _index(self) -> _Index:
-        index = _Index()
-        if not any("discriminator" in part for part in walk(self._documents.root.value)):
-            return index
-        for at in _walk(self._documents.root):
-            for parent in self._list_targets(at, "allOf"):
-                index.heirs[self._key(parent)].append(at)
-            name = _get_property(at)
+    def _read_file(self, at: Located) -> None:
+        """Add the discriminators of the file of a schema to the index, once."""
+        if at.file in self._files:
+            return
+        self._files.add(at.file)
+        root = self._documents.find_target("", at.file)
+        if not any("discriminator" in part for part in walk(root.value)):
+            return
+        self._pins.clear()
+        for schema in _walk(root):
+            for parent in self._list_targets(schema, "allOf"):
+                self._index.heirs[self._key(parent)].append(schema)
+            name = _get_property(schema)
             if name is None:
                 continue
-            mapping = self._read_mapping(at)
-            for target in self._list_targets(at, *_ALTERNATIVES):
+            mapping = self._read_mapping(schema)
+            for target in self._list_targets(schema, *_ALTERNATIVES):
                 names = self._list_names(target, mapping)
                 if not names:
                     continue
-                known = index.names[self._key(target)].setdefault(name, [])
+                known = self._index.names[self._key(target)].setdefault(name, [])
                 known += [each for each in names if each not in known]
-        return index
 
     def _find_own(self, at: Located) -> dict[str, list[str]]:
         """Return the values of a schema itself, as an alternative and as an heir."""
@@ -100,7 +106,10 @@ class Discriminators:
         for parent in self._list_ancestors(at):
             name = _get_property(parent)
             if name is not None and name not in own:
-                names = self._list_names(at, self._read_mapping(parent))
+                listed = [self._key(target) for target in self._list_targets(parent, *_ALTERNATIVES)]
+                is_wrapper = bool(listed) and self._key(at) not in listed  # `allOf` one reference adds a description
+                mapping = self._read_mapping(parent)
+                names = [] if is_wrapper and not self._is_named(at, mapping) else self._list_names(at, mapping)
                 own |= {name: names} if names else {}
         return own
 
@@ -158,9 +167,13 @@ class Discriminators:
     def _list_names(self, at: Located, mapping: Mapping[str, Located]) -> list[str]:
         """Return the names of a schema in a mapping; if there are none, the name of the component."""
         names = [name for name, target in mapping.items() if self._key(target) == self._key(at)]
-        is_component = at.pointer[:-1] in (("components", "schemas"), ("definitions",))
+        above = (("components", "schemas"), ("definitions",), *([()] if at.file != self._documents.root.file else []))
+        is_component = bool(at.pointer) and at.pointer[:-1] in above
         is_union = any(at.list_items(key) for key in _ALTERNATIVES)
         return names or ([at.pointer[-1]] if is_component and not is_union else [])
+
+    def _is_named(self, at: Located, mapping: Mapping[str, Located]) -> bool:
+        return any(self._key(target) == self._key(at) for target in mapping.values())
 
     def _read_mapping(self, at: Located) -> dict[str, Located]:
         """Return the schemas of a `mapping` by name, except broken references."""
