@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
+from math import ceil
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -95,17 +96,27 @@ class Keys:
         A token with a known key does not wait while the keys are fetched again for another.
 
         Raises:
-            VerificationUnavailableError: No keys can be had.
+            VerificationUnavailableError: No keys can be had, or the identifier is unknown, and the issuer, which may
+                have published its key, cannot be asked again yet.
         """
+        began = time.monotonic()
         key = self._known(kid, algorithm)
         if key is None or (self._age > self._kept and not self._lock.locked()):
             async with self._lock:
-                if time.monotonic() > self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE)):
+                if time.monotonic() > self._next:
                     await self._ask()
             key = self._known(kid, algorithm)
         if not self._keys or self._age > self._longest:
             raise VerificationUnavailableError(f"the keys of {self._issuer} cannot be fetched")
+        if key is None and self._had < began and kid not in {None, *(key.get("kid") for key in self._keys)}:
+            text = f"the key is unknown, and {self._issuer} was asked for its keys a moment ago"
+            raise VerificationUnavailableError(text, max(1, ceil(self._next - time.monotonic())))
         return key
+
+    @property
+    def _next(self) -> float:
+        """The time from which the issuer may be asked again."""
+        return self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE))
 
     @property
     def _age(self) -> float:

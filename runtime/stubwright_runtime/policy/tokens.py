@@ -43,6 +43,12 @@ _ACCESS: Final = frozenset({"access", "access_token", "bearer", "dpop", *_TYPES}
 _VERIFIED: Final = 1000
 """Tokens that need not be verified again; they are known by their SHA-256 digests."""
 
+_TIMES: Final = ("exp", "nbf", "iat")
+"""Claims that are times, in seconds since 1970 (RFC 7519, 2, "NumericDate")."""
+
+_LAST_TIME: Final = 253_402_300_799
+"""The end of the year 9999 (RFC 3339, 1), in seconds since 1970."""
+
 _SHOWN: Final = 80
 """The maximum number of characters of a value in a token that are logged."""
 
@@ -79,7 +85,8 @@ class Tokens:
         """Return the subject, client and scopes of a token as an `AccessToken`; `None` if it is not valid here.
 
         Raises:
-            VerificationUnavailableError: The issuer's keys cannot be had.
+            VerificationUnavailableError: The issuer's keys cannot be had, or it may have a new one, and cannot be asked
+                yet.
         """
         try:
             digest = sha256(token.encode()).digest()
@@ -144,12 +151,27 @@ class Tokens:
                 # PyJWT compares audiences as texts.
                 options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True, "verify_aud": False},
             )
+        except OverflowError as error:  # of a number that is infinite
+            raise ValueError("a claim is not a time") from error
         except InvalidIssuerError as error:  # its signature is valid
             value = jwt.decode(token, options={"verify_signature": False})["iss"]
             raise ValueError(f"its `iss` is {_short(value)}, which is not {self._issuer!r}") from error
         if not _is_for(self._audience, claims["aud"]):
             raise ValueError(f"its `aud` is {_short(claims['aud'])}, which is not {self._audience!r}")
+        _check_times(claims)
         return header, key, claims
+
+
+def _check_times(claims: Mapping[str, Any]) -> None:
+    """Refuse a token whose times are not numbers between 1970 and the year 9999 (RFC 7519, 4.1.4 to 4.1.6).
+
+    Raises:
+        ValueError: One of them is not.
+    """
+    for name in _TIMES:
+        value = claims.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LAST_TIME:
+            raise ValueError(f"its `{name}` is {_short(value)}: not a time")
 
 
 def _is_for(audience: str, named: object) -> bool:

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -170,6 +171,12 @@ REFUSED: dict[str, str | Callable[[], str]] = {
     "expired": ONE.sign(_good(exp=NOW - int(SKEW) - 5)),
     "never expires": ONE.sign(_good(exp=None)),
     "expiry is no number": ONE.sign(_good(exp="soon")),
+    **{
+        f"{name} is {str(value)[:9]}": ONE.sign(_good(**{name: value}))
+        for name, value in product(
+            ("exp", "nbf", "iat"), (10**400, -(10**400), 1e300, math.inf, math.nan, -1, True, [], {}, f"{NOW + DAY}")
+        )
+    },
     "not yet valid": ONE.sign(_good(nbf=NOW + DAY, exp=NOW + 2 * DAY)),
     "issued tomorrow": ONE.sign(_good(iat=NOW + DAY, exp=NOW + 2 * DAY)),
     "alg none": raw({**HEADER, "alg": "none"}, _good()),
@@ -483,13 +490,17 @@ async def test_unknown_keys_are_asked_for_no_more_often_than_the_pause(clock: Cl
     assert await verifier.verify_token(ONE.sign(_good())) is not None
     for _ in range(20):
         clock.now += 1.5
-        assert await verifier.verify_token(TWO.sign(_good())) is None
+        with pytest.raises(VerificationUnavailableError) as refusal:
+            await verifier.verify_token(TWO.sign(_good()))
+        assert refusal.value.retry_after == max(1, math.ceil(1030 - clock.now))
     assert found.asked.count("/jwks") == 1
     found.have(TWO)
     clock.now += 0.5
     assert await verifier.verify_token(TWO.sign(_good())) is not None
-    assert await verifier.verify_token(ONE.sign(_good())) is None
     assert found.asked.count("/jwks") == 2
+    clock.now += 31
+    assert await verifier.verify_token(ONE.sign(_good())) is None  # the issuer was asked, and has no such key
+    assert found.asked.count("/jwks") == 3
 
 
 async def test_many_at_once_ask_once() -> None:
@@ -574,10 +585,11 @@ async def test_a_caller_that_leaves_does_not_take_the_keys_along() -> None:
 async def test_what_is_kept_does_not_grow_with_what_is_sent() -> None:
     found = Issuer()
     found.have(ONE)
-    keys = found.keys(pause=math.inf)
+    keys = found.keys(pause=3600)
     verifier = Tokens(AUTH, keys)
     for number in range(100):
-        await verifier.verify_token(ONE.sign(_good(), kid=f"key-{number}"))
+        with pytest.raises(VerificationUnavailableError) if number else nullcontext():
+            await verifier.verify_token(ONE.sign(_good(), kid=f"key-{number}"))
     assert len(keys._ready) == 0
     assert await verifier.verify_token(ONE.sign(_good())) is not None
     assert len(keys._ready) == 1

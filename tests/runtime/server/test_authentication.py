@@ -37,7 +37,7 @@ def anyio_backend() -> str:
 
 @dataclass
 class Verifier:
-    """Takes `good`, which has scopes; is not available for `later`."""
+    """Takes `good`, which has scopes; is not available for `later` and `soon`."""
 
     scopes: Sequence[str] = ("read",)
     expires: int | None = None
@@ -48,6 +48,8 @@ class Verifier:
         self.seen.append(token)
         if token == "later":
             raise VerificationUnavailableError("the keys cannot be had")
+        if token == "soon":
+            raise VerificationUnavailableError("the key is unknown", 7)
         if token != "good":
             return None
         return AccessToken(
@@ -169,9 +171,10 @@ async def test_a_good_token_gets_in(scheme: str) -> None:
     assert answer.json() == {"for": "alice", "size": 5}
 
 
-async def test_no_token_can_be_verified_now() -> None:
-    answer = await _asked(Authentication(_app, Verifier()), headers=_bearer("later"))
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+@pytest.mark.parametrize(("token", "seconds"), [("later", "10"), ("soon", "7")])
+async def test_no_token_can_be_verified_now(token: str, seconds: str) -> None:
+    answer = await _asked(Authentication(_app, Verifier()), headers=_bearer(token))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, seconds)
     assert "www-authenticate" not in answer.headers
 
 

@@ -41,7 +41,16 @@ _BEARER: Final = "bearer "
 
 
 class VerificationUnavailableError(Exception):
-    """No token can be verified now."""
+    """A token cannot be verified now.
+
+    Attributes:
+        retry_after: Seconds until it is worth another try, at least 1.
+    """
+
+    def __init__(self, text: str, retry_after: int = 10) -> None:
+        """Take the reason, for the log, and the seconds."""
+        super().__init__(text)
+        self.retry_after = retry_after
 
 
 class Authentication:
@@ -97,9 +106,9 @@ class Authentication:
         try:
             token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip(" \t"))
         except VerificationUnavailableError as error:
-            log().error("no token can be verified: %s", error)
+            log().error("a token cannot be verified: %s", error)
             self._note("failed", "unverifiable", revision)
-            response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
+            response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": str(error.retry_after)})
             await response(scope, receive, send)
             return
         if token is None or not self._is_current(token):
