@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import html
 import json
 import os
+import quopri
 import re
 import signal
 import socket
@@ -501,11 +503,41 @@ PASSWORD: Final = "p/ä ss<w>?d+1"
         PASSWORD.encode().hex().upper(),
         base64.b64encode(PASSWORD.encode()).decode().rstrip("="),
         base64.urlsafe_b64encode(PASSWORD.encode()).decode().rstrip("="),
+        quote(base64.b64encode(PASSWORD.encode()).decode().rstrip("="), safe=""),
+        "".join(f"%{byte:02x}" for byte in PASSWORD.encode()),
+        "".join(f"%{byte:02X}" for byte in PASSWORD.encode()),
+        "".join(f"={byte:02X}" for byte in PASSWORD.encode()),
+        quopri.encodestring(PASSWORD.encode()).decode(),
+        "=\n".join(PASSWORD),
+        "".join(f"\\u{ord(character):04x}" for character in PASSWORD),
+        "".join(f"\\\\u{ord(character):04X}" for character in PASSWORD),
+        "".join(f"\\x{byte:02x}" for byte in PASSWORD.encode()),
+        json.dumps(json.dumps(json.dumps(PASSWORD)[1:-1])[1:-1])[1:-1],
+        html.escape(PASSWORD),
+        "".join(f"&#{ord(character)};" for character in PASSWORD),
+        "".join(f"&#x{ord(character):X};" for character in PASSWORD),
+        quote(PASSWORD[:3]) + json.dumps(PASSWORD[3:])[1:-1],
     ],
 )
 def test_a_secret_is_found_in_each_form(form: str) -> None:
     redactor = Redactor(secrets=[PASSWORD])
     assert redactor.redact({"text": f"it is {form}."}) == {"text": "it is [redacted]."}
+
+
+@pytest.mark.parametrize("secret", ["pa\\\\ss\\word", "\\\\\\\\", "a \n\t\U0001f511", "\ud800abc"])
+def test_a_secret_with_odd_characters_is_found_escaped(secret: str) -> None:
+    redactor = Redactor(secrets=[secret])
+    units = secret.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    for form in (secret, json.dumps(secret)[1:-1], json.dumps(json.dumps(secret))[3:-3], escaped):
+        assert redactor.redact({"text": f"it is {form}."}) == {"text": "it is [redacted]."}
+
+
+def test_text_that_resembles_an_escaped_secret_stays() -> None:
+    text = {
+        "text": f"{quote(PASSWORD[:-1])} \\u0041 100% =41 &amp; {'%' * 1000} {chr(92) * 1000} {PASSWORD.swapcase()}"
+    }
+    assert Redactor(secrets=[PASSWORD]).redact(text) == text
 
 
 @pytest.mark.parametrize("before", [b"", b"a", b"ab", b"abc"])

@@ -12,7 +12,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from html.entities import codepoint2name
 from typing import Any, Final
+from urllib.parse import quote
 
 from stubwright.importers.contracts.secrets import hide_tokens
 from stubwright_runtime.observability.logs import redact_jwts
@@ -37,8 +41,24 @@ _SHORTEST_BASE64: Final = 8
 _LONGEST_ENCODED: Final = 4096
 """Characters; a longer value is no key or password, and is not searched for in base64 and hex."""
 
+_LONGEST_ESCAPED: Final = 512
+"""Characters; of a longer value, only the usual escapes of whole texts are searched for: its pattern would be slow."""
+
+_ESCAPE: Final = re.compile(r"[%\\=&]")
+"""The characters that escapes begin with."""
+
+_LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+"""Characters that JSON escapes with a letter (RFC 8259, 7)."""
+
+_REPEATED: Final = "{1,8}"
+"""The repetitions of a backslash: JSON within JSON within JSON doubles it three times."""
+
+_UNITS: Final = re.compile(r"\\+|[^\\]", re.DOTALL)
+
+_SOFT_BREAK: Final = r"(?:=\r?\n)?"
+"""A line break that quoted-printable inserts (RFC 2045, 6.7)."""
+
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
-_MARKUP: Final = re.compile("[<>&]")
 _PARTS: Final = re.compile(re.escape(REDACTED))
 
 
@@ -57,7 +77,7 @@ class Redactor:
         """
         self._names = frozenset(name.casefold() for name in names)
         self._tools = tools or {}
-        self._secrets: dict[str, list[str]] = {}
+        self._secrets: dict[str, _Forms] = {}
         self.add_secrets(secrets)
 
     def add_secrets(self, texts: Iterable[str]) -> None:
@@ -65,7 +85,7 @@ class Redactor:
         new = {text for text in texts if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED}
         if new <= self._secrets.keys():
             return
-        self._secrets |= {text: _list_forms(text) for text in new - self._secrets.keys()}
+        self._secrets |= {text: _Forms(text) for text in new - self._secrets.keys()}
         self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
 
     def redact(self, message: Any, *, lists: bool = False) -> Any:
@@ -96,8 +116,7 @@ class Redactor:
 
     def _mask_text(self, text: str) -> str:
         for forms in self._secrets.values():
-            for form in forms:
-                text = text.replace(form, REDACTED)
+            text = forms.replace(text)
         return hide_tokens(redact_jwts(text, REDACTED), REDACTED)
 
     def _redact_arguments(self, message: Any) -> Any:
@@ -142,20 +161,74 @@ def list_parts(credentials: str) -> Iterator[str]:
                     yield from (text, text.partition(":")[2])  # the user is no secret, and often a common word
 
 
-def _list_forms(text: str) -> list[str]:
-    """Return the forms in which a secret is searched for, the longest first."""
-    forms = {*Secret(text).forms}
-    if len(text) <= _LONGEST_ENCODED:
-        data = text.encode("utf-8", "surrogatepass")
-        escaped = json.dumps(text)[1:-1]
-        forms |= {
-            *_list_base64(data),
-            *(data.hex(), data.hex().upper()),
-            *(_PERCENT.sub(lambda match: match[0].lower(), form) for form in forms),
-            escaped.replace("/", "\\/"),  # as PHP writes JSON
-            _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped),  # as Go does
-        }
-    return sorted(forms, key=lambda form: (-len(form), form))
+@dataclass(frozen=True, eq=False)
+class _Forms:
+    """The forms in which a secret is searched for, which are computed when first needed."""
+
+    text: str
+
+    def replace(self, text: str) -> str:
+        """Return a text with `[redacted]` in place of each form."""
+        for form in self.texts:
+            text = text.replace(form, REDACTED)
+        if len(self.text) <= _LONGEST_ESCAPED and _ESCAPE.search(text):
+            text = self.pattern.sub(REDACTED, text)
+        return text
+
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """The secret as a whole: plain, escaped, in base64 and in hex, the longest first."""
+        forms = {*Secret(self.text).forms}
+        if len(self.text) <= _LONGEST_ENCODED:
+            data = self.text.encode("utf-8", "surrogatepass")
+            forms |= {data.hex(), data.hex().upper()}
+            for form in _list_base64(data):
+                escaped = quote(form, safe="")
+                forms |= {form, form.replace("/", "\\/"), escaped, _PERCENT.sub(lambda code: code[0].lower(), escaped)}
+        return sorted(forms, key=lambda form: (-len(form), form))
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The secret with any of its characters escaped, each in its own way."""
+        return re.compile(_SOFT_BREAK.join(map(_match_escaped, _UNITS.findall(self.text))))
+
+
+def _match_escaped(unit: str) -> str:
+    """Return a regular expression for a character: plain, or escaped for a URL, JSON, an e-mail or HTML.
+
+    A backslash may be repeated, since JSON is often a string within JSON.
+
+    Args:
+        unit: The character, or several backslashes, whose repetitions cannot be told apart.
+    """
+    character, count = unit[0], len(unit)
+    code = ord(character)
+    codes = [_match_hex(f"{byte:02x}") for byte in character.encode("utf-8", "surrogatepass")]
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    forms = [
+        re.escape(character),
+        "".join(f"%{byte}" for byte in codes),
+        _SOFT_BREAK.join(f"={byte}" for byte in codes),
+        "".join(rf"\\{_REPEATED}x{byte}" for byte in codes),
+        "".join(rf"\\{_REPEATED}u{_match_hex(units[at : at + 4])}" for at in range(0, len(units), 4)),
+        f"&#(?:0{{,4}}{code}|[xX]0{{,4}}{_match_hex(f'{code:x}')});",
+    ]
+    if character == " ":
+        forms.append(r"\+")
+    if character in _LETTERS:
+        forms.append(rf"\\{_REPEATED}{_LETTERS[character]}")
+    if character in "\"'/":
+        forms.append(rf"\\{_REPEATED}{character}")
+    if (name := codepoint2name.get(code)) is not None:
+        forms.append(f"&{name};")
+    if character == "\\":
+        return rf"(?:\\{{{count},{8 * count}}}|(?:{'|'.join(forms[1:])}){{{count}}})"
+    return f"(?:{'|'.join(forms)})"
+
+
+def _match_hex(digits: str) -> str:
+    """Return a regular expression for hexadecimal digits in any case."""
+    return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
 def _list_base64(data: bytes) -> Iterator[str]:
