@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ...observability.logs import log
 from ...values.json import Json, is_group
 from ...values.terminal import to_one_line
-from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
+from .bounds import MOST_BLOCKS, MOST_QUESTIONS, Bound, Bounds, OpenQuestions, TooLargeError
 from .process import ProcessTransport
 from .refusals import Refusal
 from .renewal import Renewal
@@ -97,6 +97,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         over_http: Whether requests have HTTP headers.
         failure: Makes the exception that says why the connection ended; `None` if it did not, or was closed.
         on_notification: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
+        questions: The requests of the server that are not answered yet.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             self._process.longest, self._process.too_large = self._longest, self._too_large
         self._renewal = Renewal(self._send_own, self._send_again, self._refuse_session) if self.over_http else None
         self._under_way: dict[RequestId, UnderWay] = {}
+        self.questions = OpenQuestions()
         self._unaddressed: str | None = None
         self._address = address
         self._name = name
@@ -151,15 +153,20 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
     def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
         """Return the client's version of an item that came; `None` for nothing."""
-        from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
+        from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
         line = None if self._process is None else self._process.line
         if isinstance(item, Exception):
             item = _answer_unreadable(item)
         if isinstance(item, Exception):
             return item
-        if self.on_notification is not None and isinstance(item.message, JSONRPCNotification):
-            self.on_notification(item.message)
+        if isinstance(item.message, JSONRPCRequest):
+            self.questions.add(item.message.id)
+        elif isinstance(item.message, JSONRPCNotification):
+            if self.on_notification is not None:
+                self.on_notification(item.message)
+            if item.message.method == "notifications/cancelled" and (cancelled := _cancelled_id(item)) is not None:
+                self.questions.cancel(cancelled)
         if isinstance(item.message, JSONRPCError) and item.message.id is None and self._under_way:
             self._take_unaddressed(item.message)
         key = _answered_id(item)
@@ -429,6 +436,8 @@ class _Reading:
                 return self._transport_above.record_answer(self._inserted.popleft())
             # `end` and `insert` cancel it to wake this receiver.
             with anyio.CancelScope() as self._scope:
+                if self._transport_above.questions.count >= MOST_QUESTIONS:
+                    await self._transport_above.questions.wait_for_room()
                 try:
                     item = await self._stream.receive()
                 except anyio.EndOfStream:
@@ -477,13 +486,19 @@ class _Writing:
         self._transport_above = transport
 
     async def send(self, item: SessionMessage, /) -> None:
+        from mcp_types import JSONRPCError, JSONRPCResponse
+
         self._transport_above.record_request(item)
         if self._transport_above.hold_back(item):
             return
         if _cancelled_id(item) is not None:  # the SDK would wait seconds for it, beyond the time of the request
             self._transport_above.send_late(partial(self._stream.send, item))
             return
-        await self._stream.send(item)
+        try:
+            await self._stream.send(item)
+        finally:
+            if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
+                self._transport_above.questions.remove(item.message.id)
 
     async def send_unseen(self, item: SessionMessage) -> None:
         """Send a message that no caller asked for, or that was recorded before."""
