@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +21,8 @@ INPUTS: Final = {name: str(each.get("default", "")) for name, each in ACTION["in
 GH: Final = """#!/usr/bin/env bash
 for argument in "$@"; do
   case "$argument" in
-    --paginate) cat "$GH_EARLIER" 2>/dev/null; exit 0 ;;
+    graphql) [ -n "$GH_AUTHOR" ] && echo "$GH_AUTHOR"; exit ;;
+    --paginate) [ ! -e "$GH_EARLIER" ] || jq --raw-output "${@: -1}" "$GH_EARLIER"; exit ;;
     body=@*) cp "${argument#body=@}" "$GH_BODY" ;;
   esac
 done
@@ -53,6 +56,7 @@ class Project:
         self.calls, self.body, self.earlier = folder / "calls", folder / "body", folder / "earlier"
         self.summary = folder / "summary"
         self.base = ""
+        self.author = "github-actions[bot]"
 
     def step(self, name: str, **inputs: str) -> subprocess.CompletedProcess[str]:
         """Run a step with these inputs in place of the defaults."""
@@ -73,6 +77,7 @@ class Project:
             "GH_CALLS": str(self.calls),
             "GH_BODY": str(self.body),
             "GH_EARLIER": str(self.earlier),
+            "GH_AUTHOR": self.author,
         }
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
@@ -112,13 +117,34 @@ def test_a_change_that_breaks_callers_fails_and_is_a_comment(project: Project) -
     assert project.step("Compare").returncode == 0
 
 
-@pytest.mark.long
-def test_a_comment_of_an_earlier_run_is_replaced(project: Project) -> None:
-    project.earlier.write_text("41\n42\n")
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq reads the comments in place of gh")
+@pytest.mark.parametrize(
+    ("author", "number"),
+    [
+        pytest.param("github-actions[bot]", 41, id="workflow"),
+        pytest.param("", 41, id="unknown", marks=pytest.mark.long),
+        pytest.param("ann", 43, id="person", marks=pytest.mark.long),
+        pytest.param("desk-app[bot]", None, id="another", marks=pytest.mark.long),
+    ],
+)
+def test_only_an_own_comment_of_an_earlier_run_is_replaced(project: Project, author: str, number: int | None) -> None:
+    mark = "<!-- stubwright diff -->\n"
+    comments = [
+        {"id": 39, "user": {"login": "mallory"}, "body": f"{mark}nothing changed"},
+        {"id": 40, "user": {"login": "github-actions[bot]"}, "body": f"I read: {mark}"},
+        {"id": 41, "user": {"login": "github-actions[bot]"}, "body": f"{mark}old"},
+        {"id": 42, "user": {"login": "github-actions[bot]"}, "body": f"{mark}older"},
+        {"id": 43, "user": {"login": "ann"}, "body": f"{mark}old"},
+    ]
+    project.earlier.write_text(json.dumps(comments))
+    project.author = author
     project.write(MANIFEST.replace("Finds tickets", "Finds any ticket"))
     done = project.step("Compare")
     assert done.returncode == 0, done.stderr
-    assert "--method PATCH repos/ann/desk/issues/comments/41" in project.calls.read_text()
+    place = (
+        "POST repos/ann/desk/issues/7/comments" if number is None else f"PATCH repos/ann/desk/issues/comments/{number}"
+    )
+    assert f"--method {place}" in project.calls.read_text()
     project.calls.unlink()
     assert project.step("Compare", comment="false").returncode == 0
     assert not project.calls.exists()

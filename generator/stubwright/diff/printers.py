@@ -32,6 +32,9 @@ _HEADINGS: Final = {"words": "words that models read"}
 _HARMLESS: Final = frozenset({"compatible", "cosmetic"})
 _COUNTED: Final = {"words": "in words"}
 _MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
+_LINKED: Final = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+"""Places where a mention, a reference or a bare link is broken off: GitHub looks for them in text without entities."""
+
 _CODE: Final = re.compile(r"`([^`]*)`")
 _AROUND: Final = 40
 """Characters that are shown on each side of what changed in a text."""
@@ -291,7 +294,9 @@ def _to_json(span: Span | None) -> Any:
 def escape(words: str) -> str:
     """Escape text for Markdown, with code for what stands between backticks.
 
-    No markup in a name survives: every character that means something in Markdown or HTML is written as an entity.
+    No markup in a name survives: every character that means something in Markdown or HTML is written as an entity. A
+    word joiner (U+2060) keeps GitHub from mentions and links.
     """
-    plain = _MARKED.sub(lambda match: f"&#{ord(match[0])};", to_one_line(words))
+    text = _LINKED.sub("\u2060", to_one_line(words))
+    plain = _MARKED.sub(lambda match: f"&#{ord(match[0])};", text).replace("\u2060", "&#8288;")
     return _CODE.sub(r"<code>\1</code>", plain).replace("`", "&#96;")
