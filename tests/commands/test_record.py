@@ -646,6 +646,18 @@ def test_why_an_answer_is_not_recorded(encoding: str, body: bytes, why: str, kin
     assert done.stderr == "stubwright: r.jsonl cannot be replayed: it has no answer of a server\n"
 
 
+def test_an_event_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_LARGEST", 1000)
+    events = http._Events("")
+    assert events.feed(b"data: " + b"x" * 900 + b"\n\n") == [b"x" * 900]
+    assert [*events.feed(b"data: " + b"x" * 900)] == []
+    assert events.problem == ""
+    for _ in range(3):
+        assert [*events.feed(b"x" * 100)] == []
+    assert events.problem.startswith("an event has more than")
+    assert events.size == len(b"data: ") + 900 + 300
+
+
 def test_a_body_that_expands_without_end_or_is_not_whole_is_not_read() -> None:
     body = gzip.compress(b"{}")
     assert encodings.decode("X-GZip", body) == b"{}"

@@ -48,6 +48,9 @@ _GRACE: Final = 1
 
 _CONNECTING: Final = 30.0
 
+_LARGEST: Final = 64 * 1024 * 1024
+"""Bytes of an event in a recording; a larger event passes, and only its size is written."""
+
 _OWN: Final = frozenset(
     {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
 )
@@ -260,6 +263,7 @@ class _Events:
         self.size = 0
         self.problem = ""
         self._reader = EventReader()
+        self._pending = 0  # bytes since the last event
         self._decoder: Decoder | None = None
         try:
             self._decoder = Decoder(encoding)
@@ -270,12 +274,21 @@ class _Events:
         """Return the data of each event that a piece of the stream ends."""
         try:
             if self._decoder is not None:
-                return [*self._reader.feed(self._decoder.feed(part))]
+                return self._read(self._decoder.feed(part))
         except EncodingError as error:
             self.problem = str(error)
-            self._decoder = None
+            self._decoder, self._reader = None, EventReader()
         self.size += len(part)
         return ()
+
+    def _read(self, decoded: bytes) -> Sequence[bytes]:
+        """Return the data of each event that ends in these bytes. Raises EncodingError if one is too large."""
+        events = [*self._reader.feed(decoded)]
+        if not events and self._pending + len(decoded) > _LARGEST:
+            self.size += self._pending
+            raise EncodingError(f"an event has more than {_LARGEST // 1024 // 1024} MiB")
+        self._pending = 0 if events else self._pending + len(decoded)
+        return events
 
 
 def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
