@@ -246,6 +246,10 @@ def test_bad_tokens_are_refused_alike(issuer: Issuer, served: Guarded) -> None:
     assert json.loads(_said(_post(served.url, token=good)))[2] == "alice", "what the others are made from"
     for name, token in _bad(issuer).items():
         answer = _post(served.url, token=token)
+        if name == "unknown key":  # its issuer may have published it a moment ago
+            assert (answer.status_code, answer.json()) == (503, {"error": "temporarily_unavailable"})
+            assert int(answer.headers["retry-after"]) > 0
+            continue
         challenge = _challenge(served.url, "mcp", "invalid_token")
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, challenge), name
         assert answer.json() == {
@@ -261,7 +265,7 @@ def test_bad_tokens_are_refused_alike(issuer: Issuer, served: Guarded) -> None:
 
 def _wait_until_taken(url: str, token: str) -> None:
     end = time.monotonic() + 60
-    while _post(url, token=token).status_code == 401:
+    while _post(url, token=token).status_code in (401, 503):
         assert time.monotonic() < end
         time.sleep(0.2)
     assert _post(url, token=token).status_code == 200
@@ -276,10 +280,10 @@ def test_keys_are_rotated(issuer: Issuer, guarded: Guarded) -> None:
             assert _post(url, token=old).status_code == 200
             issuer.sign_with(Key("second"))
             new = issuer.token("mcp", "read")
-            assert _post(url, token=new).status_code == 401, "it was asked just now"
+            assert _post(url, token=new).status_code == 503, "it was asked just now"
             assert _post(url, token=old).status_code == 200, "its key is known"
             _wait_until_taken(url, new)
-            assert _post(url, token=old).status_code == 401
+            assert _post(url, token=old).status_code in (401, 503), "503 until the issuer can be asked again"
     finally:
         issuer.sign_with(*before)
 
