@@ -31,6 +31,7 @@ from conversations import MORE, Handlers, request
 from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encoded, read, written
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.mcp.errors import ProtocolError
+from stubwright_runtime.mcp.vocabulary import MAX_SAFE_INTEGER
 from stubwright_runtime.server.old_names import find_mirrored_schema
 from stubwright_runtime.server.protocol.parameter_headers import decode_value, find_parameter_fault
 from stubwright_runtime.server.protocol.requests import find_stateless_fault
@@ -370,7 +371,18 @@ def test_find_parameter_fault_agrees_with_the_sdk(call: tuple[Any, dict[str, Any
     raw = [(name.encode(), value.encode()) for name, value in headers]
     rejection = validate_mcp_param_headers(deepcopy(schema), arguments, Headers(raw=raw))
     fault = find_parameter_fault(schema, arguments, raw)
+    if fault is not None and "cannot mirror" in fault.message:  # SEP-2243, of which the SDK knows nothing
+        numbers = [*map(abs, _list_integers(arguments))]
+        assert max(numbers) > MAX_SAFE_INTEGER
+        return
     assert (fault and (fault.code, fault.message)) == (rejection and (rejection.code, rejection.message))
+
+
+def _list_integers(value: Any) -> Iterator[int]:
+    if type(value) is int:
+        yield value
+    for below in value.values() if isinstance(value, dict) else ():
+        yield from _list_integers(below)
 
 
 KEYWORDS = (
