@@ -441,6 +441,10 @@ CHANGES: Final = {
             ),
             'handlers that give it `Literal["travelling"]` must change',
             'compatible: SW537 wire tool `track_parcel`, result `state`: of the allowed values, `"travelling"` gone',
+            (
+                "results with other values are refused from now on, so handlers must not return them; "
+                "callers need no change"
+            ),
         ),
         breaks=False,
         version="a minor version, 1.4.0 → 1.5.0",
