@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 import prism_run
 from fake_api import Asked, api
@@ -161,7 +162,7 @@ def test_parts_are_sent_as_the_document_says(version: str, operations: Any, tmp_
     manifest = prism_run.build(tmp_path / "files.json", tmp_path, 60)
     sent: dict[str, list[Any]] = {}
     with (
-        api(lambda asked: (204, None)) as fake,
+        api(lambda asked: Response(status_code=204)) as fake,
         prism_run.credentials(manifest, fake.url),
         imported(tmp_path / "generated", "files_mcp") as package,
     ):

@@ -172,7 +172,7 @@ REFUSED: dict[str, str | Callable[[], str]] = {
     "never expires": ONE.sign(_good(exp=None)),
     "expiry is no number": ONE.sign(_good(exp="soon")),
     **{
-        f"{name} is {str(value)[:9]}": ONE.sign(_good(**{name: value}))
+        f"{name} is {'a text' if isinstance(value, str) else str(value)[:9]}": ONE.sign(_good(**{name: value}))
         for name, value in product(
             ("exp", "nbf", "iat"), (10**400, -(10**400), 1e300, math.inf, math.nan, -1, True, [], {}, f"{NOW + DAY}")
         )
