@@ -186,3 +186,14 @@ def test_a_union_in_another_file_is_found(tmp_path: Path) -> None:
         "cat": const("kitty"),
         "Dog": const("Dog"),
     }
+
+
+def test_a_large_family_is_walked_once(tmp_path: Path) -> None:
+    """A parent that lists sixty children, each of which inherits from it: a walk along each path would not end."""
+    names = [f"Child{number}" for number in range(60)]
+    family = {"Pet": {**animal(), **union(*names)}} | {name: heir("Pet", own=TEXT) for name in names}
+    body = {"application/json": {"schema": ref("Pet")}, "multipart/form-data": {"schema": ref("Pet")}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "components": {"schemas": family}})
+    assert len(made.manifest["schemas"]) > len(names)

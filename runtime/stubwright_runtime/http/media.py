@@ -27,7 +27,7 @@ def is_text(media: str) -> bool:
 
 _PLAIN: Final = ("string", "integer", "number", "boolean")
 _DEPTH: Final = 12
-"""Levels of references and alternatives that are followed."""
+"""Levels of lists in lists that are followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +93,19 @@ def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], dep
     )
 
 
-def _list_applied(
-    root: Mapping[str, Any], schemas: list[Mapping[str, Any]], depth: int = _DEPTH
-) -> Iterator[Mapping[str, Any]]:
-    """Yield schemas and their parts for the same value: behind references, in `allOf`, in alternatives."""
-    for schema in schemas if depth else ():
+def _list_applied(root: Mapping[str, Any], schemas: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield schemas and their parts for the same value, each once: behind references, in `allOf`, in alternatives."""
+    visited: set[int] = set()
+    waiting: list[Any] = [*schemas]
+    for schema in waiting:  # grows while it is read
+        if not isinstance(schema, dict) or id(schema) in visited:
+            continue
+        visited.add(id(schema))
         yield schema
-        inner: list[Any] = [_find_target(root, schema.get("$ref"))]
+        waiting.append(_find_target(root, schema.get("$ref")))
         for key in ("allOf", "anyOf", "oneOf"):
             parts: Json = schema.get(key)
-            inner += parts if is_list(parts) else ()
-        yield from _list_applied(root, [each for each in inner if isinstance(each, dict)], depth - 1)
+            waiting += parts if is_list(parts) else ()
 
 
 def _find_target(root: Mapping[str, Any], reference: Any) -> Any:

@@ -27,6 +27,7 @@ from fake_api import Answer, Asked, api
 from http_tools import called, running
 from packages import tool
 from stubwright_runtime.errors import ToolError
+from stubwright_runtime.http.media import find_contents
 from stubwright_runtime.http.requests import Api, Binding
 from stubwright_runtime.http.responses import Answer as HttpAnswer
 
@@ -592,3 +593,16 @@ def test_a_handler_goes_before_the_call(tmp_path: Path) -> None:
 
         with pytest.raises(TypeError, match=r"one\(\) -> .* is called with \(args, ctx\)"):
             there.package.build_server(Wrong())
+
+
+def test_files_are_found_in_schemas_that_refer_to_each_other() -> None:
+    """A walk along each path of references would not end."""
+    names = [f"Child{number}" for number in range(60)]
+    parent = {
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in names],
+        "properties": {"f": {"contentEncoding": "base64"}},
+    }
+    child = {"allOf": [{"$ref": "#/$defs/Pet"}]}
+    schema = {"properties": {"body": {"$ref": "#/$defs/Pet"}}, "$defs": {"Pet": parent, **dict.fromkeys(names, child)}}
+    contents = find_contents(schema, "body")
+    assert [(name, content.is_file) for name, content in contents.items()] == [("f", True)]

@@ -149,17 +149,19 @@ class Schemas:
             return True
         return any(self.describes_object(part, depth - 1) for part in at.list_items("allOf"))
 
-    def list_applied(self, at: Located, depth: int = 8) -> Iterator[Located]:
-        """Yield a schema and its parts for the same value: behind references, in `allOf`, in alternatives."""
-        if not isinstance(at.value, dict) or not depth:
-            return
-        yield at
-        if isinstance(at.value.get("$ref"), str):
-            for target in self._find_targets([at.value["$ref"]], at):
-                yield from self.list_applied(target, depth - 1)
-        for key in ("allOf", "anyOf", "oneOf"):
-            for part in at.list_items(key):
-                yield from self.list_applied(part, depth - 1)
+    def list_applied(self, at: Located) -> Iterator[Located]:
+        """Yield a schema and its parts for the same value, each once: behind references, in `allOf`, alternatives."""
+        visited: set[tuple[str, tuple[str, ...]]] = set()
+        waiting = [at]
+        for part in waiting:  # grows while it is read
+            if not isinstance(part.value, dict) or (part.file, part.pointer) in visited:
+                continue
+            visited.add((part.file, part.pointer))
+            yield part
+            if isinstance(part.value.get("$ref"), str):
+                waiting += self._find_targets([part.value["$ref"]], part)
+            for key in ("allOf", "anyOf", "oneOf"):
+                waiting += part.list_items(key)
 
     def is_string(self, at: Located) -> bool:
         """Return whether a schema accepts strings, behind references and in alternatives."""
