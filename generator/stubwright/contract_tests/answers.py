@@ -80,10 +80,12 @@ class Gone:
     Attributes:
         why: The reason; it continues the name of the server.
         retry_after: The seconds after which the server asks to try again (`Retry-After`); None if it does not.
+        has_ended: Whether the server's process has ended.
     """
 
     why: str
     retry_after: float | None = None
+    has_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +98,20 @@ class Limited:
 Answer: TypeAlias = Result | ProtocolError | Late | Gone | Limited
 
 _LIMIT: Final = re.compile(
-    r"\b((http|status|code|error):? 429|too many (requests|calls)|rate.?limit(ed| exceeded| reached)"
-    r"|retry[-_ ]?after|try again in|quota exceeded)\b",
+    r"\b((http|status|code|error|rejected|failed)\W{1,3}429|too many (requests|calls)|slow down|throttl\w+"
+    r"|rate exceeded|rate[-_ ]?limit(ed|[-_: ]*((is|was|has been|of [\w/]+) )?(exceeded|reached|hit|error))"
+    r"|(exceed(ed|s)|hit|reached) (your|the|its|our) rate[-_ ]?limit"
+    r"|(request|call|usage)s?[-_ ]limit[-_ ](exceeded|reached|hit)|(quota[-_ ]|resource_)(exceeded|reached|exhausted)"
+    r"|limit of \d+ (requests|calls)|\d+ (requests|calls|times) (per|a|each|every) (second|minute|hour|day)"
+    r"|retry[-_ ]?(after|in)\W{1,3}\d\w*|try again (in|after)|wait \d+ ?(ms|s|sec\w*|min\w*))\b",
     re.IGNORECASE,
 )
 _WAIT: Final = re.compile(
-    r"(?:try again in|retry[-_ ]?after\W{0,3})\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|sec\w*|min\w*|hour\w*)?", re.IGNORECASE
+    r"\b(?:try again (?:in|after)|retry[-_ ]?(?:after|in)\W{0,3}|wait(?: for)?)\s*"
+    r"(\d+(?:\.\d+)?)\s*(ms|millis\w*|s|m|h|d|sec\w*|min\w*|hour\w*|days?)?\b",
+    re.IGNORECASE,
 )
-_UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DEFAULT_WAIT: Final = 1.0
 """Seconds until a server accepts calls again if it does not specify any."""
 
@@ -131,4 +139,4 @@ def find_limit(answer: Answer) -> Limited | None:
     if (found := _WAIT.search(words)) is None:
         return Limited(DEFAULT_WAIT)
     unit = (found[2] or "").lower()
-    return Limited(float(found[1]) * _UNITS["ms" if unit == "ms" else unit[:1]])
+    return Limited(float(found[1]) * _UNITS["ms" if unit.startswith(("ms", "milli")) else unit[:1]])
