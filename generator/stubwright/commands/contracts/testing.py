@@ -156,15 +156,7 @@ def _parse_call(text: str) -> Call:
 
 def _parse_rate(text: str) -> float:
     """Parse a number above 0. Raises argparse.ArgumentTypeError."""
-    import argparse
-
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0
-    if not 0 < rate < 1_000_000:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number of calls a second, such as 5 or 0.5")
-    return rate
+    return servers.parse_positive(text, "a number of calls a second, such as 5 or 0.5")
 
 
 def _whole_number(text: str) -> int:

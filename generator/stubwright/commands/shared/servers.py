@@ -238,13 +238,26 @@ def parse_variable(text: str) -> tuple[str, str]:
 
 def parse_seconds(text: str) -> float:
     """Parse a positive number of seconds. Raises argparse.ArgumentTypeError."""
+    return parse_positive(text, "a positive number of seconds")
+
+
+def parse_positive(text: str, described: str) -> float:
+    """Parse a number above 0 and below a million.
+
+    Args:
+        text: The number.
+        described: What it is, for the message about another text.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is not such a number.
+    """
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = 0
-    if not 0 < seconds < 1_000_000:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a positive number of seconds")
-    return seconds
+        number = 0
+    if not 0 < number < 1_000_000:
+        raise argparse.ArgumentTypeError(f"`{text}` is not {described}")
+    return number
 
 
 def _parse_size(text: str) -> int:
