@@ -19,7 +19,7 @@ import amounts
 import forked
 from command_line import stubwright
 from stubwright.contract_tests import protocol
-from stubwright.contract_tests.answers import Answer, Gone, ProtocolError, Result
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.judging import judge
 from stubwright.contract_tests.shrinking import shrink, weigh
@@ -205,6 +205,40 @@ def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, 
     if fault is not None:
         words = "`tools/list`, sent after a call was cancelled, has no answer: the server ended"
         assert (fault.check.name, fault.tool, fault.message) == ("goes-on-after-cancelling", "deaf", words)
+
+
+_NO: Final = ProtocolError(-32602, "no", None, 0.1)
+_LIMITED: Final = ProtocolError(-32000, "rate limit exceeded", None, 0.1)
+_DEAD: Final = Gone("ended", has_ended=True)
+_LISTED: Final = Result({"tools": [{"name": "a"}]}, 0.1, 2)
+_FIRST_PAGE: Final = Result({"tools": [{"name": "a"}], "nextCursor": "x"}, 0.1, 2)
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ([_NO, _NO, _NO, _LISTED], ["list-keeps-its-order"]),
+        ([_NO, _NO, _NO, _FIRST_PAGE], []),
+        ([_LIMITED, _LIMITED, _LIMITED, _LIMITED], []),
+        ([Gone("answered 429", 3.0), Gone("answered 429", 3.0), Gone("answered 404"), _FIRST_PAGE], []),
+        ([_NO, _DEAD, _DEAD, _FIRST_PAGE], ["server-survives", "server-survives"]),
+        ([_NO, _NO, _NO, _DEAD], ["server-survives"]),
+        ([_NO, _NO, _NO, Late(3)], ["answers-in-time"]),
+    ],
+)
+def test_requests_that_end_the_server_are_faults_and_those_that_hit_a_limit_are_not(
+    answers: list[Answer], found: list[str]
+) -> None:
+    class Scripted:
+        async def ask(self, _method: str, **_params: Any) -> Answer:
+            return answers.pop(0)
+
+    session: Any = Scripted()
+
+    async def judge_all() -> list[str]:
+        return [fault.check.name async for fault in protocol.judge_requests(session, [{"name": "a"}, {"name": "b"}])]
+
+    assert anyio.run(judge_all) == found
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,28 @@ def test_calls_are_made_again_and_the_end_of_the_server_is_waited_for(tmp_path: 
 def test_a_call_of_a_tool_that_is_not_listed_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="there is no tool `c`"):
         replay(tmp_path, "c")
+
+
+def test_the_end_of_a_server_after_the_last_call_is_noticed(tmp_path: Path) -> None:
+    program = tmp_path / "server.py"
+    # The last request of a run is `tools/list`.
+    program.write_text(
+        SERVER.replace("for line", "lists = 0\nfor line", 1).replace(
+            '    if method == "tools/call" and message["params"]["name"] == "b":',
+            '    lists += method == "tools/list"\n    if lists == 5:',
+        )
+    )
+    report = running.run(
+        running.Plan(Command((sys.executable, str(program))), tools=["a"], allows_writes=True, cases=1, budget=2)
+    )
+    [fault] = [fault for fault in report.faults if fault.check is checks.SURVIVES]
+    assert fault.message == "the server ended with exit status 7 during the run, and no call reproduced it"
+
+
+def test_a_tool_whose_calls_end_the_server_is_not_called_again(tmp_path: Path) -> None:
+    program = tmp_path / "server.py"
+    program.write_text(SERVER)
+    report = running.run(
+        running.Plan(Command((sys.executable, str(program))), tools=["b"], allows_writes=True, cases=2, budget=4)
+    )
+    assert [fault.check for fault in report.faults if fault.tool == "b" and fault.is_error] == [checks.SURVIVES]

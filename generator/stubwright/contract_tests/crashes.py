@@ -23,6 +23,9 @@ MOMENT: Final = 5.0
 """Seconds that a server may take at most to die of calls that it has answered."""
 
 _SHORTEST_MOMENT: Final = 1.5
+LAST_MOMENT: Final = 3.0
+"""Seconds for which a server is watched after all its calls."""
+
 _MARGIN: Final = 0.5
 _GROWTH: Final = 4
 _TRIES: Final = 16
@@ -68,6 +71,21 @@ class Crashes:
         """
         loss = self._session.take_loss()
         return None if loss is None else await self.explain_loss(loss, words)
+
+    async def explain_late(self) -> None:
+        """Wait a moment for a late end of a server that has answered all calls, and add a fault if it ends.
+
+        Raises:
+            UnreachableError: The server does not start again.
+        """
+        if self._session.has_calls:
+            with suppress(BudgetError):  # the budget ends first
+                await self._session.outlast(LAST_MOMENT)
+            await self.explain()
+
+    def has_blamed(self, tool: str) -> bool:
+        """Return whether one of the faults is of a tool."""
+        return any(tool in _get_tools(fault) for fault in self.faults)
 
     async def explain_loss(self, loss: Loss, words: str = "") -> str:
         """Add a fault for a loss of the connection, and return its tool; as `explain`."""
@@ -184,6 +202,7 @@ class Crashes:
         answered = time.monotonic()
         moment = min(max(ended - calls[0].time + _MARGIN, _SHORTEST_MOMENT), MOMENT)
         gone = await session.outlast(max(moment - (answered - start), _SHORTEST_MOMENT))
+        session.take_loss()
         return None if gone is None else _End(calls, gone.why, time.monotonic() - answered)
 
 

@@ -48,17 +48,38 @@ async def judge_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
     answer = await session.ask("tools/call", name=_NO_TOOL, arguments={})
     for fault in _judge_unknown_tool(answer):
         yield fault
+    what = "`tools/list` with an unknown cursor"
     answer = await session.ask("tools/list", cursor=_NO_CURSOR)
-    if not isinstance(answer, ProtocolError):
-        yield Fault(checks.UNKNOWN_CURSOR, _describe("`tools/list` with an unknown cursor", answer))
+    if isinstance(answer, Gone) and answer.has_ended:
+        yield Fault(checks.SURVIVES, _describe(what, answer))
+    elif find_limit(answer) is not None:
+        pass
+    elif not isinstance(answer, ProtocolError):
+        yield Fault(checks.UNKNOWN_CURSOR, _describe(what, answer))
     elif answer.code != mcp_types.INVALID_PARAMS:
         yield Fault(checks.UNKNOWN_CURSOR, f"an unknown cursor is the error {answer.code}")
+    what = f"the method `{_NO_METHOD}`"
     answer = await session.ask(_NO_METHOD)
-    if isinstance(answer, Result | Late):
-        yield Fault(checks.UNKNOWN_METHOD, _describe(f"the method `{_NO_METHOD}`", answer))
-    again = [tool.get("name") for tool in await session.list_tools()]
-    if again != [tool.get("name") for tool in tools]:
-        yield Fault(checks.SAME_ORDER, "the second `tools/list` has other tools, or another order")
+    if isinstance(answer, Gone) and answer.has_ended:
+        yield Fault(checks.SURVIVES, _describe(what, answer))
+    elif isinstance(answer, Result | Late):
+        yield Fault(checks.UNKNOWN_METHOD, _describe(what, answer))
+    what = "the second `tools/list`"
+    answer = await session.ask("tools/list")
+    if isinstance(answer, Result) and not _begins(tools, answer):
+        yield Fault(checks.SAME_ORDER, f"{what} has other tools, or another order")
+    elif isinstance(answer, Late):
+        yield Fault(checks.IN_TIME, _describe(what, answer))
+    elif isinstance(answer, Gone) and answer.has_ended:
+        yield Fault(checks.SURVIVES, _describe(what, answer))
+
+
+def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
+    """Return whether a list of tools begins with a page, or is the page if no other follows."""
+    listed = page.value.get("tools")
+    names = [tool.get("name") for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+    known = [tool.get("name") for tool in tools]
+    return names == (known[: len(names)] if page.value.get("nextCursor") else known)
 
 
 async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
@@ -123,6 +144,8 @@ async def judge_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
 
 def _judge_unknown_tool(answer: Answer) -> Iterator[Fault]:
     what = f"a call of the unknown tool `{_NO_TOOL}`"
+    if find_limit(answer) is not None:
+        return
     match answer:
         case ProtocolError():
             if answer.code != mcp_types.INVALID_PARAMS:

@@ -236,7 +236,8 @@ class _Run:
             # An equal share of the time left, so that later tools have the time that a quick tool does not use.
             share = (self._end - time.monotonic()) / (len(waiting) - number)
             tested = await self._test_tool(tool, report, time.monotonic() + share)
-            answered = answered or (None if tested is None else (tool, tested))
+            if answered is None and tested is not None and not self._crashes.has_blamed(report.name):
+                answered = tool, tested
         if answered is not None:
             for judging in (protocol.judge_concurrent, protocol.judge_cancelled):
                 fault = await judging(self._session, *answered)
@@ -251,6 +252,7 @@ class _Run:
                         await self._crashes.explain_loss(loss)
                 self._faults += [] if fault is None else [fault]
                 await self._crashes.explain()
+        await self._crashes.explain_late()
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
         """Call a tool until its time is over; returns valid arguments that were answered without a fault, if any."""

@@ -127,6 +127,11 @@ class Session:
         """True if the connection was lost since `take_loss`."""
         return self._loss is not None
 
+    @property
+    def has_calls(self) -> bool:
+        """True if calls were sent over the connection that is open."""
+        return self._connection is not None and bool(self._sent)
+
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
         """Let requests raise BudgetError after this time already, during the block."""
@@ -149,7 +154,6 @@ class Session:
         if not connection.has_ended and seconds_left < seconds:
             raise BudgetError
         answer = await self.ask("tools/list")
-        self.take_loss()
         return answer if isinstance(answer, Gone) else None
 
     def count_seconds_left(self) -> float:
@@ -233,7 +237,7 @@ class Session:
             except mcp.MCPError as error:
                 better = connection.explain(error)
                 if isinstance(better, ConnectError):
-                    answer = Gone(better.why + connection.quote_log(), better.retry_after)
+                    answer = Gone(better.why + connection.quote_log(), better.retry_after, connection.has_ended)
                 else:
                     seconds = time.perf_counter() - start
                     answer = ProtocolError(better.code, better.message, better.data, seconds, _find_wait(better))
