@@ -90,7 +90,10 @@ def show(text: str, **files: str) -> list[str]:
         ),
         ({"properties": {"type": "uuid"}}, {"properties": {"type": {"type": "string", "format": "uuid"}}}),
         ({"prefixItems": ["date", True]}, {"prefixItems": [{"type": "string", "format": "date"}, True]}),
-        ({"additionalProperties": "Place"}, {"additionalProperties": {"$ref": "#/schemas/Place"}}),
+        (
+            {"type": "object", "additionalProperties": "Place"},
+            {"type": "object", "additionalProperties": {"$ref": "#/schemas/Place"}},
+        ),
         (
             {"fields": {"fields": {"fields": {"b": "any"}}}},
             {
@@ -156,10 +159,10 @@ def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
         ({"a?": "string", "type": "date"}, 'if the keys are fields, write `fields: {"a?": string, type: date}`'),
         ({"type": "string", "Optional": True}, "write `?` after the name of the field"),
         ({"type": "string", "nullable": True}, "write `type: … | null`"),
-        ({"type": "object", "a": "string"}, "if the keys are fields, write `fields: {type: object, a: string}`"),
+        ({"type": "object", "a": "string"}, "if the keys are fields, write `fields: {a: string}`"),
         (
             {"a": "string", "title": "The title"},
-            "if the keys are fields, write `fields: {a: string, title: The title}`",
+            "if the keys are fields, write `fields: {a: string}, title: The title`",
         ),
         ({"minLenght": 3}, "did you mean `minLength`?"),
         ({"zzz": 3}, "remove it, or begin its name with `x-`"),
@@ -167,7 +170,30 @@ def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
         ({"type": "string", "format": "string"}, "write `type: string`"),
         ({"type": "string", "format": "date_time"}, "did you mean `date-time`?"),
         ({"type": "string", "format": "uuid4"}, "did you mean `uuid`?"),
-        ({"a": "string", "title": ["x"]}, "remove it, or begin its name with `x-`"),
+        ({"a": "string", "title": ["x"]}, "if the keys are fields, write `fields: {a: string}, title: [x]`"),
+        ({"a": "string", "required": ["a"]}, "if the keys are fields, write `fields: {a: string}`"),
+        (
+            {"a": "string", "additionalProperties": False},
+            "if the keys are fields, write `fields: {a: string}, additionalProperties: false`",
+        ),
+        ({"type": "string", "regex": "^a"}, "did you mean `pattern`?"),
+        ({"type": "string", "doc": "The name"}, "did you mean `description`?"),
+        ({"type": "integer", "example": 3}, "write `examples: [3]`"),
+        ({"type": "array", "of": "string"}, "did you mean `items`?"),
+        ({"type": "string", "options": ["a"]}, "did you mean `enum`?"),
+        ({"type": "string", "required": True}, "remove it"),
+        ({"type": "string", "required": False}, "remove it, and write `?` after the name of the field"),
+        ({"type": "list", "items": "string"}, "write `array`"),
+        ({"type": "enum", "enum": ["a"]}, "write `enum: [VALUE, …]`, and remove `type`"),
+        ({"type": "union", "anyOf": ["date"]}, "write `anyOf: [TYPE, …]`, and remove `type`"),
+        ({"items": "date"}, "write `array<date>`, or `fields: {items: date}` for a field"),
+        (
+            {"items": "date", "title": "Days"},
+            "write `{type: array<date>, title: Days}`, or `fields: {items: date}` for a field",
+        ),
+        ({"additionalProperties": "integer"}, "write `map<integer>`"),
+        ({"default": "string"}, "if they are fields, write `fields: {default: string}`; otherwise change the texts"),
+        ({"string": "integer"}, "write `map<integer>` for a map, or `fields: {string: integer}` for a field"),
         (
             {"title": "string"},
             "if they are fields, write `fields: {title: string}`; otherwise change the texts",
@@ -426,6 +452,25 @@ HELPS = [
     ("string & Place", FIX),
     ("tuple[int, str]", FIX),
     ("array<" * 30, FIX),
+    ("[String!]!", "write `array<string>`"),
+    ("String!", "write `string`"),
+    ("[]Place", "write `array<Place>`"),
+    ("*string", "write `string | null`"),
+    ("map[string]int", "write `map<integer>`"),
+    ("map[string][]*Place", "write `map<array<Place | null>>`"),
+    ("[int, str]", FIX),
+    ("#/schemas/Place", "write `Place`"),
+    ("#/components/schemas/Place", "write `Place`"),
+    ("$Place", "write `Place`"),
+    ("json", "write `any`"),
+    ("varchar(20)", "write `{type: string, maxLength: 20}`"),
+    ("integer 1..10", "write `{type: integer, minimum: 1, maximum: 10}`"),
+    ("float(0, 1)", "write `{type: number, minimum: 0, maximum: 1}`"),
+    ("int >= 0", "write `{type: integer, minimum: 0}`"),
+    ("int <= 9", "write `{type: integer, maximum: 9}`"),
+    ("number(2)", "write `number`"),
+    ("Place 1..3", FIX),
+    ("string // the name", 'write `{type: string, description: "the name"}`'),
 ]
 
 
@@ -433,7 +478,7 @@ HELPS = [
 def test_a_suggested_type_is_a_type(text: str, fix: str) -> None:
     suggested = re.fullmatch(r"write `([^{}…`]+)`(, and .*)?", fix)
     if suggested is not None:
-        assert expand_type(suggested[1])
+        assert isinstance(expand_type(suggested[1]), dict)
 
 
 @pytest.mark.parametrize(("text", "fix"), HELPS)

@@ -18,7 +18,7 @@ _NAMES: Final = {
     **dict.fromkeys(("char", "str", "text", "varchar"), "string"),
     **dict.fromkeys(("nil", "none"), "null"),
     **dict.fromkeys(("datetime", "timestamp"), "date-time"),
-    **dict.fromkeys(("mixed", "unknown"), "any"),
+    **dict.fromkeys(("json", "jsonb", "mixed", "unknown"), "any"),
     "guid": "uuid",
     "url": "uri",
 }
@@ -26,12 +26,29 @@ _NAMES: Final = {
 
 _LISTS: Final = frozenset({"array", "frozenset", "iterable", "list", "readonlyarray", "sequence", "set", "vec"})
 _MAPS: Final = frozenset({"dict", "dictionary", "hashmap", "map", "mapping", "record"})
+KEYWORDS: Final = {
+    **dict.fromkeys(("comment", "desc", "doc", "help", "summary"), "description"),
+    **dict.fromkeys(("choices", "options", "values"), "enum"),
+    **dict.fromkeys(("elements", "item", "itemtype", "of"), "items"),
+    **dict.fromkeys(("oneof", "types", "union"), "anyOf"),
+    **dict.fromkeys(("regex", "regexp", "match"), "pattern"),
+    "example": "examples",
+    "ref": "$ref",
+}
+"""Names that people give to keywords of JSON Schema, in lower case."""
+
 _ABSENT: Final = frozenset({"undefined", "void"})
 _CHOICES: Final = frozenset({"enum", "literal", "oneof"})
 _CLOSING: Final = {"<": ">", "[": "]", "(": ")"}
 _TOKEN: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w.-]+|\S)""")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _LONGEST: Final = 200  # characters
+_REFERENCE: Final = re.compile(r"(?:#/(?:schemas|\$defs|definitions|components/schemas)/|[#$@&])(?P<name>[\w.-]+)")
+_COMMENTED: Final = re.compile(r"(?P<type>[\w<>| ]+?)\s*(?://|#|:|--)\s*(?P<words>[^\W\d].*)")
+_RANGE: Final = re.compile(
+    r"(?P<name>\w+)\s*(?:[(\[{]\s*(?:(?P<low>-?\d+)\s*(?:\.\.|,|-)\s*)?(?P<high>-?\d+)\s*[)\]}]"
+    r"|(?P<first>-?\d+)\s*(?:\.\.|-)\s*(?P<last>-?\d+)|>=\s*(?P<least>-?\d+)|<=\s*(?P<most>-?\d+))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +73,13 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
     """
     if len(text) > _LONGEST:
         return None
+    text = text.strip()
+    if (reference := _REFERENCE.fullmatch(text)) is not None and reference["name"] in schemas:
+        return f"write `{reference['name']}`"
+    if (bounded := _RANGE.fullmatch(text)) is not None:
+        return _suggest_bounds(bounded)
+    if (commented := _COMMENTED.fullmatch(text)) is not None and commented["type"] in {*KINDS, *FORMATS, *schemas}:
+        return f"write `{{type: {commented['type']}, description: {_show_value(commented['words'])}}}`"
     written, _, default = text.partition("=")
     reader = _Reader(_TOKEN.findall(written), schemas)
     try:
@@ -66,6 +90,32 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
     if not found.may_be_absent:
         return f"write `{advice}`"
     return f"write `{advice}`, and the `?` after the name of the field" if advice else None
+
+
+def suggest_type_keyword(text: str, keywords: Set[str]) -> str | None:
+    """Return advice for the value of `type` in a schema with these keywords; None if `suggest` has it."""
+    name = text.strip().lower()
+    if name in _LISTS and "items" in keywords:
+        return "write `array`"
+    if name in _CHOICES:
+        return "write `enum: [VALUE, …]`, and remove `type`"
+    if name == "union":
+        return "write `anyOf: [TYPE, …]`, and remove `type`"
+    return None
+
+
+def _suggest_bounds(found: re.Match[str]) -> str | None:
+    """Return advice for a type with bounds, such as `varchar(20)`, `integer 1..10` or `int >= 0`; None for others."""
+    kind = _NAMES.get(found["name"].lower(), found["name"].lower())
+    least, most = found["low"] or found["first"] or found["least"], found["high"] or found["last"] or found["most"]
+    if kind == "string":
+        names = ("minLength", "maxLength")
+    elif kind in ("integer", "number") and (least is not None or found["most"] is not None):
+        names = ("minimum", "maximum")
+    else:
+        return f"write `{kind}`" if kind in KINDS else None  # as in `number(2)`: digits, not a bound
+    bounds = ", ".join(f"{name}: {bound}" for name, bound in zip(names, (least, most), strict=True) if bound)
+    return f"write `{{type: {kind}, {bounds}}}`"
 
 
 def _show(found: _Type, default: str) -> str:
@@ -117,7 +167,9 @@ class _Reader:
 
     def _read_marked(self) -> _Type:
         is_optional = self._take("?")
-        found = self._read_one()
+        found = self._read_pointer() if self._take("*") else self._read_one()
+        while self._take("!"):  # GraphQL: not null
+            pass
         while True:
             if self._tokens[self._at : self._at + 2] == ["[", "]"]:
                 self._at += 2
@@ -127,7 +179,20 @@ class _Reader:
             else:
                 return _Type(found.text, found.values, True) if is_optional else found
 
+    def _read_pointer(self) -> _Type:
+        return self._unite([self._read_marked(), _Type("null")])
+
+    def _read_bracketed(self) -> _Type:
+        """Return the list that `[]T` of Go or `[T]` of GraphQL is; several types would be a tuple."""
+        if self._take("]"):
+            return self._make_list(self._read_marked())
+        found = self._read_union()
+        self._expect("]")
+        return self._make_list(found)
+
     def _read_one(self) -> _Type:
+        if self._take("["):
+            return self._read_bracketed()
         token = self._next()
         if token[0] in "\"'":
             return _Type("", (token[1:-1],))
@@ -147,6 +212,8 @@ class _Reader:
         if opening in _CLOSING and not is_list_of_none:
             self._at += 1
             arguments = list(self._read_arguments(_CLOSING[opening]))
+            if name == "map" and opening == "[" and self._at < len(self._tokens) and self._tokens[self._at] != "|":
+                arguments = [self._read_marked()]  # as in Go: `map[string]int`
             return self._apply(name, arguments)
         return self._resolve(token, name)
 

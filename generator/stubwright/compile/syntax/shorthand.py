@@ -6,6 +6,7 @@ validated here.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -27,9 +28,17 @@ LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
 
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
-_ANNOTATIONS: Final = frozenset({"title", "description", "pattern"})
+_ANNOTATIONS: Final = frozenset({"title", "description", "pattern", "default"})
+_UNTYPED: Final = {"items": "array", "additionalProperties": "map"}
+"""Keywords that allow any value of other types than their own, and the types of shorthand that people mean."""
+
 _BOUNDED: Final = {"string": "Length", "array": "Items", "map": "Properties", "object": "Properties"}
 """The ends of the keywords that bound values of a type; numbers have `minimum` and `maximum`."""
+
+_TYPING: Final = frozenset(
+    {"type", "fields", "$ref", "$dynamicRef", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "prefixItems"}
+)
+"""Keywords that limit a schema to a type or to some values."""
 
 _LISTS: Final = frozenset({"enum", "examples", "required", "type"})
 """Keywords with a list that does not hold schemas."""
@@ -162,7 +171,9 @@ def _show_flow(value: Json) -> str:
     if isinstance(value, dict):
         entries = ((f'"{key}"' if key.endswith("?") else key, _show_flow(child)) for key, child in value.items())
         return f"{{{', '.join(f'{key}: {child}' for key, child in entries)}}}"
-    return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_show_flow, value))}]"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 class _NoTypeError(Exception):
@@ -242,6 +253,7 @@ class _Writer:
             return schema
         dialect = dialects.find_dialect(schema, dialect) or dialect
         if _are_fields(schema, dialect) or _could_have_lists(schema, dialect):
+            self._report_map(schema, at)
             self.origins[*at, "fields"] = find_written(self.origins, at)
             schema = {"fields": schema}
         else:
@@ -251,7 +263,7 @@ class _Writer:
             if key == "fields":
                 new = self._expand_fields(child, at, dialect)
             elif key == "type" and isinstance(child, str) and child not in KINDS:
-                new = self._read(child, (*at, key))
+                new = self._read(child, (*at, key), schema)
             else:
                 result[key] = self._expand_keyword(key, child, (*at, key), dialect)
                 continue
@@ -267,13 +279,46 @@ class _Writer:
         if unknown:
             message = f"`{unknown[0]}` is not a keyword of JSON Schema"
             self._report((*at, unknown[0]), message, self._advise(unknown[0], schema, dialect), key=True)
+        elif self._report_untyped(schema, at):
+            return
         elif _could_be_fields(schema):
             message = "these keys could be fields, or keywords of JSON Schema"
             fix = f"if they are fields, write `{_show_fields(schema)}`; otherwise change the texts"
             self._report((*at, next(iter(schema))), message, fix, key=True)
+        if isinstance(is_required := schema.get("required"), bool):
+            fix = "remove it" if is_required else "remove it, and write `?` after the name of the field"
+            message = "all fields are required except those whose names end in `?`"
+            self._report((*at, "required"), message, fix, key=True)
         word = schema.get("format")
         if isinstance(word, str) and (advice := _explain_format(word)) is not None:
             self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", advice)
+
+    def _report_map(self, schema: Mapping[str, Json], at: Pointer) -> None:
+        """Report a field with the name of a type of keys, such as `{string: integer}`, which may be a map."""
+        for key, child in schema.items():
+            if len(schema) == 1 and key in ("string", "str") and isinstance(child, str) and self._is_type(child):
+                fix = f"write `map<{child}>` for a map, or `{_show_fields(schema)}` for a field"
+                self._report((*at, key), f"`{key}` could be the name of a field, or a type", fix, key=True)
+
+    def _report_untyped(self, schema: Mapping[str, Json], at: Pointer) -> bool:
+        """Report types of items or values without a `type`, and return whether there are any."""
+        for key, holder in _UNTYPED.items():
+            child = schema.get(key)
+            if isinstance(child, str) and not schema.keys() & _TYPING and self._is_type(child):
+                rest = {name: value for name, value in schema.items() if name != key}
+                flow = _show_flow({"type": f"{holder}<{child}>", **rest}) if rest else f"{holder}<{child}>"
+                fix = f"write `{flow}`" + (f", or `fields: {{items: {child}}}` for a field" if key == "items" else "")
+                kind = "array" if holder == "array" else "object"
+                self._report((*at, key), f"`{key}` without `type: {kind}` allows any other value", fix, key=True)
+                return True
+        return False
+
+    def _is_type(self, text: str) -> bool:
+        try:
+            _TypeReader(text, self._names).read()
+        except _NoTypeError:
+            return False
+        return True
 
     def _report_list(self, name: str, items: Json, at: Pointer) -> None:
         """Report a list in place of a type."""
@@ -287,8 +332,26 @@ class _Writer:
         if key.lower() in ("optional", "nullable") and isinstance(schema[key], bool):
             is_optional = key.lower() == "optional"
             return "write `?` after the name of the field" if is_optional else "write `type: … | null`"
-        if all(isinstance(child, str | dict) for child in schema.values()):
-            return f"if the keys are fields, write `{_show_fields(schema)}`"
+        known = foreign_types.KEYWORDS.get(key.lower())
+        if known is not None and known not in schema and self._fits(schema[key], known, dialect):
+            if known == "examples" and not isinstance(schema[key], list):
+                return f"write `examples: [{_show_flow(schema[key])}]`"
+            return f"did you mean `{known}`?"
+        fields = {
+            name: child
+            for name, child in schema.items()
+            if isinstance(child, dict)
+            or (isinstance(child, str) and (not _is_keyword(name, dialect) or self._is_type(child)))
+        }
+        if schema.get("type") == "object":
+            fields.pop("type", None)
+        rest = {name: child for name, child in schema.items() if name not in (*fields, "required")}
+        if schema.get("type") == "object":
+            del rest["type"]
+        is_field = isinstance(schema[key], dict) or (isinstance(schema[key], str) and self._is_type(schema[key]))
+        if is_field and all(_is_keyword(name, dialect) and name != "type" for name in rest):
+            shown = _show_fields(fields) + "".join(f", {name}: {_show_flow(child)}" for name, child in rest.items())
+            return f"if the keys are fields, write `{shown}`"
         if key in ("min", "max"):
             suffix = _BOUNDED.get(re.split(r"\W", str(schema.get("type")))[0], "imum")
             return f"did you mean `{key}{suffix}`?"
@@ -328,16 +391,24 @@ class _Writer:
             result["required"] = required
         return result
 
-    def _read(self, text: str, at: Pointer) -> dict[str, Json]:
+    def _fits(self, value: Json, keyword: str, dialect: Dialect) -> bool:
+        """Return whether a value fits a keyword better than a field."""
+        if keyword in _LISTS or keyword in dialect.listed:
+            return isinstance(value, list) or keyword == "examples"
+        is_type = isinstance(value, str) and self._is_type(value)
+        return is_type if keyword in ("items", "$ref") else isinstance(value, str) and not is_type
+
+    def _read(self, text: str, at: Pointer, schema: Mapping[str, Json] | None = None) -> dict[str, Json]:
         try:
             return _TypeReader(text, self._names).read()
         except _NoTypeError as error:
             start, end = error.part
+            fix = foreign_types.suggest_type_keyword(text, (schema or {}).keys()) or error.fix
             found = text[start:end]
             named = describe_found(text) if found == text else f"`{found}`"
             what = "a type" if found == text or _NAME.fullmatch(found) else "part of a type"
             place = Place(self._file, at, part=() if found == text else error.part)
-            self.faults.append(Diagnostic("SW108", f"{named} is not {what}", place, error.fix))
+            self.faults.append(Diagnostic("SW108", f"{named} is not {what}", place, fix))
             return {}
 
     def _expect(self, wanted: str, found: Json, at: Pointer) -> None:
