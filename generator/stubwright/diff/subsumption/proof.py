@@ -15,7 +15,7 @@ import jsonschema_rs
 from jsonschema_rs import CanonicalSchema, FancyRegexOptions, canonicalize
 from jsonschema_rs.canonical import CanonicalizationError, Containment, IncompatibleOperands, UnsupportedResult
 
-from stubwright.diff.subsumption import exactness, refutation, unions, upgrade
+from stubwright.diff.subsumption import effort, exactness, refutation, unions, upgrade
 from stubwright.diff.subsumption.annotations import strip_annotations
 from stubwright.jsonschema.formats import get_settings
 from stubwright.jsonschema.instances import parts
@@ -43,8 +43,13 @@ class Judge(parts.Judge):
 
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
-        """The schema as the library compares it; None if it cannot."""
-        return _canonicalize(self.schema, asserts=self.formats == "assert")
+        """The schema as the library compares it; None if it cannot, or if that may take too long."""
+        return None if self.is_costly else _canonicalize(self.schema, asserts=self.formats == "assert")
+
+    @cached_property
+    def is_costly(self) -> bool:
+        """True if the library may take too long."""
+        return effort.is_costly(self)
 
     @cached_property
     def asserted(self) -> Judge:
@@ -60,6 +65,8 @@ def covers(wide: Judge, narrow: Judge) -> bool:
     if exactness.prevents_proof(wide, narrow):
         return False
     wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
+    if wide.is_costly or narrow.is_costly:
+        return _is_proved_by_cases(wide, narrow)
     if wide.canonical is None or narrow.canonical is None:
         return False
     answer = _covers(wide.canonical, narrow.canonical)
