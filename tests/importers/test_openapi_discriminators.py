@@ -96,6 +96,37 @@ def const(value: Any) -> dict[str, Any]:
             id="grandchildren",
         ),
         pytest.param(
+            {
+                "Pet": union("Cat", "Lion", "Cub"),
+                "Base": BASE,
+                "Cat": heir("Base"),
+                "Lion": heir("Cat"),
+                "Cub": heir("Lion"),
+                "Lynx": heir("Cat"),
+            },
+            {"Cat": {"type": "string", "enum": ["Cat", "Lynx"]}, "Lion": const("Lion"), "Cub": const("Cub")},
+            id="grandchildren in the same union",
+        ),
+        pytest.param(
+            {
+                "Pet": {"anyOf": [ref("Base"), ref("Cat")]},
+                "Base": {**animal(), "discriminator": {"propertyName": "kind"}},
+                "Cat": heir("Base"),
+            },
+            {"Base": const("Base"), "Cat": const("Cat")},
+            id="parent in the same union",
+        ),
+        pytest.param(
+            {"Pet": ref("Base"), "Base": BASE, "Cat": heir("Base"), "Lion": heir("Cat")},
+            {"Base": {"type": "string", "enum": ["Base", "c", "Lion"]}},
+            id="parent in place of a union",
+        ),
+        pytest.param(
+            {"Pet": ref("Base"), "Base": {**BASE, **animal(KINDS)}, "Cat": heir("Base")},
+            {"Base": KINDS},
+            id="parent with its own values",
+        ),
+        pytest.param(
             {"Pet": union("Cat", "Dog"), "Cat": animal(), "Dog": union("Hound", hound="Hound"), "Hound": animal()},
             {"Cat": const("Cat"), "Hound": const("hound")},
             id="unions in unions",
@@ -118,16 +149,50 @@ def test_wrapping_a_schema_with_a_discriminator_pins_nothing(tmp_path: Path) -> 
     operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
     document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
     made = imported(tmp_path, {**document, "components": {"schemas": {"Base": BASE, "Cat": heir("Base")}}})
-    assert made.manifest["schemas"]["Base"]["properties"]["kind"] == TEXT
     (tool,) = made.manifest["tools"]
     assert tool["inputSchema"]["properties"]["pet"]["anyOf"][0] == {"allOf": [{"$ref": "#/schemas/Base"}]}
 
 
+def test_a_schema_keeps_its_heirs_outside_of_a_union_with_them(tmp_path: Path) -> None:
+    family = {
+        "Pet": union("Cat", "Lion", mapped="Cat"),
+        "Cat": {**animal(meow=TEXT), "discriminator": {"propertyName": "kind"}},
+        "Lion": heir("Cat", roar=TEXT),
+    }
+    properties = {"pet": ref("Pet"), "cat": ref("Cat")}
+    body = {"application/json": {"schema": {"type": "object", "properties": properties}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "components": {"schemas": family}})
+    shared = made.manifest["schemas"]
+    kinds = {name: schema["properties"]["kind"] for name, schema in shared.items() if "properties" in schema}
+    both = {"type": "string", "enum": ["mapped", "Lion"]}
+    assert kinds == {"Cat": const("mapped"), "CatFamily": both, "Lion": const("Lion")}
+    assert shared["Pet"]["discriminator"]["mapping"] == {"mapped": "#/schemas/Cat"}
+    (tool,) = made.manifest["tools"]
+    assert tool["inputSchema"]["properties"]["cat"] == {"$ref": "#/schemas/CatFamily"}
+
+
+def test_a_closed_parent_in_place_of_a_union_accepts_its_heirs(tmp_path: Path) -> None:
+    family = {"Base": {**BASE, "additionalProperties": False}, "Cat": heir("Base", meow=TEXT)}
+    body = {"application/json": {"schema": ref("Base")}}
+    answers = {"200": {"description": "d", "content": body}}
+    operation = {"operationId": "op", "requestBody": {"required": True, "content": body}, "responses": answers}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "components": {"schemas": family}})
+    (tool,) = made.manifest["tools"]
+    for schema in (tool["inputSchema"], made.manifest["schemas"]["Base"]):
+        assert schema["properties"]["kind"] == {"type": "string", "enum": ["Base", "c"]}
+        assert schema.get("additionalProperties") is not False
+
+
 def test_a_client_gets_and_sends_the_class_that_the_value_means(tmp_path: Path) -> None:
     family = {
-        "Pet": union("Cat", "Dog", kitty="#/components/schemas/Cat", doggo="#/components/schemas/Dog"),
+        "Pet": union("Cat", "Dog", "Puppy", kitty="#/components/schemas/Cat", doggo="#/components/schemas/Dog"),
+        "Base": {**animal(), "discriminator": {"propertyName": "kind"}},
         "Cat": animal(lives={"type": "integer"}),
-        "Dog": animal(bark=TEXT),
+        "Dog": heir("Base", bark=TEXT),
+        "Puppy": heir("Dog"),
     }
     content = {"application/json": {"schema": ref("Pet")}}
     listed = {
@@ -150,11 +215,11 @@ def test_a_client_gets_and_sends_the_class_that_the_value_means(tmp_path: Path) 
         },
         "components": {"schemas": family},
     }
-    with api(lambda asked: {"items": [{"kind": "doggo", "bark": "w"}, {"kind": "kitty"}]}) as fake:
+    with api(lambda asked: {"items": [{"kind": "doggo", "bark": "w"}, {"kind": "kitty"}, {"kind": "Puppy"}]}) as fake:
         (tmp_path / "pets.json").write_text(json.dumps({**document, "servers": [{"url": fake.url}]}))
         package = build(tmp_path / "pets.json", tmp_path)
         with client(tmp_path, package, "Pets") as call:
-            assert [type(pet).__name__ for pet in call("pets").items] == ["Dog", "Cat"]
+            assert [type(pet).__name__ for pet in call("pets").items] == ["Dog", "Cat", "Puppy"]
             call("add", body=call.module.Dog(kind="doggo", bark="w"))
             assert fake.last.json == {"kind": "doggo", "bark": "w"}
             for wrong in ({"kind": "doggo", "bark": 5}, {"kind": "zzz"}):

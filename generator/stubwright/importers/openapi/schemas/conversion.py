@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from stubwright import naming
 from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
-from stubwright.importers.openapi.schemas.discriminators import Discriminators
+from stubwright.importers.openapi.schemas.discriminators import Discriminators, Names
 from stubwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
 from stubwright_runtime.values.equality import are_equal
 
@@ -50,11 +50,14 @@ _FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOn
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A shared schema: its place, and the side that it is for, if that makes a difference."""
+    """A shared schema: its place, the side that it is for, if that makes a difference, and the values that its
+    discriminating properties leave to other alternatives of a union.
+    """
 
     file: str
     pointer: tuple[str, ...]
     side: Side | None
+    excluded: Names = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class Schemas:
     _converted: dict[str, Json] = field(default_factory=dict)
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
-    _waiting: list[tuple[str, Located, Side]] = field(default_factory=list)
+    _waiting: list[tuple[str, Located, Side, Names]] = field(default_factory=list)
     _scans: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
     _same_on_both_sides: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     discriminators: Discriminators = field(init=False)
@@ -102,10 +105,10 @@ class Schemas:
         # Shared schemas refer to each other in circles, so that each is converted from this list and not where it is
         # met.
         while self._waiting:
-            name, target, its_side = self._waiting.pop()
+            name, target, its_side, excluded = self._waiting.pop()
             inner = _Conversion(self, its_side)
             try:
-                self._converted[name] = inner.convert(target)
+                self._converted[name] = inner.convert(target, excluded=excluded)
             except UnsupportedError as error:
                 self._failed[name] = str(error)
             self._uses[name] = frozenset(inner.uses)
@@ -189,8 +192,10 @@ class Schemas:
         )
         return Located(changed, target.file, target.pointer)
 
-    def name_reference(self, reference: str, at: Located, side: Side) -> str:
+    def name_reference(self, reference: str, at: Located, side: Side, excluded: Names = ()) -> str:
         """Return the name of the shared schema for a reference in a schema; it is made later.
+
+        Values in `excluded` belong to other alternatives of its union.
 
         Raises:
             UnsupportedError: It leads nowhere, or to a file that is not read.
@@ -198,15 +203,19 @@ class Schemas:
         target = self.documents.find_target(reference, at.file, at.pointer)
         if not isinstance(target.value, dict | bool):
             raise UnsupportedError(f"the reference `{reference}` does not lead to a schema")
-        return self.name_target(target, side)
+        return self.name_target(target, side, excluded)
 
-    def name_target(self, target: Located, side: Side) -> str:
-        """Return the name of the shared schema that a schema becomes; it is made later."""
-        key = Key(target.file, target.pointer, side if self._differs(target) else None)
+    def name_target(self, target: Located, side: Side, excluded: Names = ()) -> str:
+        """Return the name of the shared schema that a schema becomes; it is made later.
+
+        Values in `excluded` belong to other alternatives of its union.
+        """
+        key = Key(target.file, target.pointer, side if self._differs(target) else None, excluded)
         name = self._names.get(key)
         if name is None:
-            name = self._names[key] = self._make_name(key)
-            self._waiting.append((name, target, side))
+            is_family = not excluded and self.discriminators.is_split(target)
+            name = self._names[key] = self._make_name(key, "Family" if is_family else "")
+            self._waiting.append((name, target, side, excluded))
         return name
 
     def has_flag(self, at: Located, flag: str) -> bool:
@@ -225,12 +234,15 @@ class Schemas:
     def as_parent(self, part: Located) -> Located:
         """Return a part of an `allOf`; a parent whose alternatives inherit from it comes without these alternatives.
 
-        The schema around the part is one of them.
+        The schema around the part is one of them. A parent that some union means without its heirs comes as a copy,
+        because its shared schema is the one of the union.
         """
         if not isinstance(part.value, dict) or "$ref" not in part.value or part.value.keys() - _BESIDE:
             return part
         parent = self.documents.resolve(part)
         back = self.find_children(parent)
+        if not back and self.discriminators.is_split(parent):
+            return parent
         if not back or not isinstance(parent.value, dict):
             return part
         self.notes.append(
@@ -328,14 +340,15 @@ class Schemas:
             except UnsupportedError:
                 continue  # converting it will say so
 
-    def _make_name(self, key: Key) -> str:
+    def _make_name(self, key: Key, suffix: str) -> str:
         """Return a name for a shared schema: its own, unless a class of the package needs that."""
         steps = [step for step in key.pointer if step not in _PLACES]
         own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
         plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
+        plain += suffix
         if key.side == "request":
             plain += "Request"
-        digest = hashlib.sha256(repr((key.file, key.pointer, key.side)).encode()).hexdigest()[:6]
+        digest = hashlib.sha256(repr((key.file, key.pointer, key.side, *key.excluded)).encode()).hexdigest()[:6]
         for name in (plain, f"{plain}Schema", f"{plain}_{digest}"):
             stem = naming.name_shared(name).stem
             if naming.is_importable(stem) and stem not in self.taken:
@@ -397,12 +410,14 @@ class _Conversion:
     side: Side
     uses: set[str] = field(default_factory=set)
 
-    def convert(self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False) -> Json:
-        """Return a schema; properties in `absent` are not required.
+    def convert(
+        self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False, excluded: Names = ()
+    ) -> Json:
+        """Return a schema; properties in `absent` are not required, values in `excluded` belong to other alternatives.
 
         Of a schema that `is_part` of an object that is closed as a whole, the part itself is not closed.
         """
-        at = self.schemas.discriminators.pin(at)
+        at = self.schemas.discriminators.pin(at, excluded)
         value = at.value
         if isinstance(value, bool):
             return value
@@ -415,12 +430,12 @@ class _Conversion:
         is_old_reference = self.schemas.documents.minor == 0 and isinstance(value.get("$ref"), str)
         # Others refer to the shared schema as a closed one, so that the part gets a copy that is open.
         if is_part and isinstance(value.get("$ref"), str) and (is_old_reference or not value.keys() - _BESIDE):
-            return self.convert(self.schemas.documents.resolve(at), absent, is_part=True)
+            return self.convert(self.schemas.documents.resolve(at), absent, is_part=True, excluded=excluded)
         is_whole = not is_part and self._excludes_itself(at)
         is_old = self.schemas.documents.minor == 0
         converted: dict[str, Any] = {}
         if isinstance(value.get("$ref"), str):
-            name = self.schemas.name_reference(value["$ref"], at, self.side)
+            name = self.schemas.name_reference(value["$ref"], at, self.side, excluded)
             self.uses.add(name)
             converted["$ref"] = f"{REFERENCE}{name}"
         for key, entry in value.items():
@@ -433,7 +448,10 @@ class _Conversion:
                 converted[key] = [self.convert(part, absent, is_part=True) for part in parts]
                 continue
             if (is_part or is_whole) and key in self._list_alternatives(at):
-                alternatives = [self.convert(item, absent, is_part=True) for item in at.list_items(key)]
+                alternatives = [
+                    self.convert(item, absent, is_part=True, excluded=self._find_excluded(at, item))
+                    for item in at.list_items(key)
+                ]
                 # closed alternatives told themselves apart by what they forbade
                 is_open = not any(self._is_closed(self.schemas.documents.resolve(item)) for item in at.list_items(key))
                 converted[key if is_open or "anyOf" in value else "anyOf"] = alternatives
@@ -477,6 +495,9 @@ class _Conversion:
         if key in DIALECT.listed and isinstance(entry, list):
             if key == "allOf":
                 return {key: [self.convert(self.schemas.as_parent(part), absent) for part in at.list_items(key)]}
+            if key in ("oneOf", "anyOf"):
+                items = at.list_items(key)
+                return {key: [self.convert(item, excluded=self._find_excluded(at, item)) for item in items]}
             return {key: [self.convert(part) for part in at.list_items(key)]}
         if key in DIALECT.single and isinstance(entry, dict | bool):
             return {key: self.convert(below)}
@@ -489,12 +510,22 @@ class _Conversion:
             return self._convert_discriminator(entry, at)
         return {key: entry}
 
+    def _find_excluded(self, union: Located, item: Located) -> Names:
+        """Return the values that an alternative of a union leaves to the others."""
+        if not isinstance(item.get_field("$ref"), str):
+            return ()
+        return self.schemas.discriminators.find_excluded(union, self.schemas.documents.resolve(item))
+
     def _convert_discriminator(self, entry: Json, at: Located) -> dict[str, Json]:
         """Return a discriminator as an annotation, with a `mapping` to shared schemas."""
         if not isinstance(entry, dict) or not any(at.list_items(key) for key in ("oneOf", "anyOf")):
             return {}
         targets = self.schemas.discriminators.convert_mapping(at)
-        names = {name: self.schemas.name_target(target, self.side) for name, target in targets.items()}
+        find_excluded = self.schemas.discriminators.find_excluded
+        names = {
+            name: self.schemas.name_target(target, self.side, find_excluded(at, target))
+            for name, target in targets.items()
+        }
         self.uses |= {*names.values()}
         mapping: dict[str, Json] = {name: f"{REFERENCE}{target}" for name, target in names.items()}
         kept = {"propertyName": entry.get("propertyName"), "mapping": mapping}

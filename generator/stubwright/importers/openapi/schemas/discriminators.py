@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 Key = tuple[str, tuple[str, ...]]
 """The file and the pointer of a schema."""
 
+Names = tuple[str, ...]
+"""Values of a discriminating property."""
+
 _ALTERNATIVES = ("oneOf", "anyOf")
 
 
 @dataclass(slots=True)
 class _Index:
-    """The names of alternatives by schema and property, and the heirs of each schema."""
+    """The names of alternatives by schema and property, the heirs of each schema, and the unions that list it."""
 
     names: dict[Key, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
     heirs: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
+    unions: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
 
 
 class Discriminators:
@@ -43,20 +47,57 @@ class Discriminators:
         self._index = _Index()
         self._pins: dict[Key, dict[str, list[str]]] = {}
 
-    def pin(self, at: Located) -> Located:
-        """Return a schema whose discriminating properties have only the values of this schema."""
+    def pin(self, at: Located, excluded: Names = ()) -> Located:
+        """Return a schema whose discriminating properties have only the values of this schema and its heirs.
+
+        A parent with a discriminator that forbids other properties would refuse its heirs, so it comes open.
+
+        Args:
+            at: The schema.
+            excluded: The values that other alternatives of its union have, as `find_excluded` returns them.
+        """
         pins = self.find_pins(at)
-        if not pins or not isinstance(at.value, dict):
+        if not isinstance(at.value, dict):
+            return at
+        is_open_parent = at.get_field("additionalProperties") is False and self._is_parent(at) and not excluded
+        if is_open_parent:
+            at = Located({key: at.value[key] for key in at.value if key != "additionalProperties"}, at.file, at.pointer)
+        if excluded and self._is_parent(at):
+            pins = self._add_parent(at, pins)
+        if not pins:
             return at
         properties: dict[str, Any] = {name: entry.value for name, entry in at.list_entries("properties")}
         for name, names in pins.items():
-            pinned = self._pin_property(at, name, names)
+            pinned = self._pin_property(at, name, [each for each in names if each not in excluded] or names)
             if pinned is not None:
                 properties[name] = pinned
         return Located({**at.value, "properties": properties}, at.file, at.pointer) if properties else at
 
+    def find_excluded(self, union: Located, alternative: Located) -> Names:
+        """Return the values that an alternative leaves to its heirs that are alternatives of the same union, sorted.
+
+        Args:
+            union: The schema with `oneOf` or `anyOf`.
+            alternative: The target of a reference in it.
+        """
+        self.find_pins(alternative)
+        heirs = {self._key(heir) for heir in self._list_heirs(alternative)} - {self._key(alternative)}
+        if not heirs:
+            return ()
+        others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) in heirs]
+        return tuple(sorted({name for other in others for names in self.find_pins(other).values() for name in names}))
+
+    def is_split(self, at: Located) -> bool:
+        """Return whether a union lists a schema and one of its heirs, so that the schema means itself alone there."""
+        self.find_pins(at)
+        return any(self.find_excluded(union, at) for union in self._index.unions.get(self._key(at), ()))
+
     def find_pins(self, at: Located) -> Mapping[str, list[str]]:
-        """Return the values of a schema and its heirs for each discriminating property."""
+        """Return the values of a schema and its heirs for each discriminating property.
+
+        A parent has them if it has a `mapping` and its property lists no values itself; without a `mapping`, documents
+        often use other values than they should.
+        """
         self._read_file(self._documents.root)
         self._read_file(at)
         if not isinstance(at.value, dict) or not (self._index.names or self._index.heirs):
@@ -65,6 +106,8 @@ class Discriminators:
         if key not in self._pins:
             self._pins[key] = {}  # in case the schema inherits from itself
             pins = self._find_own(at)
+            if self._is_parent(at) and self._read_mapping(at) and not self._lists_values(at):
+                pins = self._add_parent(at, pins)
             for heir in self._list_heirs(at) if pins else ():
                 for name, names in self._find_own(heir).items():
                     pins[name] = [*dict.fromkeys([*pins.get(name, ()), *names])]
@@ -89,6 +132,8 @@ class Discriminators:
         for schema in _walk(root):
             for parent in self._list_targets(schema, "allOf"):
                 self._index.heirs[self._key(parent)].append(schema)
+            for target in self._list_targets(schema, *_ALTERNATIVES):
+                self._index.unions[self._key(target)].append(schema)
             name = _get_property(schema)
             if name is None:
                 continue
@@ -99,6 +144,24 @@ class Discriminators:
                     continue
                 known = self._index.names[self._key(target)].setdefault(name, [])
                 known += [each for each in names if each not in known]
+
+    def _is_parent(self, at: Located) -> bool:
+        """Return whether a schema has a discriminator for its heirs, and no alternatives of its own."""
+        is_union = any(at.list_items(key) for key in _ALTERNATIVES)
+        return _get_property(at) is not None and not is_union and bool(self._index.heirs.get(self._key(at)))
+
+    def _lists_values(self, at: Located) -> bool:
+        """Return whether a parent's discriminating property has an `enum` or a `const`."""
+        described = self._find_property(at, _get_property(at) or "")
+        parts = [] if described is None else self._list_applied(described)
+        return any(part.get(key) is not None for part in parts for key in ("enum", "const"))
+
+    def _add_parent(self, at: Located, pins: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """Return the values of a schema as a parent: its own, and all in its `mapping`."""
+        name = _get_property(at) or ""
+        mapping = self._read_mapping(at)
+        own = pins.get(name) or self._list_names(at, mapping)
+        return {**pins, name: [*dict.fromkeys([*own, *mapping])]}
 
     def _find_own(self, at: Located) -> dict[str, list[str]]:
         """Return the values of a schema itself, as an alternative and as an heir."""
