@@ -74,6 +74,24 @@ def test_the_last_of_equal_keys_counts(name: str, line: int, tmp_path: Path) -> 
     assert made.notes[0] == f"`{name}` has keys twice in one mapping, and the last of them counts: `get` on line {line}"
 
 
+FLOW = "{openapi: 3.1.0, info: {title: Sample, version: '1'},\n paths: {/x: {}}, x: [a, b,]}\n"
+
+
+@pytest.mark.parametrize("name", ["api.yaml", "api", "API.YML"])
+@pytest.mark.parametrize("head", ["", "\n", "# flow\n", "---\n"])
+def test_a_flow_mapping_is_yaml(name: str, head: str, tmp_path: Path) -> None:
+    assert value(tmp_path, head + FLOW, name)["x"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("name", "is_json"), [("api.yaml", False), ("api", True), ("api.json", True)])
+def test_a_text_in_braces_that_is_neither_is_reported_as_its_name_says(
+    name: str, is_json: bool, tmp_path: Path
+) -> None:
+    with pytest.raises(DocumentError) as caught:
+        value(tmp_path, '{"openapi": "3.1.0" "x": 1}', name)
+    assert (str(caught.value).startswith("expected a comma")) is is_json
+
+
 def test_many_equal_keys_are_not_all_told(tmp_path: Path) -> None:
     made = imported(tmp_path, f"{HEAD}paths: {{}}\nx: {{{', '.join(['a: 1'] * 14)}}}\n")
     assert any(note.endswith("`a` on line 6, `a` on line 6, and 3 more") for note in made.notes)
