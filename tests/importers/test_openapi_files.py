@@ -34,6 +34,11 @@ def form(part: Any, name: str = "file", **more: Any) -> dict[str, Any]:
     return {FORM: {"schema": {"type": "object", "properties": {name: part}}, **more}}
 
 
+def open_form(part: Any, **properties: Any) -> dict[str, Any]:
+    """A form with parts of any name."""
+    return {FORM: {"schema": {"type": "object", "properties": properties, "additionalProperties": part}}}
+
+
 def encoded(part: Any, **encoding: Any) -> dict[str, Any]:
     return form(part, encoding={"file": encoding})
 
@@ -107,6 +112,14 @@ OLD: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
         [(None, "text/plain", b"http://x/y")],
     ),
     "header": (encoded(BINARY, headers={"X-Rate": {"schema": {"type": "integer"}}}), {"file": "AP8x"}, [FILE]),
+    "open_keys": (open_form(BINARY), {"body": {"a": "AP8x", "b": "AP8x"}}, [("a", *FILE[1:]), ("b", *FILE[1:])]),
+    "open_lists": (open_form(ref("Files")), {"body": {"a": ["AP8x", "AP8x"]}}, [("a", *FILE[1:])] * 2),
+    "open_rest": (
+        open_form(ref("File"), n=TEXT),
+        {"n": "x", "a": "AP8x"},
+        [(None, "text/plain", b"x"), ("a", *FILE[1:])],
+    ),
+    "open_text": (open_form(TEXT, file=BINARY), {"file": "AP8x", "a": "AP8x"}, [FILE, (None, *TEXT_FILE)]),
     "hidden": (
         {FORM: {"schema": {**ref("Upload"), "required": ["file"], "properties": {}}}},
         {"file": "AP8x"},

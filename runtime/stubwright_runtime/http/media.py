@@ -53,8 +53,20 @@ TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
 """The content of an argument that is not a file."""
 
 
-def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> dict[str, Content]:
-    """Return the content of each argument, by name.
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The contents of arguments by name, and of all others that the schema allows (`additionalProperties`)."""
+
+    by_name: Mapping[str, Content]
+    others: Content = TEXT
+
+    def get(self, name: str) -> Content:
+        """Return the content of an argument."""
+        return self.by_name.get(name, self.others)
+
+
+def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> Contents:
+    """Return the content of each argument.
 
     Args:
         schema: The input schema.
@@ -66,7 +78,10 @@ def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> dic
     found_by_name: dict[str, list[Mapping[str, Any]]] = {}
     for name, found in _list_properties(schema, holders):
         found_by_name.setdefault(name, []).append(found)
-    return {name: _find_content(schema, found) for name, found in found_by_name.items()}
+    open_keys: list[Json] = [each.get("additionalProperties") for each in _list_applied(schema, holders)]
+    others: list[Mapping[str, Any]] = [each for each in open_keys if isinstance(each, dict)]
+    by_name = {name: _find_content(schema, found) for name, found in found_by_name.items()}
+    return Contents(by_name, _find_content(schema, others) if others else TEXT)
 
 
 def _list_properties(

@@ -139,7 +139,7 @@ class Binding:
         body: Json = http.get("body")
         only = HOLE.fullmatch(body) if isinstance(body, str) else None
         self._contents = find_contents(schema)
-        self._body_content = self._contents.get(only[1], TEXT) if only is not None else TEXT
+        self._body_content = self._contents.get(only[1]) if only is not None else TEXT
         if only is not None and _read_kind(http.get("contentType", "")) == _MULTIPART:
             self._contents = find_contents(schema, only[1])
         self._users = frozenset(
@@ -335,7 +335,7 @@ class Binding:
         parts: list[Part] = []
         item: Json
         for name, item in value.items() if is_mapping(value) else ():
-            content = self._contents.get(name, TEXT)
+            content = self._contents.get(name)
             if name in (self._http.get("fields") or {}):
                 parts += [_make_pair(pair) for pair in self._field(name, item)]
                 continue

@@ -604,5 +604,5 @@ def test_files_are_found_in_schemas_that_refer_to_each_other() -> None:
     }
     child = {"allOf": [{"$ref": "#/$defs/Pet"}]}
     schema = {"properties": {"body": {"$ref": "#/$defs/Pet"}}, "$defs": {"Pet": parent, **dict.fromkeys(names, child)}}
-    contents = find_contents(schema, "body")
+    contents = find_contents(schema, "body").by_name
     assert [(name, content.is_file) for name, content in contents.items()] == [("f", True)]

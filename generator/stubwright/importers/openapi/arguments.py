@@ -338,7 +338,8 @@ def _add_properties(flat: FlatObject, body: _Body, schemas: Schemas, builder: _B
     builder.required += [name for name in flat.properties if name in flat.required]
     builder.additional = None
     if flat.additional is not None:
-        builder.additional, uses = schemas.convert(flat.additional, "request")
+        at = flat.additional
+        builder.additional, uses = schemas.convert(at, "request") if form is None else form.convert(None, at)
         builder.uses |= uses
 
 

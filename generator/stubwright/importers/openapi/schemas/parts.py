@@ -96,8 +96,12 @@ class Parts:
                 types[name] = {"contentType": media.replace("{", "{{").replace("}", "}}")}
         return types
 
-    def convert(self, name: str, at: Located) -> tuple[Json, frozenset[str]]:
+    def convert(self, name: str | None, at: Located) -> tuple[Json, frozenset[str]]:
         """Return the schema of an argument for a part, and the names of the shared schemas in it.
+
+        Args:
+            name: The name of the part; None for parts of any other name (`additionalProperties`).
+            at: Its schema.
 
         Raises:
             UnsupportedError: JSON values cannot be written in the part's media type.
@@ -120,18 +124,23 @@ class Parts:
         shared = self._schemas.list_shared(uses)
 
         def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-            properties = schema.get("properties")
-            if not isinstance(properties, dict):
-                return schema
-            changed = {name: self._convert_part(name, part, shared) for name, part in properties.items()}
-            is_same = all(changed[name] is part for name, part in properties.items())
-            return schema if is_same else {**schema, "properties": changed}
+            changed: dict[str, Json] = {}
+            for key, entry in schema.items():
+                if key == "properties" and isinstance(entry, dict):
+                    changed_parts = {name: self._convert_part(name, part, shared) for name, part in entry.items()}
+                    is_same = all(changed_parts[name] is part for name, part in entry.items())
+                    changed[key] = entry if is_same else changed_parts
+                elif key == "additionalProperties":
+                    changed[key] = self._convert_part(None, entry, shared)
+                else:
+                    changed[key] = entry
+            return schema if all(changed[key] is entry for key, entry in schema.items()) else changed
 
         schema = _rewrite(converted, shared, change)
         return schema, uses if schema is converted else _find_uses(schema)
 
-    def _convert_part(self, name: str, converted: Json, shared: Mapping[str, Json]) -> Json:
-        media = self._find_media(name)
+    def _convert_part(self, name: str | None, converted: Json, shared: Mapping[str, Json]) -> Json:
+        media = "" if name is None else self._find_media(name)
         plain = media_types.strip_parameters(media)
 
         def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -144,6 +153,8 @@ class Parts:
             return schema if items is schema.get("items") else {**schema, "items": items}
 
         schema = _rewrite(converted, shared, change)
+        if name is None:
+            return schema
         if _has_file(schema):
             self._files.add(name)
         elif plain and not media_types.is_json(plain) and not _is_plain(schema, shared):
