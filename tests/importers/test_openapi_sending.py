@@ -127,6 +127,19 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
     content = {"application/json": {"schema": OBJECT}}
     paths = {
         "/start": {"post": {"operationId": "start", "responses": {"202": {"description": "d", "headers": headers}}}},
+        "/either": {
+            "post": {
+                "operationId": "either",
+                "responses": {
+                    "200": {
+                        "description": "d",
+                        "headers": {"x-count": {"schema": {"type": "integer"}}},
+                        "content": content,
+                    },
+                    "202": {"description": "d", "headers": headers},
+                },
+            }
+        },
         "/head": {
             "head": {
                 "operationId": "head",
@@ -159,10 +172,13 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
 
         async def go() -> None:
             async with package.SendingClient.connect(package.build_server()) as client:
-                for name in ("start", "head"):
+                for name in ("start", "head", "either"):
                     results[name] = (await client.raw.call_tool(name, {})).structured_content
 
         asyncio.run(go())
     expected = {"body": None, "headers": {"operation_location": "/jobs/1", "x_count": 3}}
-    assert results == {"start": expected, "head": expected}
-    assert "responseHeaders" not in manifest["tools"][2]["stubwright"]["http"]
+    alone = {"body": None, "headers": {"operation_location": "/jobs/1"}}
+    assert results == {"start": expected, "head": expected, "either": alone}
+    either, *_, get = (tool for tool in manifest["tools"] if tool["name"] in ("either", "get"))
+    assert either["outputSchema"] == {"anyOf": [OBJECT, {"type": "null"}]}
+    assert "responseHeaders" not in get["stubwright"]["http"]

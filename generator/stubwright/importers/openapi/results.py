@@ -33,7 +33,8 @@ class Result:
     """An `outputSchema`, if there is one, the shared schemas that it refers to, and the `Accept` of clients.
 
     `accept` is the value of the `Accept` header, if it is not JSON. `no_schema_reason` says why a response cannot be
-    read. `headers` are the headers that a response without a body declares, as `responseHeaders` of the manifest.
+    read. `headers` are the headers that a response without a body declares, and none with a body, as `responseHeaders`
+    of the manifest.
     """
 
     schema: Json
@@ -51,14 +52,16 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
     is_known, is_empty, are_objects = True, False, True
     responses, reason = _read_responses(operation, schemas)
     headers: dict[str, Json] = {}
+    usual = set[str]()
     for at in responses:
         try:
             has_body = operation.method != "head"  # RFC 9110, section 9.3.2
             content = dict(operations.list_media_types(schemas.documents, at)) if has_body else {}
-            headers |= {} if content else _list_headers(at, schemas)
             if not content:
                 is_empty = True
+                headers |= _list_headers(at, schemas)
                 continue
+            usual |= _list_headers(at, schemas).keys()
             contents.append(content)
             media = _rank(content, options.media_types, schemas)[0]
             schema = content[media].get("schema") if _is_json(media, content[media], schemas) else None
@@ -73,6 +76,7 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
         except (UnsupportedError, RecursionError) as error:
             reason = reason or explain(error)
     accept = _make_accept(contents, options.media_types, schemas)
+    headers = {name: header for name, header in headers.items() if name not in usual}
     if headers and not contents and reason is None and options.output_schemas:
         return Result(dict(_NULL), frozenset(), accept, headers=headers)
     if reason is not None or not alternatives or not is_known:
@@ -82,7 +86,7 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
     converted = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
     if are_objects and not is_empty and isinstance(converted, dict) and converted.get("type") != "object":
         converted = {"type": "object", **converted}  # what clients before 2026-07-28 need to see
-    return Result(converted, uses, accept)
+    return Result(converted, uses, accept, headers=headers)
 
 
 def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Located], str | None]:
