@@ -138,6 +138,66 @@ def test_a_revision_is_read_with_what_it_includes(
     assert "SW511 wire    tool `pong`: a new tool" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("style", ["text", "json", "github", "sarif"])
+def test_a_fault_at_a_revision_is_not_in_the_file_of_today(
+    style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository(tmp_path, monkeypatch)
+    Path("specs/tools/more/b.yaml").write_text("tols: []\n")
+    Path("specs/a.yaml").write_text(MANIFEST + 'include: ["tools/**/*.yaml"]\n')
+    commit()
+    monkeypatch.chdir("specs")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    assert cli.run(["diff", "git:HEAD", "a.yaml", "--format", style]) == 1
+    printed = capsys.readouterr()
+    assert "\ngit:HEAD:specs/tools/more/b.yaml:1:1: error[" in printed.err
+    assert "\ntools/more/b.yaml:1:1: error[" in printed.err
+    if style != "text":
+        named = "git:HEAD:specs" if style == "json" else "git%3AHEAD%3Aspecs"
+        assert printed.out.count(f"{named}/tools/more/b.yaml") == 1
+        assert f"specs/{named}" not in printed.out
+
+
+def commit(folder: str = ".") -> None:
+    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "c"]):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+
+
+def test_files_of_submodules_are_read_at_the_commit_of_the_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository(tmp_path, monkeypatch)
+    subprocess.run(["git", "init", "-q", "specs/shared"], check=True)
+    tool = "tools: [{name: shared, description: Shared., inputSchema: {type: object}}]\n"
+    Path("specs/shared/c.yaml").write_text(tool)
+    commit("specs/shared")
+    text = MANIFEST + "include: [shared/c.yaml]\n"
+    Path("specs/a.yaml").write_text(text)
+    commit()  # git adds a repository in a folder as a submodule
+    Path("specs/shared/c.yaml").write_text(tool.replace("Shared.", "Changed."))
+    commit("specs/shared")
+    assert cli.run(["diff", "git:HEAD", "specs/a.yaml"]) == 0
+    assert "tool `shared`: the description changed" in capsys.readouterr().out
+    monkeypatch.chdir("specs/shared")
+    assert cli.run(["diff", "git:HEAD:../specs/a.yaml", "../a.yaml"]) == 1
+
+
+def test_git_is_asked_once_for_the_repository_of_a_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository(tmp_path, monkeypatch)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
+    asked: list[list[str]] = []
+    run = subprocess.run
+
+    def record(command: list[str], **options: Any) -> Any:
+        asked.append(command[1:3])
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", record)
+    assert cli.run(["diff", "git:HEAD", "specs/a.yaml"]) == 1
+    assert asked.count(["rev-parse", "--git-dir"]) == 1
+    assert len(asked) > 3
+
+
 @pytest.mark.parametrize(
     ("folder", "sides"),
     amounts.sample(

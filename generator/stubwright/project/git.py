@@ -12,11 +12,26 @@ import subprocess
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from stubwright import paths
 from stubwright.project.files.disk import MAX_FILE
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
 _LINK = "120000"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry of a tree of git: what `git ls-tree` prints of it, and the folder of its repository."""
+
+    mode: str
+    kind: str
+    object_id: str
+    size: int
+    folder: Path
 
 
 class RevisionError(Exception):
@@ -27,32 +42,34 @@ class RevisionError(Exception):
 class Revision:
     """Reads files at a revision for `source.load`; paths are relative to the working folder, or absolute.
 
-    A path that is a symbolic link there is read as git has it, and not followed.
+    A path that is a symbolic link there is read as git has it, and not followed. Submodules are read at the commit that
+    the revision names.
     """
 
     name: str
+    _environment: Mapping[str, str]
     _blobs: dict[str, bytes] = field(default_factory=dict)
 
     def read(self, path: str) -> bytes:
         """Return the file's bytes. Raises OSError."""
         if path not in self._blobs:
-            inside = self._inside(path)
-            mode, kind, size = self._listed.get(inside, ("", "", 0))
-            if not kind:
+            inside = self.find_path(path)
+            entry = self._listed.get(inside)
+            if entry is None:
                 folder = "" if inside == "." else f"{inside}/"
                 if any(other.startswith(folder) for other in self._listed):
                     raise IsADirectoryError(f"`{path}` is a folder at {self.name}")
                 raise FileNotFoundError(2, "no such file at this revision", path)
-            if kind != "blob" or mode == _LINK:
+            if entry.kind != "blob" or entry.mode == _LINK:
                 raise OSError(f"it is no ordinary file at {self.name}")
-            if size > MAX_FILE:
+            if entry.size > MAX_FILE:
                 raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
-            self._blobs[path] = _git("cat-file", "blob", f"{self.name}:{inside}")
+            self._blobs[path] = self._git(entry.folder, "cat-file", "blob", entry.object_id)
         return self._blobs[path]
 
     def glob(self, folder: str, pattern: str) -> list[str]:
         """Return files below `folder` that match, sorted, with `/` between folders."""
-        base = self._inside(folder)
+        base = self.find_path(folder)
         paths = []
         for path in self._listed:
             below = path if base == "." else path.removeprefix(f"{base}/")
@@ -62,7 +79,7 @@ class Revision:
 
     def is_within(self, path: str, folder: str) -> bool:
         """Tell whether a path lies below `folder`; links are not followed, so that none leads out."""
-        return not paths.leaves(self._inside(path), self._inside(folder))
+        return not paths.leaves(self.find_path(path), self.find_path(folder))
 
     def resolve_path(self, path: str) -> str:
         """Return git's path of `REV:PATH` for `read`: relative to the repository's root, with `./` to this folder.
@@ -72,12 +89,12 @@ class Revision:
         if path.startswith(("./", "../", "/")):
             return path
         from_root = posixpath.normpath(path)
-        here = self._inside(path)
+        here = self.find_path(path)
         if from_root not in self._listed and here in self._listed:
             return path
         return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
 
-    def _inside(self, path: str) -> str:
+    def find_path(self, path: str) -> str:
         """Return a path from the repository's root; it starts with `../` if it leads out."""
         relative = Path(os.path.relpath(Path(self._here, path), self._root))
         if relative.parts[:1] == ("..",):  # the path may lead through a link to the repository
@@ -91,22 +108,37 @@ class Revision:
     @cached_property
     def _root(self) -> Path:
         try:
-            return Path(os.fsdecode(_git("rev-parse", "--show-toplevel").removesuffix(b"\n"))).resolve()
+            root = _git(self._environment, "rev-parse", "--show-toplevel")
+            return Path(os.fsdecode(root.removesuffix(b"\n"))).resolve()
         except OSError:  # a repository without a working tree
             return self._here
 
     @cached_property
-    def _listed(self) -> dict[str, tuple[str, str, int]]:
-        """All files: mode, kind and size by path from the repository's root."""
+    def _listed(self) -> dict[str, _Entry]:
+        """All files by path from the repository's root, also in submodules that are checked out."""
+        return dict(self._list_tree(self._root, self.name))
+
+    def _list_tree(self, folder: Path, commit: str) -> Iterator[tuple[str, _Entry]]:
         # Without -z, git quotes paths that are not ASCII.
-        rows = _git("ls-tree", "-r", "-l", "-z", "--full-tree", self.name).split(b"\0")
-        listed = {}
-        for row in rows:
-            if row:
-                attributes, _, path = row.partition(b"\t")
-                mode, kind, _, size = attributes.decode().split()
-                listed[path.decode("utf-8", "surrogateescape")] = mode, kind, int(size) if size.isdecimal() else 0
-        return listed
+        for row in self._git(folder, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
+            attributes, _, name = row.partition(b"\t")
+            if not name:
+                continue
+            path = name.decode("utf-8", "surrogateescape")
+            mode, kind, object_id, size = attributes.decode().split()
+            yield path, _Entry(mode, kind, object_id, int(size) if size.isdecimal() else 0, folder)
+            if kind == "commit" and (folder / path / ".git").exists():
+                try:
+                    files = list(self._list_tree(folder / path, object_id))
+                except OSError:  # its commit was not fetched, so that its files are unknown
+                    continue
+                yield from ((f"{path}/{inner}", entry) for inner, entry in files)
+
+    def _git(self, folder: Path, *arguments: str) -> bytes:
+        """Return the output of git in this repository or in a submodule. Raises OSError."""
+        if folder == self._root:
+            return _git(self._environment, *arguments)
+        return _git(_leave_hook(self._environment), "-C", str(folder), *arguments)
 
 
 def read_revision(name: str) -> Revision:
@@ -118,14 +150,15 @@ def read_revision(name: str) -> Revision:
     if not name or name.startswith("-"):  # git would take it for an option
         raise RevisionError(f"`{name}` is no revision")
     try:
-        commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        environment = _make_environment()
+        commit = _git(environment, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except OSError as error:
         raise RevisionError(f"git knows no revision `{name}` here: {error}") from error
     # The commit, and not the name: a branch may move while files are read.
-    return Revision(commit.decode().strip().splitlines()[-1])
+    return Revision(commit.decode().strip().splitlines()[-1], environment)
 
 
-_OF_HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX")
+_OF_HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
 """Variables that git sets for hooks. With `GIT_DIR` alone, the working folder counts as the root of the checkout."""
 
 
@@ -133,16 +166,22 @@ def _make_environment() -> dict[str, str]:
     """Return the environment for git, which finds the repository of the working folder, in hooks too."""
     if "GIT_WORK_TREE" in os.environ or "GIT_DIR" not in os.environ:
         return dict(os.environ)
-    found = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
-    command = ["git", "rev-parse", "--git-dir"]
-    done = subprocess.run(command, env=found, capture_output=True, check=False)  # noqa: S603 - no shell
-    return dict(os.environ) if done.returncode else found
+    found = _leave_hook(os.environ)
+    try:
+        _git(found, "rev-parse", "--git-dir")
+    except OSError:
+        return dict(os.environ)
+    return found
 
 
-def _git(*arguments: str) -> bytes:
+def _leave_hook(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the variables that name a repository."""
+    return {name: value for name, value in environment.items() if name not in _OF_HOOKS}
+
+
+def _git(environment: Mapping[str, str], *arguments: str) -> bytes:
     """Return the output of git. Raises OSError, with git's own words."""
     try:
-        environment = _make_environment()
         done = subprocess.run(["git", *arguments], env=environment, capture_output=True, check=False)  # noqa: S603, S607 - no shell
     except FileNotFoundError as error:
         raise OSError("git is not installed") from error

@@ -10,7 +10,7 @@ from stubwright import http, paths
 from stubwright.commands.shared.console import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from stubwright import ir
     from stubwright.compile.source import Document, Reader
@@ -211,7 +211,29 @@ def _read_revision(given: str, other: str) -> Version:
         and [diagnostic.code for diagnostic in version.diagnostics] == ["SW001"]
         and version.diagnostics[0].at is None
     )
-    return replace(version, diagnostics=[replace(version.diagnostics[0], help=fix)]) if is_missing else version
+    if is_missing:
+        return replace(version, diagnostics=[replace(version.diagnostics[0], help=fix)])
+    return version if version.manifest is not None else _rename_files(version, f"{_GIT}{name}", reader.find_path)
+
+
+def _rename_files(version: Version, revision: str, find_path: Callable[[str], str]) -> Version:
+    """Return a version whose faults are in `git:REV:PATH`, and not in the files of the working folder."""
+
+    def name_file(path: str) -> str:
+        return f"{revision}:{find_path(path)}"
+
+    return replace(
+        version,
+        documents={
+            name_file(path): replace(document, path=name_file(path)) for path, document in version.documents.items()
+        },
+        diagnostics=[
+            diagnostic
+            if diagnostic.at is None
+            else replace(diagnostic, at=replace(diagnostic.at, file=name_file(diagnostic.at.file)))
+            for diagnostic in version.diagnostics
+        ],
+    )
 
 
 def _read_file(name: str, path: str, reader: Reader) -> Version:

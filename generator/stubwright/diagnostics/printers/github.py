@@ -46,10 +46,11 @@ def format_command(level: str, title: str, message: str, span: Span | None) -> s
 def find_reported_path(file: str) -> str:
     """Return the path of a file in annotations: from the root of the checkout in GitHub Actions, otherwise unchanged.
 
-    GitHub resolves paths from `GITHUB_WORKSPACE`, and not from the working folder. Files outside are absolute.
+    GitHub resolves paths from `GITHUB_WORKSPACE`, and not from the working folder. Files outside are absolute. A file
+    at a revision, `git:REV:PATH`, is not in the checkout.
     """
     root = os.environ.get("GITHUB_WORKSPACE")
-    if not root:
+    if not root or file.startswith("git:"):
         return file
     path, top = Path(file).resolve(), Path(root).resolve()
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else path.as_posix()
