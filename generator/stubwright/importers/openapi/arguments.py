@@ -251,7 +251,7 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     content = operations.list_media_types(schemas.documents, at)
     if not content:
         raise UnsupportedError("its body has no media type")
-    kinds: dict[str, str] = {}
+    kinds: dict[str, tuple[str, str]] = {}
     problems: list[str] = []
     for media, entry in content:
         try:
@@ -260,14 +260,15 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
             problems.append(str(error))
     if not kinds:
         raise UnsupportedError(f"its body is {', '.join(problems)}")
-    media = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media]))[0]
+    media = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media][0]))[0]
+    kind, sent = kinds[media]
     entry, description = dict(content)[media], at.get_field("description")
     return _Body(
-        media=media_types.make_concrete(media, is_binary=parts.is_binary(entry.get("schema"), schemas)) or media,
+        media=sent,
         entry=entry,
         required=at.get_field("required") is True,
         description=description if isinstance(description, str) and description.strip() else None,
-        kind=kinds[media],
+        kind=kind,
     )
 
 
@@ -275,8 +276,8 @@ _KINDS: Final = ("json", "form", "multipart", "text", "bytes")
 """The kinds of bodies, the best first."""
 
 
-def _find_kind(media: str, entry: Located, schemas: Schemas) -> str:
-    """Return the kind of a body.
+def _find_kind(media: str, entry: Located, schemas: Schemas) -> tuple[str, str]:
+    """Return the kind of a body, and the media type that is sent.
 
     Raises:
         UnsupportedError: It cannot be sent.
@@ -289,20 +290,20 @@ def _find_kind(media: str, entry: Located, schemas: Schemas) -> str:
         raise unsupported
     plain = media_types.strip_parameters(sent)
     if media_types.is_json(plain):
-        return "json"
+        return "json", sent
     if isinstance(entry.value, dict) and "itemSchema" in entry.value:
         raise unsupported
     if plain in (FORM, MULTIPART):
         problem = Parts(entry, schemas, is_multipart=plain == MULTIPART).find_problem()
         if problem is not None:
             raise UnsupportedError(f"`{media}`, {problem}")
-        return "form" if plain == FORM else "multipart"
+        return ("form" if plain == FORM else "multipart"), sent
     if plain.startswith("multipart/"):
         raise unsupported
     if is_text(plain) and not is_binary and (schema is None or schemas.is_string(schema)):
-        return "text"
+        return "text", sent
     if parts.is_bytes(plain) or is_binary or schema is None:
-        return "bytes"
+        return "bytes", sent
     raise unsupported
 
 
