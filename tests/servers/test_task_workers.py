@@ -47,6 +47,7 @@ MANIFEST = manifest(
         tool("again", SECONDS, annotations={"idempotentHint": True}, **TASK, stubwright={"task": {"most": 10000}}),
         tool("once", SECONDS, **TASK, stubwright={"task": {"most": 10000}}),
         tool("block", SECONDS, **TASK),
+        tool("stall", SECONDS, **TASK, stubwright={"task": {"lease": "1s"}}),
     ],
     name="process",
 )
@@ -71,6 +72,11 @@ class Work:
 
     def block(self, args, ctx):
         note("block", args)
+        time.sleep(args.seconds)
+        return f"did {args.number}"
+
+    async def stall(self, args, ctx):
+        note("stall", args)
         time.sleep(args.seconds)
         return f"did {args.number}"
 """
@@ -260,6 +266,18 @@ async def test_a_thread_does_not_hold_up_a_worker(project: Path, start: Callable
         await until(lambda: sum(runs(project).values()) == 1)
         first.popen.send_signal(signal.SIGTERM)
         assert (await asyncio.to_thread(first.end))[0] == 0
+
+
+async def test_a_task_that_blocks_its_process_is_not_run_by_another(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url, "--workers", "0")
+    for _ in range(2):
+        worker(start, redis_url)
+    async with httpx2.AsyncClient(timeout=60) as http:
+        task = await begun(http, url, "stall", 1, 5.0)  # longer than its lease, and than its id stays with one process
+        assert (await ended(http, url, task))["status"] == "completed"
+    assert runs(project) == {"stall 1": 1}
 
 
 async def test_a_lost_cancellation_does_not_hold_up_a_stop(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

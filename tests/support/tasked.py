@@ -48,7 +48,12 @@ MANIFEST = manifest(
         ),
         tool("pay", NUMBER, **OPTIONAL, stubwright={"policy": {"confirm": True}}),
         tool("slow", NUMBER, **OPTIONAL, stubwright={"policy": {"timeout": "300ms", "concurrency": 1}}),
-        tool("few", NUMBER, **OPTIONAL, stubwright={"task": {"most": 2, "ttl": "1s"}, "budget": {"result": 200}}),
+        tool(
+            "few",
+            NUMBER,
+            **OPTIONAL,
+            stubwright={"task": {"most": 2, "ttl": "1s", "lease": "1m"}, "budget": {"result": 200}},
+        ),
         tool("rare", NUMBER, **OPTIONAL, stubwright={"policy": {"rateLimit": "2/hour"}}),
         tool("big", NUMBER, **OPTIONAL, stubwright={"policy": {"maxResultBytes": 200, "maxArgumentBytes": 100}}),
         tool(

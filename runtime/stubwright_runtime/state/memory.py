@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import secrets
+import threading
 import time
 from collections import defaultdict
 from contextlib import asynccontextmanager
@@ -78,6 +79,7 @@ class MemoryStore:
         self._ends: list[tuple[float, _Name]] = []
         self._nonces: dict[str, Nonces] = {}
         self._leases: dict[str, tuple[str, float]] = {}
+        self._lease_lock = threading.Lock()
         self._sets: defaultdict[str, set[str]] = defaultdict(set)
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
         self._secret = secrets.token_bytes(32)
@@ -189,16 +191,28 @@ class MemoryStore:
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
         """See the protocol."""
         now = self._clock()
-        has, until = self._leases.get(name, (holder, now))
-        if has != holder and until > now:
-            return False
-        self._leases[name] = (holder, now + seconds)
-        return True
+        with self._lease_lock:
+            has, until = self._leases.get(name, (holder, now))
+            if has != holder and until > now:
+                return False
+            self._leases[name] = (holder, now + seconds)
+            return True
 
     async def release(self, name: str, holder: str) -> None:
         """See the protocol."""
-        if name in self._leases and self._leases[name][0] == holder:
-            del self._leases[name]
+        with self._lease_lock:
+            if name in self._leases and self._leases[name][0] == holder:
+                del self._leases[name]
+
+    def renew(self, name: str, holder: str, seconds: float) -> bool:
+        """Renew a lease from any thread."""
+        now = self._clock()
+        with self._lease_lock:
+            has, until = self._leases.get(name, ("", now))
+            if has != holder or until <= now:
+                return False
+            self._leases[name] = (holder, now + seconds)
+            return True
 
     async def list_members(self, name: str) -> frozenset[str]:
         """See the protocol."""
@@ -307,7 +321,8 @@ class MemoryStore:
         if now < self._swept + _SWEEP:
             return
         self._swept = now
-        self._leases = {name: lease for name, lease in self._leases.items() if lease[1] > now}
+        with self._lease_lock:
+            self._leases = {name: lease for name, lease in self._leases.items() if lease[1] > now}
         for nonces in self._nonces.values():
             nonces.expire()
         self._nonces = {payer: nonces for payer, nonces in self._nonces.items() if len(nonces)}

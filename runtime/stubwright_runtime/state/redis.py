@@ -93,20 +93,19 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
     except ValueError as error:
         form = "such as `openssl rand -base64 32` makes, with spaces between"
         raise StoreConfigurationError(f"{variable} holds no keys {form}: {error}") from None
+    options: dict[str, Any] = {
+        **address.credentials,
+        "socket_connect_timeout": PATIENCE,
+        "socket_timeout": PATIENCE,
+        "health_check_interval": PATIENCE,
+        # With these, the library does not look whether a connection that it kept has ended meanwhile.
+        "maint_notifications_config": _import_library("redis.maint_notifications").MaintNotificationsConfig(
+            enabled=False
+        ),
+    }
     try:
         pool = redis.BlockingConnectionPool.from_url(
-            address.url,
-            **address.credentials,
-            max_connections=_CONNECTIONS,
-            timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
-            socket_timeout=PATIENCE,
-            health_check_interval=PATIENCE,
-            retry=no_retry,
-            # With these, the library does not look whether a connection that it kept has ended meanwhile.
-            maint_notifications_config=_import_library("redis.maint_notifications").MaintNotificationsConfig(
-                enabled=False
-            ),
+            address.url, max_connections=_CONNECTIONS, timeout=PATIENCE, retry=no_retry, **options
         )
         # The library looks at the values of options only when it connects.
         connection = pool.connection_class(**pool.connection_kwargs)
@@ -122,7 +121,9 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
     refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
     outages = Outages(shown, (redis_error, OSError), refusals)
     budget = Budget.from_manifest(package.manifest)
-    return RedisStore(redis.Redis(connection_pool=pool), outages, prefix, keys, shown, budget)
+    # A renewal may be sent twice, so this client retries as the library does.
+    blocking = _import_library("redis").Redis.from_url(address.url, **options)
+    return RedisStore(redis.Redis(connection_pool=pool), blocking, outages, prefix, keys, shown, budget)
 
 
 def _import_library(name: str) -> Any:
@@ -166,6 +167,7 @@ class RedisStore:
     def __init__(
         self,
         redis: Any,
+        blocking: Any,
         outages: Outages,
         prefix: str,
         keys: Sequence[bytes] = (),
@@ -176,6 +178,7 @@ class RedisStore:
 
         Args:
             redis: The client, a `redis.asyncio.Redis`.
+            blocking: A `redis.Redis` for threads, which connects when a lease is renewed.
             outages: Ends exchanges that take too long, and writes to the log.
             prefix: The prefix of all names in Redis.
             keys: Keys that seal the stored data, the newest first; by default there is one in Redis.
@@ -190,6 +193,8 @@ class RedisStore:
         self._given = list(keys)
         self._encryption: Encryption | None = Encryption(self._given) if keys else None
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
+        self._blocking = blocking
+        self._renew = blocking.register_script(scripts.ALL["renew"])
         self._scripts = {name: self._redis.register_script(text) for name, text in scripts.ALL.items()}
         self._budget = budget or Budget()
         self._seen = Seen()
@@ -351,6 +356,13 @@ class RedisStore:
         """See the protocol."""
         await self._script("release", [self._name("lease", name)], [holder])
 
+    def renew(self, name: str, holder: str, seconds: float) -> bool:
+        """Renew a lease from any thread."""
+        try:
+            return bool(self._renew(keys=[self._name("lease", name)], args=[holder, _to_milliseconds(seconds)]))
+        except self._outages.failures as error:
+            raise StateLost(f"{self.url} does not answer", is_unknown=True) from error
+
     async def list_members(self, name: str) -> frozenset[str]:
         """See the protocol."""
         async with self.exchange(writes=False):
@@ -419,6 +431,7 @@ class RedisStore:
                 pump.cancel()
                 await asyncio.wait([pump], timeout=_CANCELLING)
             await self.pool.disconnect()
+            self._blocking.close()
 
     async def _pump(self, is_heard: asyncio.Event) -> None:
         """Receive published messages, and go on after each loss."""

@@ -222,6 +222,14 @@ class Store(Protocol):
         """Give a lease back if this holder has it."""
         ...
 
+    def renew(self, name: str, holder: str, seconds: float) -> bool:
+        """Renew a lease that this holder has, and return whether it had it.
+
+        For threads other than the event loop's: it blocks, over connections of its own, so that a lease lives on while
+        the event loop is blocked.
+        """
+        ...
+
     async def list_members(self, name: str) -> frozenset[str]:
         """Return all members of a set."""
         ...

@@ -71,6 +71,7 @@ class Task:
         pending: What it waits for, by the keys on the wire.
         used: All keys that there were on the wire; none stands for two requests.
         run: The run that works on it; also one whose process crashed.
+        attempt: The number of its runs; it grows with each, so that a database can reject a run that was replaced.
         deaths: How many died over it.
     """
 
@@ -100,6 +101,7 @@ class Task:
     pending: Mapping[str, Question] = field(default_factory=dict[str, Question])
     used: tuple[str, ...] = ()
     run: str | None = None
+    attempt: int = 0
     deaths: int = 0
 
     @property

@@ -30,8 +30,10 @@ from ..server.features.input_requests import MissingCapability, UrlNotVisitedErr
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
+from ..values.units import parse_duration
 from .channel import TaskChannel
 from .input_requests import TaskInputRequests
+from .leases import LEASE, RENEWAL, Lease, LeaseRenewer, find_duration
 from .tracing import open_span
 
 if TYPE_CHECKING:
@@ -47,14 +49,11 @@ if TYPE_CHECKING:
     from .store import TaskStore
 
 
-LEASE: Final = 10.0
-"""Seconds after which a runner counts as dead that has not renewed its lease."""
-
-RENEWAL: Final = 3.0
-"""Seconds between two renewals."""
-
 MAX_DEATHS: Final = 3
 """Runners that may die over a task: more would say that it kills them."""
+
+_TAKING_TIMEOUT: Final = 10.0
+"""Seconds for which the taking of a task is repeated while the store is lost."""
 
 _RETRY_INTERVAL: Final = 0.5
 """Seconds between two attempts to keep how a task ended."""
@@ -72,7 +71,7 @@ class _Attempt:
 
     Attributes:
         task: The task.
-        holder: The holder of its lease.
+        lease: Its lease.
         call_state: The record of the call.
         scope: The scope that is cancelled with the task.
         message_saved_at: The time at which its message was saved last.
@@ -81,7 +80,7 @@ class _Attempt:
     """
 
     task: Task
-    holder: str
+    lease: Lease
     call_state: CallState
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     message_saved_at: float = 0.0
@@ -108,6 +107,7 @@ class Runs:
         self._host = host
         self._proceed = run
         self._recorder = recorder
+        self._renewer = LeaseRenewer(store)
         self._under_way: set[str] = set()
 
     async def work(self, name: str) -> bool:
@@ -121,17 +121,19 @@ class Runs:
             self._under_way.discard(name)
 
     async def _work(self, name: str) -> bool:
-        holder, lease = secrets.token_hex(8), f"task:{name}"
-        if not await self._store.hold(lease, holder, LEASE):
+        holder, lease_name, seconds = secrets.token_hex(8), f"task:{name}", parse_duration(LEASE)
+        if not await self._store.hold(lease_name, holder, seconds):
             return False
         try:
-            task = await self._take(name, holder)
-            if task is not None and not task.is_over:
-                await self._run(_Attempt(task, holder, _start_call_state(task, self._find_sent(task))))
+            with self._renewer.keep(lease_name, holder, seconds) as lease:
+                task = await self._take(name, holder)
+                if task is not None and not task.is_over:
+                    self._renewer.set_duration(lease, find_duration(self._host.package.tools[task.tool]))
+                    await self._run(_Attempt(task, lease, _start_call_state(task, self._find_sent(task))))
         finally:
             with anyio.CancelScope(shield=True):
                 try:
-                    await self._store.release(lease, holder)
+                    await self._store.release(lease_name, holder)
                 except StateLost:
                     log().info("the lease on a task was not given back, and ends by itself")
         return True
@@ -141,7 +143,7 @@ class Runs:
 
         If the answer of the store is lost, ask again: the task may have been taken.
         """
-        end = time.monotonic() + LEASE
+        end = time.monotonic() + _TAKING_TIMEOUT
         while True:
             try:
                 return await self._task_store.change(name, partial(self._mark_taken, holder))
@@ -162,10 +164,11 @@ class Runs:
         if tool is None:
             return _to_failed(task, INTERNAL_ERROR, "This tool no longer exists")
         if task.run is None:
-            return replace(task, run=holder)
+            return replace(task, run=holder, attempt=task.attempt + 1)
         if _is_repeatable(tool) and task.deaths < MAX_DEATHS:
-            return replace(task, run=holder, deaths=task.deaths + 1)
-        return _to_failed(task, INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done")
+            return replace(task, run=holder, attempt=task.attempt + 1, deaths=task.deaths + 1)
+        text = "The process that ran it died, or stood still for longer than its lease; what it did may stay done"
+        return _to_failed(task, INTERNAL_ERROR, text)
 
     async def _run(self, attempt: _Attempt) -> None:
         async def watch() -> None:
@@ -196,21 +199,22 @@ class Runs:
                 self._recorder.record(attempt.call_state)
 
     async def _watch(self, attempt: _Attempt) -> None:
-        """Keep the lease, and end the run if it is no longer wanted: cancelled, expired, or taken over."""
+        """Check the lease, and end the run if it is no longer wanted: cancelled, expired, or taken over."""
+        lease = attempt.lease
         with self._task_store.watch([attempt.task.id]) as changed:
             while True:
-                with anyio.move_on_after(RENEWAL):
+                with anyio.move_on_after(lease.seconds * RENEWAL):
                     await changed.wait()
                 changed.clear()
                 try:
-                    is_held = await self._store.hold(f"task:{attempt.task.id}", attempt.holder, LEASE)
+                    is_held = await self._store.hold(lease.name, lease.holder, lease.seconds)
                     task = await self._task_store.find(attempt.task.id)
                 except StateLost:
                     continue
                 # Once its end is kept, the task is not `working`; that must not cancel the run that keeps it.
                 if attempt.is_ending:
                     continue
-                if not is_held or task is None or task.run != attempt.holder or task.status != "working":
+                if not is_held or task is None or task.run != lease.holder or task.status != "working":
                     attempt.scope.cancel()
                     return
                 if attempt.pending_message is not None:
@@ -233,7 +237,7 @@ class Runs:
         slot = Slot(self._host.threads, patience=math.inf)  # it was let in when it was made
         request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, slot)
         input_requests = TaskInputRequests(task, channel, request.slot, partial(self._save, attempt))
-        request = replace(request, more={"rounds": input_requests, "task_id": task.id})
+        request = replace(request, more={"rounds": input_requests, "task_id": task.id, "attempt": task.attempt})
         outcomes: list[Outcome] = []
 
         async def handle() -> Outcome:
@@ -379,7 +383,7 @@ class Runs:
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:
     """Tell whether a task is still run by this run."""
-    return task.run == attempt.holder and task.status == "working"
+    return task.run == attempt.lease.holder and task.status == "working"
 
 
 def _is_repeatable(tool: Tool) -> bool:

@@ -24,8 +24,9 @@ from ..values.units import parse_duration
 from . import wire
 from .connections import TaskConnections
 from .engines.selection import choose_engine
+from .leases import find_duration
 from .records import Task
-from .runs import LEASE, Runs
+from .runs import Runs
 from .store import TaskStore
 from .tracing import make_trace_headers
 
@@ -126,14 +127,15 @@ class Tasks:
         Raises:
             StateLost: It is unknown whether a process does.
         """
-        if task.status != "working" or self.task_store.now() - task.updated < LEASE:
+        lease = find_duration(self._package.tools.get(task.tool))
+        if task.status != "working" or self.task_store.now() - task.updated < lease:
             return
         holder = secrets.token_hex(8)
         # All who poll a task would look; one of them in this time is enough.
         if not await self._store.hold(f"task-look:{task.id}", holder, _CHECK_INTERVAL):
             return
         # A lease that can be taken shows that no process works at the task.
-        if await self._store.hold(f"task:{task.id}", holder, LEASE):
+        if await self._store.hold(f"task:{task.id}", holder, lease):
             await self._store.release(f"task:{task.id}", holder)
             await self.engine.submit(task.id)
 

@@ -153,6 +153,7 @@ async def _use_everything(store: Any) -> None:
     assert await store.delete("basket", "short")
     assert await store.use_nonce(make_nonce(), 60)
     assert await store.hold("lease", "me", 60)
+    assert await asyncio.to_thread(store.renew, "lease", "me", 60)
     await store.release("lease", "me")
     assert await store.switch("off", "tool", on=True)
     assert await store.list_members("off") == {"tool"}

@@ -139,10 +139,12 @@ async def test_a_lease_has_one_holder(state: str) -> None:
         await store.release("task", "another")
         assert not await store.hold("task", "another", 1.5)
         await asyncio.sleep(0.8)
-        assert await store.hold("task", holder, 1.5), "it is renewed"
+        assert not await asyncio.to_thread(store.renew, "task", "another", 1.5)
+        assert await asyncio.to_thread(store.renew, "task", holder, 1.5)
         await asyncio.sleep(0.8)
         assert not await store.hold("task", "another", 1.5)
         await store.release("task", holder)
+        assert not await asyncio.to_thread(store.renew, "task", holder, 1.5), "a renewal does not take a lease"
         assert await store.hold("task", "another", 0.05)
         await asyncio.sleep(0.1)
         assert await store.hold("task", holder, 60), "it is over by itself"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import threading
+import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from operator import methodcaller
@@ -24,6 +26,7 @@ from stubwright_runtime.server.core.principal import Principal, make_local
 from stubwright_runtime.state.budget import Budget, BudgetExceeded
 from stubwright_runtime.state.memory import MemoryStore
 from stubwright_runtime.state.store import Record
+from stubwright_runtime.tasks import leases, runs
 from stubwright_runtime.tasks.records import OVER, Question, Status, Task
 from stubwright_runtime.tasks.store import TaskStore
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
@@ -326,8 +329,7 @@ async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: Modu
 async def test_whoever_loses_the_lease_stops_and_changes_nothing(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = importlib.import_module("stubwright_runtime.tasks.runs")
-    monkeypatch.setattr(runs, "RENEWAL", 0.02)
+    monkeypatch.setattr(runs, "RENEWAL", 0.002)
     gate, store = Gate(), store_of(package)
     found = server(package, store, Handlers(work=gate.later))
     async with in_memory(found, STATELESS, TASKS) as wire:
@@ -341,32 +343,72 @@ async def test_whoever_loses_the_lease_stops_and_changes_nothing(
         assert (await wire("tasks/get", taskId=name))["status"] == "working"
 
 
-async def test_a_lease_is_renewed_as_long_as_the_handler_runs(
+async def test_a_lease_is_renewed_while_the_handler_blocks_the_event_loop(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = importlib.import_module("stubwright_runtime.tasks.runs")
-    monkeypatch.setattr(runs, "RENEWAL", 0.02)
-    monkeypatch.setattr(runs, "LEASE", 100)
-    gate, store = Gate(), store_of(package)
-    found = server(package, store, Handlers(work=gate.later))
+    monkeypatch.setattr(leases, "RENEWAL", 0.002)
+    store, renewed, has_blocked = store_of(package), list[float](), threading.Event()
+
+    async def block(_args: Any, ctx: Any) -> str:
+        end = time.monotonic() + 60
+        for _ in range(3):
+            clock.now += 6
+            while store._leases[f"task:{ctx.task_id}"][1] < clock.now + 10:
+                assert time.monotonic() < end
+                has_blocked.wait(0.002)
+            renewed.append(clock.now)
+        return "done"
+
+    found = server(package, store, Handlers(work=block))
     clock = Clock(found)
     async with in_memory(found, STATELESS, TASKS) as wire:
-        name = await made(wire, "work")
+        await wire.until(await made(wire, "work"), "completed")
+    assert len(renewed) == 3
+
+
+async def test_the_lease_of_a_tool_is_as_long_as_its_manifest_says(package: ModuleType) -> None:
+    gate, store = Gate(), store_of(package)
+    found = server(package, store, Handlers(few=gate.later))
+    clock = Clock(found)
+    async with in_memory(found, STATELESS, TASKS) as wire:
+        name = await made(wire, "few")
         assert await asyncio.to_thread(gate.begun.wait, 60)
-        [held] = [lease for lease in store._leases if name in lease]
-        for _ in range(3):
-            clock.now += 60
-            async with asyncio.timeout(60):
-                while store._leases[held][1] < clock.now + 100:  # noqa: ASYNC110 - until it is renewed
-                    await asyncio.sleep(0.005)
-            assert not await store.hold(f"task:{name}", "somebody", 1)
+        async with asyncio.timeout(60):
+            while store._leases[f"task:{name}"][1] != clock.now + 60:  # noqa: ASYNC110 - until the thread renews it
+                await asyncio.sleep(0.005)
         gate.go.set()
         await wire.until(name, "completed")
 
 
+async def test_a_run_that_was_replaced_cannot_write_its_result(package: ModuleType) -> None:
+    attempts = dict[str, int]()
+    gate, store = Gate(), store_of(package)
+
+    async def stand_still(args: Any, ctx: Any) -> str:
+        attempts["first"] = ctx.attempt
+        return await gate.later(args, ctx)
+
+    async def replace_run(_args: Any, ctx: Any) -> str:
+        attempts["second"] = ctx.attempt
+        return "second"
+
+    paused = server(package, store, Handlers(again=stand_still))
+    other = server(package, store, Handlers(again=replace_run))
+    async with in_memory(paused, STATELESS, TASKS) as wire, in_memory(other, STATELESS, TASKS):
+        name = await made(wire, "again")
+        assert await asyncio.to_thread(gate.begun.wait, 60)
+        assert store._leases.pop(f"task:{name}")  # the machine stood still for longer than the lease
+        assert await other.core.tasks.work(name)
+        gate.go.set()
+        async with asyncio.timeout(60):
+            while paused.core.tasks._runs._under_way:  # noqa: ASYNC110 - until the first run has ended, too
+                await asyncio.sleep(0.005)
+        assert first((await wire("tasks/get", taskId=name))["result"]) == "second"
+    assert attempts == {"first": 1, "second": 2}
+
+
 async def test_an_expired_task_ends_its_handler(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = importlib.import_module("stubwright_runtime.tasks.runs")
-    monkeypatch.setattr(runs, "RENEWAL", 0.05)
+    monkeypatch.setattr(runs, "RENEWAL", 0.005)
     gate = Gate()
     async with in_memory(server(package, store_of(package), Handlers(few=gate.later)), STATELESS, TASKS) as wire:
         await made(wire, "few")
@@ -417,7 +459,7 @@ async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
 
 
 async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("stubwright_runtime.tasks.runs"), "RENEWAL", 0.02)
+    monkeypatch.setattr(runs, "RENEWAL", 0.002)
     store, gate = losing(package), Gate()
     async with in_memory(server(package, store, Handlers(work=gate.later)), STATELESS, TASKS) as wire:
         name = await made(wire, "work")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stubwright.diff.changes import Side
 
 _CAUTIOUS: Final[Mapping[str, bool]] = {hint.name: hint.default for hint in vocabulary.HINTS}
-_TASKS: Final[Mapping[str, Any]] = {"ttl": "1h", "pollInterval": "1s", "most": 100}
+_TASKS: Final[Mapping[str, Any]] = {"ttl": "1h", "pollInterval": "1s", "lease": "10s", "most": 100}
 """The defaults of the manifest's `task`."""
 
 _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
@@ -239,7 +239,7 @@ def _compare_task_limits(
     for key, default in _TASKS.items():
         was, now = before.get(key, default), after.get(key, default)
         if was != now:
-            impact: Impact = "cosmetic" if key == "pollInterval" else "may break"
+            impact: Impact = "cosmetic" if key in ("pollInterval", "lease") else "may break"
             places = at[0] / "task" / key, at[1] / "task" / key
             yield _change_tool(new, "SW520", impact, f"`task.{key}` was {_quote(was)}, and is {_quote(now)}", *places)
 

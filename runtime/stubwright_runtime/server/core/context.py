@@ -94,6 +94,8 @@ class Context:
         prompts: The server's prompts, likewise.
         resources: The server's resources and resource templates, likewise, and to tell that one changed.
         task_id: The id of the task in which the call goes on; `None` outside of tasks.
+        attempt: The number of the run of that task, from 1, which grows with each run: a database that has seen a
+            larger one can reject what a run does that was replaced by another. It is 1 outside of tasks.
         cancellation: The functions to call when this request is cancelled; `on_cancel` adds one.
         slot: The resources that this request takes up while it runs.
         rounds: The questions of this request and the answers so far; `ask` adds one.
@@ -108,6 +110,7 @@ class Context:
     resources: ResourceSwitches
     _channel: Channel = field(repr=False)
     task_id: str | None = field(repr=False, default=None)
+    attempt: int = field(repr=False, default=1)
     cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
     slot: Slot = field(repr=False, default_factory=Slot)
     rounds: InputRequests = field(repr=False)
