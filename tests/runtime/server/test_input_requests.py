@@ -249,6 +249,24 @@ async def test_what_happens_once(package: ModuleType, era: str) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_an_idempotency_key_belongs_to_one_call_in_all_its_rounds(package: ModuleType, era: str) -> None:
+    keys: list[tuple[str, str]] = []
+
+    async def ask(args: Any, ctx: Any) -> str:
+        keys.append((ctx.idempotency_key("charge"), ctx.idempotency_key("ship")))
+        await ctx.ask.who()
+        keys.append((ctx.idempotency_key("charge"), ctx.idempotency_key("ship")))
+        return "done"
+
+    person = Person({"name": "Ada"}, {"name": "Ada"})
+    async with client(server(package, ask), era, person) as made:
+        for number in (1, 2):
+            await made.call_tool("ask")
+            assert len(set(keys)) == number
+    assert len({key for pair in keys for key in pair}) == 4
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_prompts_and_templates_ask_too(package: ModuleType, era: str) -> None:
     async def hello(args: Any, ctx: Any) -> str:
         return f"Hello {(await ctx.ask.who()).name}"

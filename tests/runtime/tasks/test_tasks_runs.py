@@ -380,6 +380,34 @@ async def test_the_lease_of_a_tool_is_as_long_as_its_manifest_says(package: Modu
         await wire.until(name, "completed")
 
 
+async def test_an_effect_before_a_death_has_the_same_key_in_the_next_run(package: ModuleType) -> None:
+    keys, store = list[str](), store_of(package)
+
+    async def upload(_args: Any, ctx: Any) -> str:
+        async def put() -> str:
+            keys.append(ctx.idempotency_key("upload"))
+            await blocked.wait() if len(keys) == 1 else None
+            return "up"
+
+        return str(await ctx.once("upload", put))
+
+    blocked = asyncio.Event()
+    dying = server(package, store, Handlers(again=upload))
+    other = server(package, store, Handlers(again=upload))
+    async with in_memory(dying, STATELESS, TASKS) as wire, in_memory(other, STATELESS, TASKS):
+        name = await made(wire, "again")
+        async with asyncio.timeout(60):
+            while not keys:  # noqa: ASYNC110 - until the effect is there
+                await asyncio.sleep(0.005)
+        assert store._leases.pop(f"task:{name}")  # the process died before it stored the result
+        assert await other.core.tasks.work(name)
+        assert first((await wire("tasks/get", taskId=name))["result"]) == "up"
+        await wire.until(await made(wire, "again"), "completed")
+    assert keys[0] == keys[1] != keys[2]
+    assert len(keys) == 3
+    assert name not in keys[0]
+
+
 async def test_a_run_that_was_replaced_cannot_write_its_result(package: ModuleType) -> None:
     attempts = dict[str, int]()
     gate, store = Gate(), store_of(package)

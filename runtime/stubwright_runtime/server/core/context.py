@@ -189,10 +189,13 @@ class Context:
         return self.rounds.can(capability)
 
     async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
-        """Return the result of `function`, called once in the whole request.
+        """Return the result of `function`, called until it has returned once in the whole request.
 
         From 2026-07-28 a handler that asks runs again with each answer; an effect that may happen only once, such as a
-        payment, goes through here. The result travels, encrypted, with the question.
+        payment, goes through here. The result travels, encrypted, with the question, or is stored with the task.
+
+        If the process dies after the effect and before its result is stored, the next run of the task calls `function`
+        again. Pass `idempotency_key` on to a service that must not see the effect twice.
 
         Args:
             key: The key to keep the result under.
@@ -203,6 +206,19 @@ class Context:
         """
         value: T = await self.rounds.run_once(key, function)
         return value
+
+    def idempotency_key(self, key: str) -> str:
+        """Return a key for an effect, which is the same in all runs of this request or task, and in no other.
+
+        Services that know the header `Idempotency-Key`, or a field for such a key, make the effect once for each key.
+
+        Args:
+            key: The name of the effect, such as the key for `once`.
+
+        Returns:
+            32 hexadecimal digits; they do not reveal the id of the task.
+        """
+        return self.rounds.make_idempotency_key(key)
 
     async def complete(self, elicitation: str) -> bool:
         """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).

@@ -9,6 +9,7 @@ the answers so far (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import json
 import secrets
@@ -245,7 +246,7 @@ class InputRequests:
         raise Suspended
 
     async def run_once(self, key: str, function: Callable[[], Any]) -> Any:
-        """Return the result of `function`, which is called once in all rounds of the request.
+        """Return the result of `function`, which is called until it has returned once in all rounds of the request.
 
         Raises:
             TypeError: The result is not JSON.
@@ -256,6 +257,15 @@ class InputRequests:
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
         # A question beside it may end the handler; what has begun goes on, and `settle` waits for it.
         return await asyncio.shield(self._running[key])
+
+    def make_idempotency_key(self, key: str) -> str:
+        """Return 32 hexadecimal digits for an effect: the same in all rounds of this request, and in no other."""
+        return hashlib.sha256(f"{self._get_seed()} {key}".encode()).hexdigest()[:32]
+
+    def _get_seed(self) -> str:
+        # The results of `once` travel with the state of the request, and so does this.
+        seed: str = self._done.setdefault(f"{OURS}seed", secrets.token_hex(16))
+        return seed
 
     async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:
         try:
