@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .connections import TaskConnections
     from .records import Task
     from .store import TaskStore
+    from .turns import Turns
 
 
 MAX_DEATHS: Final = 3
@@ -96,14 +97,16 @@ class Runs:
         store: Store,
         task_store: TaskStore,
         connections: TaskConnections,
+        turns: Turns,
         host: Host,
         run: Proceed,
         recorder: Recorder | None,
     ) -> None:
-        """Take the tasks, their listeners, the host that handlers get, the way of a run, and the recorder."""
+        """Take the tasks, their listeners, their turns, the host of handlers, the way of a run, and the recorder."""
         self._store = store
         self._task_store = task_store
         self._connections = connections
+        self._turns = turns
         self._host = host
         self._proceed = run
         self._recorder = recorder
@@ -116,9 +119,22 @@ class Runs:
             return False
         self._under_way.add(name)
         try:
-            return await self._work(name)
+            return await self._work_in_turn(name)
         finally:
             self._under_way.discard(name)
+
+    async def _work_in_turn(self, name: str) -> bool:
+        task = await self._task_store.find(name)
+        if task is None or task.status != "working":
+            return True
+        tool = self._host.package.tools.get(task.tool)
+        places = math.inf if tool is None else tool.policy.get("concurrency", math.inf)
+        if not await self._turns.take(task.tool, task.owner, places):
+            return False
+        try:
+            return await self._work(name)
+        finally:
+            self._turns.leave(task.tool)
 
     async def _work(self, name: str) -> bool:
         holder, lease_name, seconds = secrets.token_hex(8), f"task:{name}", parse_duration(LEASE)

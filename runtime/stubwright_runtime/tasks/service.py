@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from .records import Task
 from .runs import Runs
 from .store import TaskStore
 from .tracing import make_trace_headers
+from .turns import SLOTS, Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -91,6 +93,7 @@ class Tasks:
         self.engine: Engine = choose_engine(store)
         self.works = True
         self._connections = TaskConnections(self.task_store)
+        self._turns = Turns(SLOTS if store.is_shared else math.inf)
         self._package = package
         self._store = store
         self._recorder = recorder
@@ -98,7 +101,7 @@ class Tasks:
 
     def serve(self, host: Host, run: Proceed) -> None:
         """Take the host that handlers get, and the way of a run."""
-        self._runs = Runs(self._store, self.task_store, self._connections, host, run, self._recorder)
+        self._runs = Runs(self._store, self.task_store, self._connections, self._turns, host, run, self._recorder)
 
     async def work(self, task: str) -> bool:
         """Do the work for a task: see `Work`."""
@@ -107,8 +110,17 @@ class Tasks:
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
         """Run tasks, and notify clients of theirs, during the block."""
+        self._turns.open()
         async with self._connections.run(), self.engine.run(self.work) if self.works else nullcontext():
-            yield
+            try:
+                yield
+            finally:
+                self.stop()
+
+    def stop(self) -> None:
+        """Begin no more tasks; running tasks continue."""
+        self._turns.close()
+        self.engine.stop()
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
         """Give answers to what a task waits for; it goes on where all are there. Others are left aside.

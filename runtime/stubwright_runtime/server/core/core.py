@@ -196,7 +196,7 @@ class Core:
         """Begin no more tasks, since the server is going to end; those under way go on. Subscriptions are answered."""
         self.is_stopping = True
         if self.tasks is not None:
-            self.tasks.engine.stop()
+            self.tasks.stop()
         self.end_streams()
 
     def end_streams(self) -> None:

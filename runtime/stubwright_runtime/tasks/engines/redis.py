@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .base import Work
 
 
-SLOTS: Final = 32
-"""Tasks that one process works at, at most."""
+MAX_TAKEN: Final = 1000
+"""The most ids that one process has taken and is not done with; most of them wait for their turn."""
 
 IDLE: Final = 4000
 """Milliseconds after which an id that was given out and is not done with is given to somebody else, too.
@@ -43,6 +43,12 @@ _BLOCK: Final = 1000
 
 _LOOKS: Final = 4
 """The number of looks for ids that were given out long ago, within the time after which they count as such."""
+
+_BATCH: Final = 100
+"""The most ids that are taken over in one step from processes that took them long ago."""
+
+_CONNECTIONS: Final = 40
+"""The most connections of one process for its ids; an exchange that needs another waits."""
 
 _RETRY_INTERVAL: Final = 1.0
 """Seconds between two attempts to reach Redis."""
@@ -76,8 +82,8 @@ class _Stream:
         """Have an id wait."""
         await self._redis.xadd(self._key, {b"data": task.encode()})
 
-    async def take(self) -> tuple[bytes, str] | None:
-        """Return an id with its place; `None` if there was none for a while.
+    async def take(self) -> list[tuple[bytes, str]]:
+        """Return ids with their places; none if there were none for a while.
 
         Raises:
             RedisError: Redis cannot be reached.
@@ -86,18 +92,19 @@ class _Stream:
         try:
             if not self._has_group:
                 await self._make_group()
-            entry = await self._claim() or await self._read()
+            entries = await self._claim() or await self._read()
         except (RedisError, OSError):
             self._has_group = False  # Redis may have lost all
             raise
-        if entry is None:
-            return None
-        data = (entry.fields or {}).get(b"data", b"")
-        if _ID.fullmatch(data):
-            return entry.place, data.decode()
-        log().warning("dropped an entry that is not the id of a task")
-        await self.forget(entry.place)
-        return None
+        taken: list[tuple[bytes, str]] = []
+        for entry in entries:
+            data = (entry.fields or {}).get(b"data", b"")
+            if _ID.fullmatch(data):
+                taken.append((entry.place, data.decode()))
+            else:
+                log().warning("dropped an entry that is not the id of a task")
+                await self.forget(entry.place)
+        return taken
 
     async def forget(self, place: bytes) -> None:
         """Keep nothing of an id."""
@@ -115,41 +122,39 @@ class _Stream:
                 raise
         self._has_group = True
 
-    async def _claim(self) -> _Entry | None:
-        """Return one that was given out long ago; they are looked through step by step, now and then."""
+    async def _claim(self) -> list[_Entry]:
+        """Return some that were given out long ago; they are looked through step by step, now and then."""
         clock = asyncio.get_running_loop().time
         if clock() < self._next_look:
-            return None
+            return []
         self._cursor, idle, _ = await self._redis.xautoclaim(
-            self._key, _GROUP, _WORKER, self._idle, self._cursor, count=1
+            self._key, _GROUP, _WORKER, self._idle, self._cursor, count=_BATCH
         )
         # XAUTOCLAIM has been through the whole list.
         if self._cursor == b"0-0":
             self._next_look = clock() + self._idle / _LOOKS / 1000
-        return _Entry(*idle[0]) if idle else None
+        return [_Entry(*entry) for entry in idle]
 
-    async def _read(self) -> _Entry | None:
+    async def _read(self) -> list[_Entry]:
         """Return a new one; wait for it, unless there is more to look through."""
         wait = _BLOCK if self._cursor == b"0-0" else None
         read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
         streams = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
-        return next((_Entry(*entry) for entries in streams.values() for entry in entries), None)
+        return [_Entry(*entry) for entries in streams.values() for entry in entries]
 
 
 class StreamEngine:
     """Works at tasks that wait in Redis."""
 
-    def __init__(self, store: Store, *, slots: int = SLOTS, idle: int = IDLE) -> None:
+    def __init__(self, store: Store, *, idle: int = IDLE) -> None:
         """Take the store of the stream.
 
         Args:
             store: The store whose Redis has the stream.
-            slots: The most tasks that this process works at.
             idle: See `IDLE`.
         """
         self.grace = 5.0
         self._store = store
-        self._slots = slots
         self._stop = asyncio.Event()
         self._is_away = False
         # Unlike the store, this may send a command twice: a task whose id waits twice runs once, by its lease.
@@ -160,7 +165,7 @@ class StreamEngine:
         }
         self._pool = BlockingConnectionPool(
             connection_class=store.pool.connection_class,
-            max_connections=slots + 8,
+            max_connections=_CONNECTIONS,
             timeout=store.pool.timeout,
             **options,
         )
@@ -195,9 +200,10 @@ class StreamEngine:
         under_way: set[asyncio.Task[None]] = set()
         try:
             while not self._stop.is_set():
-                if len(under_way) == self._slots:  # what waits in Redis can be taken by others
+                if len(under_way) >= MAX_TAKEN:  # what waits in Redis can be taken by others
                     await self._before_stop(asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED))
-                elif (taken := await self._before_stop(self._next())) is not None:
+                    continue
+                for taken in await self._before_stop(self._next()) or ():
                     working = asyncio.create_task(self._work(work, *taken))
                     under_way.add(working)
                     working.add_done_callback(under_way.discard)
@@ -221,7 +227,7 @@ class StreamEngine:
                 each.cancel()
             await asyncio.wait(both)
 
-    async def _next(self) -> tuple[bytes, str] | None:
+    async def _next(self) -> list[tuple[bytes, str]]:
         try:
             taken = await self._stream.take()
         except (RedisError, OSError) as error:
@@ -229,7 +235,7 @@ class StreamEngine:
                 log().warning("tasks cannot be taken from Redis: %s", error)
             self._is_away = True
             await asyncio.sleep(_RETRY_INTERVAL)
-            return None
+            return []
         self._is_away = False
         return taken
 
