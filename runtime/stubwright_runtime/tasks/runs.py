@@ -34,7 +34,7 @@ from ..values.units import parse_duration
 from .channel import TaskChannel
 from .input_requests import TaskInputRequests
 from .leases import LEASE, RENEWAL, Lease, LeaseRenewer, find_duration
-from .tracing import open_span
+from .tracing import add_waiting, count_death, open_span, record_age
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,21 +129,31 @@ class Runs:
             return True
         tool = self._host.package.tools.get(task.tool)
         places = math.inf if tool is None else tool.policy.get("concurrency", math.inf)
-        if not await self._turns.take(task.tool, task.owner, places):
+        # A name that the manifest does not have is no attribute of a metric.
+        known = "" if tool is None else tool.name
+        add_waiting(known, 1)
+        try:
+            is_turn = await self._turns.take(task.tool, task.owner, places)
+        finally:
+            add_waiting(known, -1)
+        if not is_turn:
             return False
         try:
-            return await self._work(name)
+            return await self._work(name, task, known)
         finally:
             self._turns.leave(task.tool)
 
-    async def _work(self, name: str) -> bool:
+    async def _work(self, name: str, before: Task, tool: str) -> bool:
         holder, lease_name, seconds = secrets.token_hex(8), f"task:{name}", parse_duration(LEASE)
         if not await self._store.hold(lease_name, holder, seconds):
             return False
         try:
             with self._renewer.keep(lease_name, holder, seconds) as lease:
                 task = await self._take(name, holder)
+                if task is not None and before.run is not None:
+                    count_death(tool, is_retried=not task.is_over)
                 if task is not None and not task.is_over:
+                    record_age(tool, task.updated - before.updated)
                     self._renewer.set_duration(lease, find_duration(self._host.package.tools[task.tool]))
                     await self._run(_Attempt(task, lease, _start_call_state(task, self._find_sent(task))))
         finally:

@@ -1,4 +1,4 @@
-"""OpenTelemetry for tasks: a span for each run, in the trace of the call that made the task.
+"""OpenTelemetry for tasks: metrics, and a span for each run, in the trace of the call that made the task.
 
 Takes tasks and their runs. Without telemetry nothing is loaded, since a server with tasks must start as fast as any
 other.
@@ -7,6 +7,7 @@ other.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..server.core.call_state import CURRENT
@@ -15,6 +16,8 @@ from ..server.observability.trace_context import read_trace_id
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from opentelemetry.metrics import Counter, Histogram, UpDownCounter
 
     from ..server.core.call_state import CallState
     from .records import Task
@@ -61,3 +64,47 @@ def open_span(task: Task, call_state: CallState) -> Generator[None, None, None]:
         if call_state.ending not in (None, "completed"):
             span.set_attribute("error.type", call_state.reason or "failed")
             span.set_status(StatusCode.ERROR)
+
+
+def add_waiting(tool: str, number: int) -> None:
+    """Add to the number of tasks of a tool that this process has read and not begun."""
+    if is_observed():
+        _create_waiting().add(number, {"gen_ai.tool.name": tool})
+
+
+def record_age(tool: str, seconds: float) -> None:
+    """Record how long a task has waited, in seconds since its creation or its last change, when its run begins."""
+    if is_observed():
+        _create_age().record(seconds, {"gen_ai.tool.name": tool})
+
+
+def count_death(tool: str, *, is_retried: bool) -> None:
+    """Count a run whose process died, and the run that replaces it, if there is one."""
+    if is_observed():
+        for name in ("deaths", "retries") if is_retried else ("deaths",):
+            _create_counter(name).add(1, {"gen_ai.tool.name": tool})
+
+
+@cache
+def _create_waiting() -> UpDownCounter:
+    from opentelemetry.metrics import get_meter
+
+    return get_meter("stubwright").create_up_down_counter(
+        "stubwright.task.waiting", unit="{task}", description="Tasks that this process has read and not begun."
+    )
+
+
+@cache
+def _create_age() -> Histogram:
+    from ..observability.telemetry import create_histogram
+
+    return create_histogram("stubwright.task.age", "The time from the creation or last change of a task to its run.")
+
+
+@cache
+def _create_counter(name: str) -> Counter:
+    from opentelemetry.metrics import get_meter
+
+    return get_meter("stubwright").create_counter(
+        f"stubwright.task.{name}", unit="{run}", description=f"The {name} of runs of tasks."
+    )

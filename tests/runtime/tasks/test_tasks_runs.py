@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -26,7 +28,7 @@ from stubwright_runtime.server.core.principal import Principal, make_local
 from stubwright_runtime.state.budget import Budget, BudgetExceeded
 from stubwright_runtime.state.memory import MemoryStore
 from stubwright_runtime.state.store import Record
-from stubwright_runtime.tasks import leases, runs
+from stubwright_runtime.tasks import leases, runs, tracing
 from stubwright_runtime.tasks.records import OVER, Question, Status, Task
 from stubwright_runtime.tasks.store import TaskStore
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
@@ -406,6 +408,36 @@ async def test_an_effect_before_a_death_has_the_same_key_in_the_next_run(package
     assert keys[0] == keys[1] != keys[2]
     assert len(keys) == 3
     assert name not in keys[0]
+
+
+@pytest.mark.parametrize(("tool", "retries"), [("again", 1), ("work", 0)])
+async def test_deaths_and_retries_are_metrics(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch, tool: str, retries: int
+) -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    for create in (tracing._create_waiting, tracing._create_age, tracing._create_counter):
+        create.cache_clear()
+    monkeypatch.setattr(tracing, "is_observed", lambda: True)
+    monkeypatch.setattr("opentelemetry.metrics.get_meter", provider.get_meter)
+    store = store_of(package)
+    name = await died(package, store, tool)
+    other = server(package, store, Handlers())
+    async with in_memory(other, STATELESS, TASKS):
+        await other.core.tasks.work(name)
+    recorded = reader.get_metrics_data()
+    assert recorded is not None
+    data = json.loads(recorded.to_json())
+    values = {
+        metric["name"]: {point["attributes"]["gen_ai.tool.name"]: point for point in metric["data"]["data_points"]}
+        for metric in data["resource_metrics"][0]["scope_metrics"][0]["metrics"]
+    }
+    assert values["stubwright.task.waiting"][tool]["value"] == 0
+    assert values["stubwright.task.age"][tool]["count"] == 1 + retries
+    assert values["stubwright.task.deaths"][tool]["value"] == 1
+    assert ("stubwright.task.retries" in values) == bool(retries)
+    for create in (tracing._create_waiting, tracing._create_age, tracing._create_counter):
+        create.cache_clear()
 
 
 async def test_a_run_that_was_replaced_cannot_write_its_result(package: ModuleType) -> None:
