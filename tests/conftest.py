@@ -108,6 +108,13 @@ def _no_workers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def watch_shortly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of tests of `stubwright test` that end late end soon, so that they are not watched for long."""
+    if request.path.parent.name == "contract_tests":
+        monkeypatch.setattr("stubwright.contract_tests.crashes.LAST_MOMENT", 0.2)
+
+
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     """Run async tests on asyncio alone: older versions of anyio's plugin run them on trio too, which is not needed."""
