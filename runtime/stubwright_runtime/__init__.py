@@ -50,10 +50,9 @@ if TYPE_CHECKING:
     from .mcp.elicitation_answers import Cancelled as Cancelled
     from .mcp.elicitation_answers import Declined as Declined
     from .projection.codecs import ProjectionError as ProjectionError
-    from .server.core.context import Context as Context
-    from .server.execution.around import HandlerCall as HandlerCall
-    from .server.execution.around import Proceed as Proceed
-    from .server.features.completion import Completing as Completing
+    from .server.calls.around import HandlerCall as HandlerCall
+    from .server.calls.around import Proceed as Proceed
+    from .server.features.context import Context as Context
     from .server.features.handles import Handle as Handle
     from .server.features.handles import StaleHandle as StaleHandle
     from .server.features.handles import TooManyHandles as TooManyHandles
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
     from .server.handlers.returns import MaybeAwaitable as MaybeAwaitable
     from .server.handlers.returns import Reply as Reply
     from .server.handlers.returns import Returns as Returns
+    from .server.methods.completion import Completing as Completing
     from .server.observability.audit import CallRecord as CallRecord
     from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
@@ -107,10 +107,10 @@ else:
             ".lazy": ("IncompatibleRuntimeError",),
             ".projection.codecs": ("ProjectionError",),
             ".server.observability.audit": ("CallRecord",),
-            ".server.execution.around": ("HandlerCall", "Proceed"),
-            ".server.features.completion": ("Completing",),
+            ".server.calls.around": ("HandlerCall", "Proceed"),
+            ".server.methods.completion": ("Completing",),
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
-            ".server.core.context": ("Context",),
+            ".server.features.context": ("Context",),
             ".server.features.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
             ".server.features.paging": ("PageRequest",),
             ".server.handlers.messages": ("Messages", "assistant", "user"),

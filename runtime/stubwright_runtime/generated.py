@@ -69,13 +69,13 @@ if TYPE_CHECKING:
     from .primitives import Prompt as Prompt
     from .primitives import Resource as Resource
     from .primitives import Template as Template
-    from .server.core.context import Context as Context
-    from .server.core.context import PerCall as PerCall
+    from .server.calls.around import HandlerCall as HandlerCall
+    from .server.calls.around import Proceed as Proceed
+    from .server.embedding.example_tests import Examples as Examples
     from .server.embedding.server import PackageServer as PackageServer
     from .server.embedding.server import build_server as build_server
-    from .server.execution.around import HandlerCall as HandlerCall
-    from .server.execution.around import Proceed as Proceed
-    from .server.features.completion import Completing as Completing
+    from .server.features.context import Context as Context
+    from .server.features.context import PerCall as PerCall
     from .server.features.elicitation import Ask as Ask
     from .server.features.handles import CallHandles as CallHandles
     from .server.features.handles import Handle as Handle
@@ -93,7 +93,6 @@ if TYPE_CHECKING:
     from .server.handlers.content import image as image
     from .server.handlers.content import link as link
     from .server.handlers.content import text as text
-    from .server.handlers.example_tests import Examples as Examples
     from .server.handlers.messages import Messages as Messages
     from .server.handlers.messages import assistant as assistant
     from .server.handlers.messages import user as user
@@ -101,6 +100,7 @@ if TYPE_CHECKING:
     from .server.handlers.returns import Reply as Reply
     from .server.handlers.returns import Returns as Returns
     from .server.main import main as main
+    from .server.methods.completion import Completing as Completing
     from .server.observability.audit import Audit as Audit
     from .server.observability.audit import CallRecord as CallRecord
     from .server.options import AppOptions as AppOptions
@@ -145,12 +145,12 @@ else:
             ".primitives": ("Prompt", "Resource", "Template"),
             ".server.transports.http.asgi": ("package_app",),
             ".server.observability.audit": ("Audit", "CallRecord"),
-            ".server.execution.around": ("HandlerCall", "Proceed"),
-            ".server.features.completion": ("Completing",),
+            ".server.calls.around": ("HandlerCall", "Proceed"),
+            ".server.methods.completion": ("Completing",),
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
-            ".server.core.context": ("Context", "PerCall"),
+            ".server.features.context": ("Context", "PerCall"),
             ".server.features.elicitation": ("Ask",),
-            ".server.handlers.example_tests": ("Examples",),
+            ".server.embedding.example_tests": ("Examples",),
             ".server.features.handles": (
                 "CallHandles",
                 "Handle",

@@ -52,11 +52,11 @@ def test_a_line_of_code_is_no_comment_and_no_docstring(tmp_path: Path) -> None:
 
 
 def test_an_import_that_points_up_is_found_wherever_it_is(tmp_path: Path) -> None:
-    (tmp_path / "server/core").mkdir(parents=True)
-    (tmp_path / "server/features").mkdir()
+    for room in ("app", "core", "methods"):
+        (tmp_path / "server" / room).mkdir(parents=True)
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy/rates.py").touch()
-    (tmp_path / "server/features/tools.py").write_text("from ..core import core\n")
-    program = "if TYPE_CHECKING:\n    from ..features import tools\ndef f():\n    from ...policy.rates import Rates\n"
-    (tmp_path / "server/core/core.py").write_text(program)
-    assert ratchets.count_upward_imports(tmp_path / "server") == {"core -> features": 1, "core -> ../policy": 1}
+    (tmp_path / "server/methods/tools.py").write_text("from ..core import core\n")
+    program = "if TYPE_CHECKING:\n    from ..methods import tools\ndef f():\n    from ...policy.rates import Rates\n"
+    (tmp_path / "server/core/hub.py").write_text(program)
+    assert ratchets.count_upward_imports(tmp_path / "server") == {"core -> methods": 1, "core -> ../policy": 1}

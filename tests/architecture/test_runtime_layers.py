@@ -115,7 +115,7 @@ def test_one_module_knows_what_keeps_the_promises_of_a_manifest() -> None:
         if other.parts[0] in LAYERS[-1]
     }
     types = {"server/core/core", "server/core/parts"}  # of what the one module gives
-    assert knowing - types == {"server/declared", "server/main", "server/transports/http/protection"}
+    assert knowing - types == {"server/app/declared", "server/transports/http/protection"}
 
 
 MOST_MODULES = 15

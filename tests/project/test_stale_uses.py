@@ -224,7 +224,7 @@ def test_attributes_that_contexts_do_not_have(manifest: Manifest, text: str, exp
 @pytest.mark.parametrize(
     "text",
     [
-        get("ctx.progress(1); ctx.roots(); ctx.sample('x'); ctx.can('roots'); ctx.__class__; ctx._channel"),
+        get("ctx.progress(1); ctx.roots(); ctx.sample('x'); ctx.can('roots'); ctx.__class__; ctx._request"),
         get("ctx.ask", "def get(self, args, ctx: object):"),
         get("ctx.ask", "def get(self, args, ctx: Own):"),
         get("ctx.ask", "def get(self, args, ctx: Context | None):"),

@@ -21,8 +21,8 @@ import pytest
 from stubwright import cli, paths
 from stubwright.mock import server
 from stubwright.project.files import disk, locking
-from stubwright_runtime.server.transports import signals
-from stubwright_runtime.tasks.engines import worker
+from stubwright_runtime.server import worker
+from stubwright_runtime.server.execution import signals
 
 ROOT = Path(__file__).parents[2]
 HEAD = {"stubwright": 1, "server": {"name": "all", "version": "1"}}

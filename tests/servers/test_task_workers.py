@@ -27,9 +27,9 @@ import redis_server
 from packages import generate, manifest, tool
 from processes import is_alive
 from server_process import Process
+from stubwright_runtime.server.worker import Workers
 from stubwright_runtime.state.stores import store_at
 from stubwright_runtime.tasks.engines.redis import StreamEngine
-from stubwright_runtime.tasks.engines.worker import Workers
 
 if TYPE_CHECKING:
     from stubwright_runtime.package import Package

@@ -6,14 +6,18 @@ import gc
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
-from stubwright_runtime.server.direct.answers import DirectExchange
-from stubwright_runtime.server.direct.runs import DirectChannel, Run
+from stubwright_runtime.server.core.request import Request
+from stubwright_runtime.server.features.context import Context
+from stubwright_runtime.server.transports.channel import ClientChannel
+
+REQUESTS: Final = (ClientChannel, Context, Request)
 
 
 def no_requests_left() -> AbstractContextManager[None]:
     """Refuse that any request of what is done here is left in a circle, with its message."""
-    return none_left(DirectChannel, DirectExchange, Run)
+    return none_left(*REQUESTS)
 
 
 @contextmanager

@@ -46,8 +46,8 @@ MUTANTS: Final = (
     Mutant(
         29,
         "server/features/confirmation.py",
-        "async def confirm(",
-        'if Revision.from_date(context.revision).has("stateless"):',
+        "async def _confirm(",
+        'if request.revision.has("stateless"):',
         "if False:",
         f"{_ASKING}::test_the_server_asks_before_it_runs_a_tool",
     ),
@@ -97,18 +97,18 @@ MUTANTS: Final = (
     Mutant(76, _CONTENT, "def link(", "        description=description,\n", "", _CONTENT_TEST),
     Mutant(
         None,
-        "server/core/dispatcher.py",
-        "def _own(",
+        "server/calls/results.py",
+        "def select_meta(",
         " if not is_reserved(key)",
         "",
         "tests/runtime/server/test_server_offers.py::test_keys_of_meta_that_are_mcps_do_not_go_out",
     ),
     Mutant(
         None,
-        "server/core/context.py",
+        "server/features/context.py",
         "async def progress(self, done: float, total: float | None = None",
-        "if not self._progress.grows(done):",
-        "if not self._progress.grows(done) and False:",
+        "if done <= self._request.progress:",
+        "if done <= self._request.progress and False:",
         "tests/runtime/server/test_input_requests.py::test_progress_that_does_not_grow_is_not_sent",
     ),
     Mutant(
@@ -120,7 +120,7 @@ MUTANTS: Final = (
         "tests/runtime/client/test_client_callbacks.py::test_an_empty_cursor_leads_to_the_next_page",
     ),
     Mutant(17, "server/core/lists.py", "def make_page(", "if cursor is None", "if not cursor", _CURSOR_TEST),
-    Mutant(17, "server/core/core.py", "def _list(", "if cursor is None and", "if not cursor and", _CURSOR_TEST),
+    Mutant(17, "server/app/core.py", "def _find_page(", "if cursor is None and", "if not cursor and", _CURSOR_TEST),
     Mutant(
         100,
         "policy/windows.py",
@@ -147,7 +147,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         171,
-        "server/direct/runs.py",
+        "server/transports/http/posts/post.py",
         "def abandon(",
         "and self.stream.is_kept",
         "and False",

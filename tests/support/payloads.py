@@ -124,7 +124,7 @@ _POLICY: Json = {
 
 _BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}, "x-more": "m"}}
 
-_TASK: Json = {"ttl": "1h", "pollInterval": "1s", "most": 10, "x-more": "m"}
+_TASK: Json = {"ttl": "1h", "pollInterval": "1s", "most": 10, "lease": "10s", "x-more": "m"}
 
 BASE: Json = {
     "stubwright": 1, "targets": ["mcp"],

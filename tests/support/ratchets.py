@@ -70,25 +70,24 @@ def _count_code_lines(path: Path) -> int:
 
 
 ORDER: Final = (
-    "options",
     "protocol",
-    "old_names",
-    "core",
     "execution",
+    "core",
     "handlers",
     "observability",
+    "options",
     "middlewares",
     "features",
-    "skills",
-    "toolsets",
+    "calls",
+    "methods",
     "../http",
     "../policy",
     "../tasks",
-    "declared",
-    "direct",
+    "app",
     "embedding",
     "debugger",
     "transports",
+    "worker",
     "main",
 )
 """The folders and modules of the server from the lowest to the highest, and the packages above its features."""

@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, jsonrpc_message_adapter
 
 from stubwright_runtime.mcp.errors import UNWRITABLE
-from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.app.core import Core
 from stubwright_runtime.server.embedding.server import PackageServer
 from stubwright_runtime.server.protocol.messages import encode_error, read
 

@@ -113,7 +113,7 @@ class MockPackage(Package):
 
     def load_context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
         """Return the context of tools without one of their own; a mock makes no use of it."""
-        from stubwright_runtime.server.core.context import Context
+        from stubwright_runtime.server.features.context import Context
 
         return Context
 

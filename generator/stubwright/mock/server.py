@@ -79,7 +79,7 @@ PACKAGE, HANDLERS = load(__name__, Path(__file__).parent)
 _PROGRAM: Final = b"""import sys
 
 from stubwright_runtime.generated import main
-from stubwright_runtime.server.transports.signals import stop_at_end_of
+from stubwright_runtime.server.execution.signals import stop_at_end_of
 
 from . import PACKAGE
 

@@ -19,11 +19,11 @@ import httpx2
 from stubwright.recording.encodings import Decoder, EncodingError, decode
 from stubwright.recording.redaction import list_parts
 from stubwright_runtime.observability.redaction import is_secret_name
-from stubwright_runtime.server.handlers.loading import StartError
+from stubwright_runtime.server.app.loading import StartError
+from stubwright_runtime.server.execution.signals import stop_signals
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.heads import Allowed
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
-from stubwright_runtime.server.transports.signals import stop_signals
 from stubwright_runtime.values.certificates import share_tls_context
 from stubwright_runtime.values.event_streams import EventReader
 from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe

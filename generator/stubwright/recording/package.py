@@ -7,7 +7,7 @@ process of the replay.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -16,7 +16,6 @@ from stubwright.recording import conversations, lines
 from stubwright.recording.answers import Answers
 from stubwright_runtime.mcp.downgrades import downgrade_result
 from stubwright_runtime.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
-from stubwright_runtime.mcp.revisions import Revision
 from stubwright_runtime.mcp.vocabulary import LOG_LEVELS, SERVER_INFO_META_KEY
 from stubwright_runtime.state.nonces import make_nonce
 
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stubwright.recording.conversations import Answer
-    from stubwright_runtime.server.core.parts import Answer as AnswerRequest
-    from stubwright_runtime.server.core.parts import Host, Needed, Part, Request
+    from stubwright_runtime.server.core.parts import Host, Needed, Part
+    from stubwright_runtime.server.core.request import Answer as AnswerRequest
+    from stubwright_runtime.server.core.request import Request, Result
 
 FILE: Final = "recording.jsonl"
 """The recording, beside the package's `manifest.json`."""
@@ -71,8 +71,8 @@ class _Replayed:
             for method, answer in self.part.list_answers(host).items()
         }
 
-    def _replay(self, mocked: AnswerRequest) -> Callable[[Request], Awaitable[dict[str, Any]]]:
-        async def answer(request: Request) -> dict[str, Any]:
+    def _replay(self, mocked: AnswerRequest) -> AnswerRequest:
+        async def answer(request: Request) -> Result:
             recorded = self.package.answers.find(request.method, request.params)
             if recorded is not None:
                 return await _give(recorded, request, self.package)
@@ -91,13 +91,15 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
     """
     for method, params in answer.notifications:
         await _notify(method, params, request)
-    is_stateless = Revision.from_date(request.revision).has("stateless")
+    is_stateless = request.revision.has("stateless")
     if answer.asks:
         if is_stateless:
             return _ask_again(answer.response["result"])
         recorded = package.answers.find_after_questions(request.method, request.params)
         if recorded is None:
-            raise ProtocolError(INVALID_PARAMS, f"the recorded answer asks the client, as {request.revision} cannot")
+            raise ProtocolError(
+                INVALID_PARAMS, f"the recorded answer asks the client, as {request.revision.date} cannot"
+            )
         return await _give(recorded, request, package)
     if "error" in answer.response:
         error = answer.response["error"]

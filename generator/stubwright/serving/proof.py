@@ -25,8 +25,8 @@ def main() -> None:
     """Make the server. Raises SystemExit."""
     folder, name, path = Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
     registry: Any = importlib.import_module(f"{name}.registry")
-    loading: Any = importlib.import_module("stubwright_runtime.server.handlers.loading")
-    checking: Any = importlib.import_module("stubwright_runtime.server.handlers.check")
+    loading: Any = importlib.import_module("stubwright_runtime.server.app.loading")
+    checking: Any = importlib.import_module("stubwright_runtime.server.app.check")
     sdk: Any = importlib.import_module("stubwright_runtime.server.embedding.server")
     package = registry.PACKAGE
     timer = threading.Timer(_SLOW, _write_stack, (folder / "stack", threading.get_ident(), loading.__file__))

@@ -40,7 +40,7 @@ def main() -> None:
     package: Any = importlib.import_module(f"{name}.registry").PACKAGE
     running: Any = importlib.import_module("stubwright_runtime.server.main")
     if parent:
-        signals: Any = importlib.import_module("stubwright_runtime.server.transports.signals")
+        signals: Any = importlib.import_module("stubwright_runtime.server.execution.signals")
         signals.stop_at_end_of(int(parent))
     verifier = None
     if jwk:

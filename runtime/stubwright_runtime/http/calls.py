@@ -14,7 +14,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -27,8 +27,9 @@ import httpx2
 from ..errors import ToolError
 from ..observability.logs import log
 from ..observability.redaction import mask
-from ..server.execution.around import find_around
+from ..server.calls.around import find_around
 from ..server.handlers.lifespan import is_entered
+from ..server.handlers.misfits import LenientHandlers, Misfits
 from ..values.certificates import share_tls_context
 from ..values.network_errors import check_proxies, describe
 from ..values.sanitizing import clean
@@ -49,9 +50,9 @@ if TYPE_CHECKING:
 
     from ..models.base import Model
     from ..package import Package, Tool
-    from ..server.core.context import Context
+    from ..server.calls.around import Around
     from ..server.core.principal import Principal
-    from ..server.execution.around import Around
+    from ..server.features.context import Context
     from .pagination import Page
     from .requests import Hear
     from .shapes import Shape
@@ -88,19 +89,12 @@ Prepared = Callable[[Mapping[str, str], Sequence[str]], Outgoing]
 """Makes a request with an environment, that says in one way who the server is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Misfits:
-    """Arguments that do not fit the schema of a tool that takes them all the same; in place of a model."""
-
-    values: Mapping[str, Any]
-
-
 def bind(package: Package, handlers: object) -> Handlers:
     """Return the handlers, with a call for each bound tool that has no method of its own."""
     return Handlers(package, handlers)
 
 
-class Handlers(AbstractAsyncContextManager["Handlers"]):
+class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
     """The handlers of a package with bound tools. Entered, it enters those that were written, and keeps connections."""
 
     def __init__(self, package: Package, handlers: object) -> None:

@@ -17,7 +17,7 @@ from ..values.event_streams import EventReader
 from .responses import conceal_text
 
 if TYPE_CHECKING:
-    from ..server.core.context import Context
+    from ..server.features.context import Context
     from .requests import Api, Hear
 
 _SHOWN: Final = 300

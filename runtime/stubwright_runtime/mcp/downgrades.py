@@ -9,50 +9,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..schema.objects import as_objects, describes_objects
-from .revisions import Revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .revisions import Revision
 
-def downgrade_tool(definition: dict[str, Any], revision: str) -> dict[str, Any]:
+
+def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, Any]:
     """Return a tool as this revision has it.
 
     Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
     if it only follows from its references or alternatives, and one that allows other values is left out.
     """
-    if Revision.from_date(revision).has("any_output") or "outputSchema" not in definition:
+    if revision.has("any_output") or "outputSchema" not in definition:
         return definition
     if describes_objects(definition["outputSchema"]):
         return {**definition, "outputSchema": as_objects(definition["outputSchema"])}
     return {key: value for key, value in definition.items() if key != "outputSchema"}
 
 
-def downgrade_block(block: dict[str, Any], revision: str, number: int = 1) -> dict[str, Any]:
-    """Return a block of content as this revision has it; `number` tells sounds of one result apart."""
-    return _block_for(block, number, Revision.from_date(revision))
-
-
-def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
     """Return a result as this revision has it.
 
     Before 2026-07-28, structured content goes with its `outputSchema`, and without one if it is no object; before
     2025-06-18, resource links become text; before 2025-03-26, sounds become embedded resources.
     """
-    speaks = Revision.from_date(revision)
-    if speaks.has("any_output"):
+    if revision.has("any_output"):
         return result
     schema = definition.get("outputSchema")
     is_kept = isinstance(result.get("structuredContent"), dict) if schema is None else describes_objects(schema)
     if "structuredContent" in result and not is_kept:
         result = {key: value for key, value in result.items() if key != "structuredContent"}
-    if not speaks.has("resource_links"):
-        blocks = [_block_for(block, number, speaks) for number, block in enumerate(result["content"], 1)]
+    if not revision.has("resource_links"):
+        blocks = [downgrade_block(block, revision, number) for number, block in enumerate(result["content"], 1)]
         result = {**result, "content": blocks}
     return result
 
 
-def _block_for(block: dict[str, Any], number: int, revision: Revision) -> dict[str, Any]:
+def downgrade_block(block: dict[str, Any], revision: Revision, number: int = 1) -> dict[str, Any]:
+    """Return a block of content as this revision has it; `number` tells sounds of one result apart."""
     common = {key: value for key, value in block.items() if key in ("annotations", "_meta")}
     if block["type"] == "resource_link" and not revision.has("resource_links"):
         name = block.get("title") or block["name"]

@@ -11,13 +11,13 @@ import logging
 import re
 import sys
 import threading
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
 from ..values.contexts import Within
 from ..values.terminal import replace_controls
 from .redaction import scrub
+from .scope import SCOPE, Scope
 
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
 """Loggers that log messages, headers or URLs, like those below them."""
@@ -75,13 +75,9 @@ def _clean(record: logging.LogRecord, text: str) -> str:
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 
 
-_PACKAGE: Final = ContextVar("_PACKAGE", default="stubwright_runtime")
-"""The package whose server or client is running: all share the runtime, and each has a log of its own."""
-
-
 def log() -> logging.Logger:
     """Return the logger of the package that is running, or the runtime's if there is none."""
-    return make_logger(_PACKAGE.get())
+    return make_logger(SCOPE.get().package)
 
 
 def make_logger(name: str) -> logging.Logger:
@@ -93,12 +89,13 @@ def make_logger(name: str) -> logging.Logger:
 
 def name_after(package: str) -> None:
     """Name log records after a package from here on, in this context and in what begins in it."""
-    _PACKAGE.set(package)
+    SCOPE.set(Scope(package))
 
 
-def name_records(package: str) -> Within[str]:
+def name_records(package: str) -> Within[Scope]:
     """Name log records after a package during the block."""
-    return Within(_PACKAGE, package)
+    outer = SCOPE.get()
+    return Within(SCOPE, Scope(package, outer.secrets, outer.waits))
 
 
 class Tally:

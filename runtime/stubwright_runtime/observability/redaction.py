@@ -10,7 +10,6 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +18,7 @@ from urllib.parse import quote, quote_plus
 from ..values.contexts import Within
 from ..values.json import Json
 from ..values.text import split_pointer
+from .scope import SCOPE, Scope
 
 if TYPE_CHECKING:
     from ..package import Tool
@@ -40,7 +40,6 @@ _KEPT: Final = 256
 _CHARACTERS: Final = 1024 * 1024
 """Their total length; the latest is kept however long it is."""
 
-_current: ContextVar[list[Secret] | None] = ContextVar("secrets", default=None)
 # Short words count only as whole parts of a name, since `keyboard` and `compass` are no secrets, nor is `author`.
 # It is not compiled here: servers load this module, and ask for no names.
 _TELLING_NAME: Final = (
@@ -63,20 +62,29 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
     }
 
 
-def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Within[list[Secret] | None]:
-    """Hide the secrets of a call in this context, and in those that start in it, for the length of the block."""
-    secrets: tuple[Secret, ...] = ()
-    if hidden := tool.list_hidden(arguments):
-        secrets = _longest_first(
-            {text for pointer in hidden for text in _texts(arguments, split_pointer(pointer), _words(tool))}
-        )
-        _LAST.add(secrets)
-    return Within(_current, [*(_current.get() or ()), *secrets])
+def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Within[Scope]:
+    """Hide the secrets of a call for the length of the block, also in what starts in it; the log is the package's."""
+    outer = SCOPE.get()
+    return Within(
+        SCOPE, Scope(tool.package.name, [*(outer.secrets or ()), *find_secrets(tool, arguments)], outer.waits)
+    )
+
+
+def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
+    """Return the secrets among the arguments of a call, which are remembered as the latest."""
+    hidden = tool.list_hidden(arguments)
+    if not hidden:
+        return ()
+    secrets = _longest_first(
+        {text for pointer in hidden for text in _texts(arguments, split_pointer(pointer), _words(tool))}
+    )
+    _LAST.add(secrets)
+    return secrets
 
 
 def make_hider() -> Callable[[str], None]:
     """Return a function that makes a text a secret of the current call, wherever it is called."""
-    current = _current.get()
+    current = SCOPE.get().secrets
 
     def hide(text: str) -> None:
         if current is None or all(secret.text != text for secret in current):
@@ -94,7 +102,7 @@ def scrub(text: str) -> str:
     If there are secrets, or the call is not known, the input that pydantic quotes is removed, too: it may be all
     arguments.
     """
-    current = _current.get()
+    current = SCOPE.get().secrets
     if current is not None and not current:
         return text
     return _without_all(

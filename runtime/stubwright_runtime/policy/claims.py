@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +19,7 @@ from ..values.json import Json
 if TYPE_CHECKING:
     from ..package import Tool
     from ..server.core.principal import Principal
-    from ..server.core.steps import Call, Proceed
+    from ..server.core.request import Handle, Request
 
 _ABSENT: Final = object()
 
@@ -28,22 +27,27 @@ _APART: Final = ("$schema", "$id", "id", "$defs", "definitions", "properties")
 """The keywords of a schema that are needed to validate one argument without the others."""
 
 
-async def set_arguments(proceed: Proceed, call: Call) -> Outcome:
-    """Let a call through with the arguments that the server sets."""
-    bound: Mapping[str, Any] = call.tool.extension.get("bind") or {}
+def set_arguments(tool: Tool, call_next: Handle) -> Handle:
+    """Add the arguments that the server sets to the calls of a tool."""
+    bound: Mapping[str, Any] = tool.extension.get("bind") or {}
     if not bound:
-        return await proceed(call)
-    if sent := [name for name in bound if name in call.arguments]:
-        lines = "".join(f"\n- {name}: is set by the server; leave it out" for name in sent)
-        return refuse(f"Invalid arguments for {call.tool.name}:{lines}", "invalid", "bound_argument")
-    values = {name: _value(binding, call.principal) for name, binding in bound.items()}
-    for name, binding in bound.items():
-        if values[name] is _ABSENT:
-            return refuse(f"{call.tool.name} needs {_source(binding, call.principal)}.", "denied", "claim")
-        if _judge(call.tool, name).find_errors({name: values[name]}):
-            text = f"{call.tool.name} cannot take {_source(binding, call.principal)}: it is of another form."
-            return refuse(text, "denied", "claim")
-    return await proceed(replace(call, arguments={**call.arguments, **values}))
+        return call_next
+
+    async def call(request: Request) -> Outcome:
+        if sent := [name for name in bound if name in request.arguments]:
+            lines = "".join(f"\n- {name}: is set by the server; leave it out" for name in sent)
+            return refuse(f"Invalid arguments for {tool.name}:{lines}", "invalid", "bound_argument")
+        values = {name: _value(binding, request.principal) for name, binding in bound.items()}
+        for name, binding in bound.items():
+            if values[name] is _ABSENT:
+                return refuse(f"{tool.name} needs {_source(binding, request.principal)}.", "denied", "claim")
+            if _judge(tool, name).find_errors({name: values[name]}):
+                text = f"{tool.name} cannot take {_source(binding, request.principal)}: it is of another form."
+                return refuse(text, "denied", "claim")
+        request.arguments = {**request.arguments, **values}
+        return await call_next(request)
+
+    return call
 
 
 def _value(binding: Mapping[str, Any], principal: Principal) -> Any:

@@ -20,7 +20,7 @@ from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
 from ..observability.logs import log
-from ..server.transports.http.authentication import VerificationUnavailableError
+from ..server.core.principal import VerificationUnavailableError
 from ..values.certificates import share_tls_context
 from ..values.json import Json, is_list, is_object
 from ..values.network_errors import check_proxies

@@ -22,64 +22,74 @@ from ..values import units
 
 if TYPE_CHECKING:
     from ..package import Tool
-    from ..server.core.steps import Call, Proceed
+    from ..server.core.request import Handle, Request
 
 
 class Limits:
-    """The limits of one server's tools: a step that their calls go through."""
+    """The limits of one server's tools."""
 
     def __init__(self) -> None:
-        """Start without calls."""
-        self._bounds: dict[Tool, _Bounds] = {}
+        """Begin without calls."""
+        self._bounds: dict[str, _Bounds] = {}
 
-    async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
-        """Let a call through as far as its limits allow."""
-        bounds = self._bounds.get(call.tool) or self._bounds.setdefault(call.tool, _Bounds.from_tool(call.tool))
-        name = call.tool.name
-        if call.begin is not None:  # only the run of the task takes time and a place
-            return await proceed(call)
+    def wrap(self, tool: Tool, call_next: Handle) -> Handle:
+        """Keep the calls of a tool, and the runs of its tasks, within its limits."""
+        # The calls of a tool and the runs of its tasks share the places.
+        bounds = self._bounds.get(tool.name) or self._bounds.setdefault(tool.name, _Bounds.from_tool(tool))
+        call = call_next if bounds.result is None else _limit_size(tool, bounds.result, call_next)
         if bounds.timeout is None and bounds.slots is None:
-            return self._sized(bounds, call, await proceed(call))
-        if bounds.slots is not None and (call.is_answer or call.is_run):
-            await bounds.slots.retake()  # it was let in before, and a person has answered since, or it is a task
-        elif bounds.slots is not None and not bounds.slots.take():
-            most = bounds.slots.most
-            number = "one call" if most == 1 else f"{most:,} calls"
-            text = f"{name} runs {number} at once, and no more; try again when one has ended."
-            return refuse(text, "limited", "concurrency")
-        return await self._kept(bounds, proceed, call)
+            return call
+        return _limit_time(tool, bounds, call, call_next)
 
-    async def _kept(self, bounds: _Bounds, proceed: Proceed, call: Call) -> Outcome:
-        """Run a call that has its place, under its clock."""
-        timeout = bounds.timeout
+
+def _limit_size(tool: Tool, most: int, call_next: Handle) -> Handle:
+    async def call(request: Request) -> Outcome:
+        outcome = await call_next(request)
+        if request.begin is not None or outcome.ending not in ("completed", "tool_error"):
+            return outcome
+        size = len(json.dumps(outcome.result, ensure_ascii=False).encode())
+        if size <= most:
+            return outcome
+        return refuse(
+            f"The result of {tool.name} is too large: {size:,} bytes; the limit is {most:,}. "
+            "The call was made; ask for less at once.",
+            "limited",
+            "result_size",
+        )
+
+    return call
+
+
+def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -> Handle:
+    """Give the calls of a tool a place and a clock; `begin` goes on with those that only begin a task."""
+    slots, timeout = bounds.slots, bounds.timeout
+
+    async def call(request: Request) -> Outcome:
+        if request.begin is not None:  # only the run of the task takes time and a place
+            return await begin(request)
+        if slots is not None and (request.is_answer or request.task_id is not None):
+            await slots.retake()  # it was let in before, and a person has answered since, or it is a task
+        elif slots is not None and not slots.take():
+            most = slots.most
+            number = "one call" if most == 1 else f"{most:,} calls"
+            text = f"{tool.name} runs {number} at once, and no more; try again when one has ended."
+            return refuse(text, "limited", "concurrency")
         with anyio.CancelScope(deadline=math.inf if timeout is None else anyio.current_time() + timeout) as scope:
-            keeper = call.context.slot.limits = _Keeper(scope, bounds.slots)
+            keeper = request.limits = _Keeper(scope, slots)
             try:
-                outcome = await proceed(call)
+                outcome = await call_next(request)
                 if not scope.cancel_called or outcome.ending != "failed":  # a failure may be the cancelled handler's
-                    return self._sized(bounds, call, outcome)
+                    return outcome
             finally:
                 keeper.leave()
         return refuse(
-            f"{call.tool.name} took longer than {call.tool.policy['timeout']} and was stopped. "
+            f"{tool.name} took longer than {tool.policy['timeout']} and was stopped. "
             "What it did until then may stay done; try again with less work, or later.",
             "limited",
             "timeout",
         )
 
-    @staticmethod
-    def _sized(bounds: _Bounds, call: Call, outcome: Outcome) -> Outcome:
-        if bounds.result is None or outcome.ending not in ("completed", "tool_error"):
-            return outcome
-        size = len(json.dumps(outcome.result, ensure_ascii=False).encode())
-        if size <= bounds.result:
-            return outcome
-        return refuse(
-            f"The result of {call.tool.name} is too large: {size:,} bytes; the limit is {bounds.result:,}. "
-            "The call was made; ask for less at once.",
-            "limited",
-            "result_size",
-        )
+    return call
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,16 @@ import json
 from typing import TYPE_CHECKING
 
 from ..observability.logs import log
-from ..server.core.outcomes import Outcome, refuse
+from ..server.core.outcomes import refuse
 from ..state.store import StateLost, describe_lost_state
 from ..values.units import describe_wait, parse_rate
 from .shared_windows import SharedWindows
 from .windows import Windows
 
 if TYPE_CHECKING:
-    from ..server.core.steps import Call, Proceed
+    from ..package import Tool
+    from ..server.core.outcomes import Outcome
+    from ..server.core.request import Handle, Request
     from ..state.store import Store
 
 
@@ -34,31 +36,39 @@ class Rates:
         self._windows = Windows() if store.pool is None else SharedWindows(store)
         self.uncounted = 0
 
-    async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
-        """Let a call through, and count it; a further round of a call has been counted already."""
-        rate = call.tool.policy.get("rateLimit")
-        if rate is None or call.is_answer:
-            return await proceed(call)
+    def wrap(self, tool: Tool, call_next: Handle) -> Handle:
+        """Count the calls of a tool, and refuse those above its rate."""
+        policy = tool.policy
+        rate: str | None = policy.get("rateLimit")
+        if rate is None:
+            return call_next
         limit, seconds = parse_rate(rate)
-        key = hashlib.sha256(json.dumps([call.tool.name, rate, call.principal.key]).encode()).hexdigest()
-        try:
-            wait = await self._windows.hit(key, limit, seconds)
-        except StateLost:
-            return await self._unknown(proceed, call)
-        if not wait:
-            return await proceed(call)
         number = "once" if limit == 1 else f"{limit:,} times"
         unit = rate.partition("/")[2]
         window = "an hour" if unit == "hour" else f"a {unit}"
-        text = f"{call.tool.name} may be called {number} in {window}, and has been."
-        return refuse(f"{text} Try again in {describe_wait(wait)}.", "limited", "rate_limit")
+        text = f"{tool.name} may be called {number} in {window}, and has been."
+        is_open = policy.get("onStateLoss") == "open"
 
-    async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
-        """Decide about a call while the count is unknown, by the manifest's `onStateLoss`."""
-        if call.tool.policy.get("onStateLoss") != "open":
-            return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
+        async def call(request: Request) -> Outcome:
+            if request.is_answer:  # a further round of a call has been counted already
+                return await call_next(request)
+            key = hashlib.sha256(json.dumps([tool.name, rate, request.principal.key]).encode()).hexdigest()
+            try:
+                wait = await self._windows.hit(key, limit, seconds)
+            except StateLost:
+                if not is_open:
+                    return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
+                self._note_uncounted()
+                return await call_next(request)
+            if not wait:
+                return await call_next(request)
+            return refuse(f"{text} Try again in {describe_wait(wait)}.", "limited", "rate_limit")
+
+        return call
+
+    def _note_uncounted(self) -> None:
+        """Log that a call was let through while the count is unknown, by the manifest's `onStateLoss`."""
         self.uncounted += 1
         if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
             text = "calls go uncounted without the state; %d let through so far (`onStateLoss: open`)"
             log().warning(text, self.uncounted)
-        return await proceed(call)

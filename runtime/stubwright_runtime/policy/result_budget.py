@@ -18,7 +18,7 @@ from ..values import tokens
 
 if TYPE_CHECKING:
     from ..package import Tool
-    from ..server.core.steps import Call, Proceed
+    from ..server.core.request import Handle, Request
 
 _AMOUNTS: Final = frozenset(
     {"count", "first", "limit", "maxcount", "maxitems", "maxlines", "maxresults", "pagesize", "perpage", "take", "top"}
@@ -36,31 +36,37 @@ _PLACES: Final = frozenset({"after", "continuationtoken", "cursor", "offset", "p
 _JSON_STARTS: Final = ("{", "[")
 
 
-class ResultBudget:
-    """The budgets of one server's tools: a step that their calls go through."""
+def limit_result(tool: Tool, call_next: Handle) -> Handle:
+    """Shorten the results of a tool as its budget says, or refuse them."""
+    budget = tool.result_budget
+    if budget is None:
+        return call_next
+    most = budget
 
-    async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
-        """Let a call through, and its result as far as the budget allows."""
-        outcome = await proceed(call)
-        most = call.tool.result_budget
+    async def call(request: Request) -> Outcome:
+        outcome = await call_next(request)
         # If a task begins, the result is that of its run.
-        if call.begin is not None or most is None or outcome.ending not in ("completed", "tool_error"):
+        if request.begin is not None or outcome.ending not in ("completed", "tool_error"):
             return outcome
         size = measure(outcome.result)
-        if size <= most:
-            return outcome
-        if outcome.ending == "tool_error":
-            end = f"… (the rest is left out: the message was about {size:,} tokens; the limit is {most:,})"
-            return replace(outcome, result={**outcome.result, "content": _cut_error(outcome.result, most, end)})
-        content = _cut_lines(outcome.result, call.tool, size, most)
-        if content is not None:
-            return replace(outcome, result={**outcome.result, "content": content})
-        return refuse(
-            f"The result of {call.tool.name} is too large: about {size:,} tokens; the limit is {most:,}. "
-            f"The call was carried out, and only its result is left out. {_advise(call.tool)}",
-            "limited",
-            "result_size",
-        )
+        return outcome if size <= most else _shorten(tool, outcome, size, most)
+
+    return call
+
+
+def _shorten(tool: Tool, outcome: Outcome, size: int, most: int) -> Outcome:
+    if outcome.ending == "tool_error":
+        end = f"… (the rest is left out: the message was about {size:,} tokens; the limit is {most:,})"
+        return replace(outcome, result={**outcome.result, "content": _cut_error(outcome.result, most, end)})
+    content = _cut_lines(outcome.result, tool, size, most)
+    if content is not None:
+        return replace(outcome, result={**outcome.result, "content": content})
+    return refuse(
+        f"The result of {tool.name} is too large: about {size:,} tokens; the limit is {most:,}. "
+        f"The call was carried out, and only its result is left out. {_advise(tool)}",
+        "limited",
+        "result_size",
+    )
 
 
 def measure(result: Mapping[str, Any]) -> int:

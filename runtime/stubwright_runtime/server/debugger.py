@@ -13,7 +13,7 @@ import time
 from typing import Final
 
 from ..observability.logs import log
-from .handlers.loading import StartError
+from .app.loading import StartError
 
 _HOST: Final = "127.0.0.1"
 _PATIENCE: Final = 5  # seconds for the debugger of a server before, which `dev` ended, to let go

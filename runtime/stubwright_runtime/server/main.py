@@ -19,18 +19,18 @@ from ..observability.logs import log, name_after, set_up
 from ..state.store import StoreConfigurationError
 from ..values.terminal import replace_controls, to_one_line
 from . import debugger
+from .app import check
+from .app.loading import Handwritten, StartError, refuse
+from .execution.signals import end_without_threads, stop_signals
 from .execution.threads import THREADS
-from .handlers import check
-from .handlers.loading import Handwritten, StartError, refuse
 from .transports import printing
-from .transports.signals import end_without_threads, stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from ..package import Package
     from ..sdk.auth import TokenVerifier
-    from .core.core import Core
+    from .app.core import Core
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _ALL: Final = "*"
@@ -277,7 +277,7 @@ def _workers(package: Package, options: argparse.Namespace) -> AbstractContextMa
     """Return the worker processes for tasks beside the server."""
     if options.workers is None:
         return nullcontext()
-    from ..tasks.engines.worker import Workers
+    from .worker import Workers
 
     return Workers(options.workers, _worker_arguments(package, options), options.grace)
 
@@ -288,7 +288,7 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
     core = _build(handwritten, options)
     if not core.store.is_shared:
         raise StartError("a worker runs the tasks of other processes; add --state redis://HOST:PORT")
-    from ..tasks.engines.worker import work
+    from .worker import work
 
     with _handlers_explained(core):
         work(core, until_eof=options.until_end_of_input)
@@ -309,7 +309,6 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         )
     with breakpoints.pass_over(), wire.hold_wire() as held:  # also while the handlers are imported: they may print
         core = _build(handwritten, options)
-        core.instrumentation.transport = "stdio"
         if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("the local user does not see what needs scopes; to grant them, add %s", words)
@@ -391,9 +390,9 @@ def _handlers_explained(core: Core) -> Generator[None, None, None]:
 
 def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     """Return the server. Raises StartError."""
-    from .core import required_features
-    from .core.building import build_core
-    from .toolsets import UnknownToolsetError
+    from .app import required_features
+    from .app.building import build_core
+    from .app.toolsets import UnknownToolsetError
 
     debugger.listen(options.debug_port, wait=options.debug_wait)  # before the handlers, so that it sees their imports
     handlers = handwritten.load()

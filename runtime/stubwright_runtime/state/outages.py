@@ -10,11 +10,10 @@ import asyncio
 import re
 import time
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from ..observability.logs import log
-from ..values.contexts import Within
+from ..observability.scope import SCOPE
 from .store import StateLost
 
 if TYPE_CHECKING:
@@ -43,10 +42,11 @@ _CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
 """The start of an error of Redis about its own state; errors about a single key begin otherwise."""
 
 
-class _Budget:
+class WaitBudget:
     """The seconds that one request may still wait; after a rest, it has all of them again."""
 
     def __init__(self) -> None:
+        """Begin with all of them."""
         self._left = PATIENCE
         self._waits = 0
         self._since = 0.0
@@ -62,18 +62,11 @@ class _Budget:
         return self._left - (now - self._since)
 
     def end(self, now: float) -> None:
+        """End a wait."""
         self._waits -= 1
         if not self._waits and now - self._since > _BRISK:
             self._left -= now - self._since
             self._ended = now
-
-
-_BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
-
-
-def share_deadline() -> Within[_Budget | None]:
-    """Bound all waits for a store in one request together."""
-    return Within(_BUDGET, _Budget())
 
 
 class Outages:
@@ -120,7 +113,7 @@ class Outages:
             StateLost: There was no answer, or one that is none.
         """
         now = self._clock()
-        budget = _BUDGET.get() or _Budget()
+        budget: WaitBudget = SCOPE.get().waits or WaitBudget()
         left = budget.begin(now)
         try:
             if left <= 0 or now < self._quiet_until or not self.is_usable:

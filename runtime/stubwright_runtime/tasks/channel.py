@@ -52,6 +52,11 @@ class TaskChannel:
         """The client's capabilities when it called."""
         return self._task.capabilities
 
+    @property
+    def client(self) -> tuple[str, str] | None:
+        """The name and the version that the client reported when it called."""
+        return self._task.client
+
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
         """Keep it as the task's message, and tell it."""
         await self._save_message(_describe_progress(done, total, message))

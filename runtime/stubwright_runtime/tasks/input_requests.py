@@ -9,11 +9,10 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..mcp.revisions import Revision
-from ..server.features.input_requests import InputRequests, Peer
+from ..server.features.input_requests import InputRequests
 
 if TYPE_CHECKING:
-    from ..server.execution.slots import Slot
+    from ..server.core.request import Request
     from .records import Task
 
 
@@ -23,13 +22,12 @@ class TaskInputRequests(InputRequests):
     def __init__(
         self,
         task: Task,
-        peer: Peer,
-        slot: Slot,
+        request: Request,
         save: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
         """Go on from where the task was left; `save` keeps what `ctx.once` gave."""
         state = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
-        super().__init__(peer, task.revision, state, None, slot)
+        super().__init__(request, state)
         self._task = task
         self._save = save
         self._visits = 0
@@ -41,7 +39,7 @@ class TaskInputRequests(InputRequests):
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
         """Return the id of a question that opens a URL: the same in each run, since the handler begins anew."""
-        if Revision.from_date(self.revision).has("stateless"):
+        if self.revision.has("stateless"):
             return None
         self._visits += 1
         return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]

@@ -11,7 +11,8 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 
@@ -27,18 +28,18 @@ from . import wire
 from .handshake_input import InputRequester
 from .listening import TaskFeed
 from .poll_rates import PER_SECOND, PollRates
-from .service import declares_tasks, find_owner, refuse_without_tasks
+from .service import declares_tasks, find_connection, find_owner, refuse_without_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ..server.core.core import Core
-    from ..server.core.exchange import Exchange, Rest, Result
-    from .connections import TaskConnection
+    from ..server.core.hub import Hub
+    from ..server.core.request import Answer, Request, Result
+    from ..server.methods.listening import Listeners
     from .records import Task
     from .service import Tasks
 
-    _Method: TypeAlias = Callable[[Exchange], Awaitable[dict[str, Any]]]
+    _Method: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
 
 _PAGE_SIZE: Final = 50
 """Tasks on a page of the list."""
@@ -60,9 +61,10 @@ _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {
 class Methods:
     """The middleware."""
 
-    def __init__(self, core: Core, tasks: Tasks) -> None:
-        """Take the server, and its tasks."""
-        self._core = core
+    def __init__(self, hub: Hub, listeners: Listeners, tasks: Tasks) -> None:
+        """Take the server, its streams of changes, and its tasks."""
+        self._hub = hub
+        self._listeners = listeners
         self._tasks = tasks
         self._asker = InputRequester(tasks)
         self._rates = PollRates()
@@ -78,84 +80,90 @@ class Methods:
             "tasks/cancel": self._ask_to_stop,
         }
 
-    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
-        """Answer a request about tasks; pass on any other message."""
-        if exchange.id is None:
-            return await rest(exchange)
+    def wrap(self, method: str, call_next: Answer) -> Answer:
+        """Answer the requests about tasks; the description of the server names them."""
+        if method.startswith("tasks/"):
+            return partial(self._refuse_large_answers, partial(self._answer, call_next))
+        if method == LISTENING:
+            return partial(self._listen, call_next)
+        if method not in ("initialize", "server/discover"):
+            return call_next
+
+        async def call(request: Request) -> Result:
+            result = await call_next(request)
+            return result if request.id is None or result is None else _add_tasks_capability(method, result)
+
+        return call
+
+    async def _refuse_large_answers(self, answer: Answer, request: Request) -> Result:
         try:
-            if exchange.method.startswith("tasks/"):
-                return await self._answer(rest, exchange)
-            if exchange.method == LISTENING and (names := _subscribed_task_ids(exchange.params)):
-                return await self._listen(rest, exchange, names)
+            return await answer(request)
         except BudgetExceeded as error:
             raise ProtocolError(INVALID_PARAMS, f"The answers were not taken. {error}") from None
-        result = await rest(exchange)
-        if exchange.method in ("initialize", "server/discover") and result is not None:
-            return _add_tasks_capability(exchange.method, result)
-        return result
 
-    async def _answer(self, rest: Rest, exchange: Exchange) -> Result:
-        revision = Revision.from_date(exchange.revision)
-        is_stateless = revision.has("task_extension")
+    async def _answer(self, call_next: Answer, request: Request) -> Result:
+        if request.id is None:
+            return await call_next(request)
+        is_stateless = request.revision.has("task_extension")
         methods = self._stateless if is_stateless else self._handshake
-        is_known = exchange.method in methods and (is_stateless or revision.has("handshake_tasks"))
-        if (is_known or is_stateless) and not exchange.is_admissible:
-            await rest(exchange)  # who refuses what is wrong with any request
+        is_known = request.method in methods and (is_stateless or request.revision.has("handshake_tasks"))
+        if (is_known or is_stateless) and not request.is_admissible:
+            await call_next(request)  # who refuses what is wrong with any request
         if not is_known:
-            raise refuse_unknown_method(exchange.method)
+            raise refuse_unknown_method(request.method)
         if not is_stateless:
-            self._count(exchange)
-            return await methods[exchange.method](exchange)
-        _task_id(exchange)
-        self._require(exchange)
-        self._count(exchange)
-        return self._core.stamp(await methods[exchange.method](exchange), exchange.revision)
+            self._count(request)
+            return await methods[request.method](request)
+        _task_id(request)
+        self._require(request)
+        self._count(request)
+        return self._hub.stamp(await methods[request.method](request), request.revision)
 
-    def _count(self, exchange: Exchange) -> None:
+    def _count(self, request: Request) -> None:
         """Refuse who asks too often. Who is not known by name is counted by the task."""
-        principal = self._core.find_principal(over_http=exchange.over_http)
+        principal = self._hub.find_principal(over_http=request.over_http)
         key = principal.key
         if principal.kind == "anonymous":
-            key = f"{key} {_connection(exchange).session} {str((exchange.params or {}).get('taskId'))[:_ID]}"
+            key = f"{key} {find_connection(request).session} {str(request.params.get('taskId'))[:_ID]}"
         if wait := self._rates.count(key):
             data = {"retryAfter": math.ceil(wait)}
             text = f"More than {PER_SECOND} requests about tasks in a second; ask as often as `pollInterval` says"
             raise ProtocolError(INVALID_REQUEST, text, data)
 
-    def _require(self, exchange: Exchange) -> None:
-        if not declares_tasks(_connection(exchange)):
+    def _require(self, request: Request) -> None:
+        if not declares_tasks(find_connection(request)):
             raise refuse_without_tasks()
 
-    async def _find(self, exchange: Exchange, name: str | None = None) -> Task:
+    async def _find(self, request: Request, name: str | None = None) -> Task:
         """Return the task of a request. The error does not say whether it is over, another's, or never was."""
-        task_id = _task_id(exchange) if name is None else name
+        task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
-        if task is None or not self._may_see(exchange, task):
+        if task is None or not self._may_see(request, task):
             raise ProtocolError(INVALID_PARAMS, "Task not found")
         await self._tasks.look(task)
         return task
 
-    def _may_see(self, exchange: Exchange, task: Task) -> bool:
-        principal = self._core.find_principal(over_http=exchange.over_http)
-        if task.owner != find_owner(principal, _connection(exchange), exchange.revision):
+    def _may_see(self, request: Request, task: Task) -> bool:
+        principal = self._hub.find_principal(over_http=request.over_http)
+        if task.owner != find_owner(principal, find_connection(request), request.revision):
             return False
-        scopes = self._core.scopes
+        scopes = self._hub.scopes
         return scopes is None or scopes.allows(principal, "tools", task.tool)
 
     # 2025-11-25
 
-    async def _status(self, exchange: Exchange) -> dict[str, Any]:
-        return wire.to_handshake_task(await self._find(exchange))
+    async def _status(self, request: Request) -> dict[str, Any]:
+        return wire.to_handshake_task(await self._find(request))
 
-    async def _result(self, exchange: Exchange) -> dict[str, Any]:
+    async def _result(self, request: Request) -> dict[str, Any]:
         """Wait for the end, and ask meanwhile what the task waits for.
 
         A client that cannot come back for the answer does not wait for longer than its token holds.
         """
-        left = None if _connection(exchange).is_resumable else count_own_seconds_left()
+        left = None if find_connection(request).is_resumable else count_own_seconds_left()
         task: Task | None = None
         with anyio.move_on_after(left):
-            task = await self._end(exchange)
+            task = await self._end(request)
         if task is None:
             raise ProtocolError(INVALID_REQUEST, "The access token has expired. Ask again with another one.")
         if task.status == "cancelled":
@@ -165,51 +173,51 @@ class Methods:
         result = await self._tasks.task_store.get_result(task)
         if result is None:
             raise ProtocolError(INVALID_PARAMS, "Task not found")
-        return wire.to_final_result(task, result, self._core.package.tools[task.tool].definition, exchange.revision)
+        return wire.to_final_result(task, result, self._hub.package.tools[task.tool].definition, request.revision)
 
-    async def _end(self, exchange: Exchange) -> Task:
+    async def _end(self, request: Request) -> Task:
         """Wait for the end of a task, and return it."""
-        task = await self._find(exchange)
+        task = await self._find(request)
         with self._tasks.task_store.watch([task.id]) as changed:
             while not task.is_over:
                 if task.pending:
-                    await self._asker.ask(_connection(exchange), task)
+                    await self._asker.ask(find_connection(request), task)
                 else:
                     with anyio.move_on_after(_POLL_INTERVAL):
                         await changed.wait()
                 changed.clear()
-                task = await self._find(exchange)
+                task = await self._find(request)
         return task
 
-    async def _list(self, exchange: Exchange) -> dict[str, Any]:
-        cursor = (exchange.params or {}).get("cursor")
+    async def _list(self, request: Request) -> dict[str, Any]:
+        cursor = request.params.get("cursor")
         if cursor is not None and not isinstance(cursor, str):
             raise refuse_parameters("`cursor` must be a string")
-        principal, connection = self._core.find_principal(over_http=exchange.over_http), _connection(exchange)
+        principal, connection = self._hub.find_principal(over_http=request.over_http), find_connection(request)
         if principal.kind == "anonymous" and connection.session is None:  # only ids give access
             return {"tasks": []}
-        tasks = await self._tasks.task_store.list_owned(find_owner(principal, connection, exchange.revision))
+        tasks = await self._tasks.task_store.list_owned(find_owner(principal, connection, request.revision))
         after = ("", "") if cursor is None else _parse_cursor(cursor)
-        left = [task for task in tasks if _position(task) > after and self._may_see(exchange, task)]
+        left = [task for task in tasks if _position(task) > after and self._may_see(request, task)]
         page = [wire.to_handshake_task(task) for task in left[:_PAGE_SIZE]]
         return {"tasks": page, **({"nextCursor": _make_cursor(left[_PAGE_SIZE - 1])} if len(left) > _PAGE_SIZE else {})}
 
-    async def _cancel(self, exchange: Exchange) -> dict[str, Any]:
-        task = await self._find(exchange)
+    async def _cancel(self, request: Request) -> dict[str, Any]:
+        task = await self._find(request)
         if (cancelled := await self._cancelled(task)) is None:
-            status = wire.to_handshake_task(await self._find(exchange))["status"]
+            status = wire.to_handshake_task(await self._find(request))["status"]
             raise ProtocolError(INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
         return wire.to_handshake_task(cancelled)
 
     # 2026-07-28
 
-    async def _details(self, exchange: Exchange) -> dict[str, Any]:
-        task = await self._find(exchange)
+    async def _details(self, request: Request) -> dict[str, Any]:
+        task = await self._find(request)
         return wire.to_detailed_task(task, await self._tasks.task_store.get_result(task))
 
-    async def _update(self, exchange: Exchange) -> dict[str, Any]:
-        task = await self._find(exchange)
-        responses = (exchange.params or {}).get("inputResponses")
+    async def _update(self, request: Request) -> dict[str, Any]:
+        task = await self._find(request)
+        responses = request.params.get("inputResponses")
         if not is_mapping(responses):
             raise refuse_parameters("`inputResponses` must be an object")
         if is_too_deep(responses):
@@ -217,8 +225,8 @@ class Methods:
         await self._tasks.answer(task, responses)
         return {}
 
-    async def _ask_to_stop(self, exchange: Exchange) -> dict[str, Any]:
-        await self._cancelled(await self._find(exchange))
+    async def _ask_to_stop(self, request: Request) -> dict[str, Any]:
+        await self._cancelled(await self._find(request))
         return {}
 
     async def _cancelled(self, task: Task) -> Task | None:
@@ -226,39 +234,27 @@ class Methods:
             task.id, lambda now: now.move("cancelled", "It was cancelled by request.")
         )
 
-    async def _listen(self, rest: Rest, exchange: Exchange, names: list[str]) -> Result:
+    async def _listen(self, call_next: Answer, request: Request) -> Result:
         """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
-        if (
-            exchange.id is None
-            or not exchange.is_admissible
-            or not Revision.from_date(exchange.revision).has("task_extension")
-        ):
-            return await rest(exchange)
-        self._require(exchange)
+        names = _subscribed_task_ids(request.params)
+        if not names or request.id is None or not request.is_admissible or not request.revision.has("task_extension"):
+            return await call_next(request)
+        self._require(request)
         if len(names) > _MAX_SUBSCRIBED:
             raise ProtocolError(INVALID_PARAMS, f"More than {_MAX_SUBSCRIBED} tasks")
         known: list[str] = []
         for name in names:
             try:
-                known.append((await self._find(exchange, name)).id)
+                known.append((await self._find(request, name)).id)
             except ProtocolError:  # the client is not told what is not there
                 continue
-        wanted, connection = (exchange.params or {})["notifications"], _connection(exchange)
         feed = TaskFeed(self._tasks.task_store, known)
-        listening = self._core.listeners.listen(
-            exchange.id, wanted, connection, over_http=exchange.over_http, feed=feed
-        )
-        return self._core.stamp(await listening, exchange.revision)
+        return self._hub.stamp(await self._listeners.listen(request, feed), request.revision)
 
 
-def _connection(exchange: Exchange) -> TaskConnection:
-    """Return the way to the sender of a request, as tasks need it."""
-    return cast("TaskConnection", exchange.make_channel())
-
-
-def _task_id(exchange: Exchange) -> str:
+def _task_id(request: Request) -> str:
     """Return the id of the task that a request is about. Raises ProtocolError if it names none."""
-    task_id = (exchange.params or {}).get("taskId")
+    task_id = request.params.get("taskId")
     if not isinstance(task_id, str):
         raise refuse_parameters("`taskId` must be a string")
     return task_id

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -20,13 +20,12 @@ import anyio
 from ..mcp.errors import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY
 from ..mcp.revisions import Revision
 from ..observability.logs import log
-from ..server.core.call_state import CURRENT, CallState, make_reference
+from ..observability.scope import SCOPE
+from ..server.core.call_state import CallState, make_reference
 from ..server.core.outcomes import Outcome, refuse
-from ..server.core.parts import Request
+from ..server.core.request import Request
 from ..server.core.sanitizing import encode_json, repair_unicode
-from ..server.core.steps import Call
-from ..server.execution.slots import Slot
-from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, find_mcp_error
+from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, find_mcp_error, settle
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..package import Tool
     from ..server.core.parts import Host
-    from ..server.core.steps import Proceed
+    from ..server.core.request import Channel, Handle, Result
     from ..server.observability.audit import Recorder
     from ..state.store import Store
     from .connections import TaskConnections
@@ -99,16 +98,16 @@ class Runs:
         connections: TaskConnections,
         turns: Turns,
         host: Host,
-        run: Proceed,
+        compile_run: Callable[[str], Handle],
         recorder: Recorder | None,
     ) -> None:
-        """Take the tasks, their listeners, their turns, the host of handlers, the way of a run, and the recorder."""
+        """Take the tasks, their listeners, their turns, the host, the runs of each tool, and the recorder."""
         self._store = store
         self._task_store = task_store
         self._connections = connections
         self._turns = turns
         self._host = host
-        self._proceed = run
+        self._compile = lru_cache(None)(compile_run)
         self._recorder = recorder
         self._renewer = LeaseRenewer(store)
         self._under_way: set[str] = set()
@@ -155,7 +154,8 @@ class Runs:
                 if task is not None and not task.is_over:
                     record_age(tool, task.updated - before.updated)
                     self._renewer.set_duration(lease, find_duration(self._host.package.tools[task.tool]))
-                    await self._run(_Attempt(task, lease, _start_call_state(task, self._find_sent(task))))
+                    attempt = _Attempt(task, lease, _start_call_state(task, self._find_sent(task)))
+                    await self._run(attempt, self._make_request(attempt))
         finally:
             with anyio.CancelScope(shield=True):
                 try:
@@ -196,20 +196,45 @@ class Runs:
         text = "The process that ran it died, or stood still for longer than its lease; what it did may stay done"
         return _to_failed(task, INTERNAL_ERROR, text)
 
-    async def _run(self, attempt: _Attempt) -> None:
+    def _make_request(self, attempt: _Attempt) -> Request:
+        """Return the request that a run answers; its client has an answer already, and may be gone."""
+        task = attempt.task
+
+        def open_channel(_request: Request) -> Channel:
+            return TaskChannel(task, self._connections, self._host.log, partial(self._save_message, attempt))
+
+        return Request(
+            package=self._host.package.name,
+            secrets=[],
+            method="tools/call",
+            id=task.id,
+            params={},
+            revision=Revision.from_date(task.revision),
+            transport=task.transport,
+            threads=self._host.threads,
+            open_channel=open_channel,
+            call_next=_answer_nothing,
+            principal=task.principal,
+            record=attempt.call_state,
+            task_id=task.id,
+            attempt=task.attempt,
+            patience=math.inf,  # it was let in when it was made
+        )
+
+    async def _run(self, attempt: _Attempt, request: Request) -> None:
         async def watch() -> None:
             # anyio leaves a task that ends as cancelled in a circle of references, with all that its frames hold.
             with suppress(anyio.get_cancelled_exc_class()):
                 await self._watch(attempt)
 
-        token = CURRENT.set(attempt.call_state)
+        token = SCOPE.set(request)
         start = time.perf_counter()
         try:
             with open_span(attempt.task, attempt.call_state):
                 with attempt.scope:
                     async with anyio.create_task_group() as group:
                         group.start_soon(watch)
-                        await self._run_handler(attempt)
+                        await self._run_handler(attempt, request)
                         group.cancel_scope.cancel()
                 if attempt.scope.cancelled_caught and not attempt.is_ending:
                     attempt.call_state.ending, attempt.call_state.reason = "cancelled", "cancelled"
@@ -219,7 +244,8 @@ class Runs:
                 await self._give_up(attempt)
             raise
         finally:
-            CURRENT.reset(token)
+            SCOPE.reset(token)
+            request.close()
             attempt.call_state.seconds = time.perf_counter() - start
             if attempt.call_state.ending is not None and self._recorder is not None:
                 self._recorder.record(attempt.call_state)
@@ -252,32 +278,21 @@ class Runs:
         bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
         return {name: value for name, value in task.arguments.items() if name not in bound}
 
-    async def _run_handler(self, attempt: _Attempt) -> None:
+    async def _run_handler(self, attempt: _Attempt, request: Request) -> None:
         """Run the handler, and save its result."""
         task = attempt.task
         tool = self._host.package.tools[task.tool]
-        values, size = repair_unicode(dict(task.arguments))
+        request.arguments, request.size = repair_unicode(dict(task.arguments))
         attempt.call_state.tool = tool
         attempt.call_state.arguments, attempt.call_state.size = repair_unicode(self._find_sent(task))
-        channel = TaskChannel(task, self._connections, self._host.log, partial(self._save_message, attempt))
-        slot = Slot(self._host.threads, patience=math.inf)  # it was let in when it was made
-        request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, slot)
-        input_requests = TaskInputRequests(task, channel, request.slot, partial(self._save, attempt))
-        request = replace(request, more={"rounds": input_requests, "task_id": task.id, "attempt": task.attempt})
-        outcomes: list[Outcome] = []
-
-        async def handle() -> Outcome:
-            context = self._host.make_context(request, tool.name, tool.stem, tool.extension)
-            outcomes.append(await self._proceed(Call(tool, values, size, context, is_run=True)))
-            return outcomes[-1]
-
+        input_requests = request.rounds = TaskInputRequests(task, request, partial(self._save, attempt))
         try:
-            outcome = await input_requests.settle(handle)
+            outcome = await settle(request, self._compile(tool.name))
         except UrlNotVisitedError as error:
             outcome = refuse(str(error), "denied", "not_visited")
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
-            if Revision.from_date(task.revision).has("stateless"):
+            if request.revision.has("stateless"):
                 attempt.call_state.ending, attempt.call_state.reason = "failed", "client_capability"
                 await self._fail(attempt, MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return
@@ -431,6 +446,11 @@ def _refuse(error: BudgetExceeded, task: Task) -> Task | None:
 def _first_text(result: Mapping[str, Any]) -> str | None:
     texts = [block["text"] for block in result["content"] if block["type"] == "text"]
     return texts[0][:_MAX_CHARACTERS] if texts else None
+
+
+async def _answer_nothing(_request: Request) -> Result:
+    """Answer no message: a task is no message of its client."""
+    return None
 
 
 def _start_call_state(task: Task, sent: Mapping[str, Any]) -> CallState:

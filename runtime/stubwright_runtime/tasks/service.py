@@ -12,12 +12,15 @@ import math
 import secrets
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..mcp.errors import METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
-from ..mcp.revisions import Revision, find_revision
-from ..server.core.call_state import CURRENT, note
+from ..mcp.revisions import find_revision
+from ..server.calls.invocation import compile_context
+from ..server.core.call_state import note
 from ..server.core.outcomes import Outcome, refuse
+from ..server.features.input_requests import find_rounds
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, describe_lost_state, mark_after_change
 from ..values.sanitizing import clean
@@ -33,12 +36,13 @@ from .tracing import make_trace_headers
 from .turns import SLOTS, Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
+    from ..mcp.revisions import Revision
     from ..package import Package, Tool
-    from ..server.core.parts import Host, Request
+    from ..server.core.parts import Host
     from ..server.core.principal import Principal
-    from ..server.core.steps import Call, Proceed
+    from ..server.core.request import Handle, Request
     from ..server.observability.audit import Recorder
     from ..state.store import Store
     from .connections import TaskConnection
@@ -98,10 +102,14 @@ class Tasks:
         self._store = store
         self._recorder = recorder
         self._runs: Runs | None = None
+        self._host: Host
 
-    def serve(self, host: Host, run: Proceed) -> None:
-        """Take the host that handlers get, and the way of a run."""
-        self._runs = Runs(self._store, self.task_store, self._connections, self._turns, host, run, self._recorder)
+    def serve(self, host: Host, compile_run: Callable[[str], Handle]) -> None:
+        """Take the host that handlers get, and what returns the runs of a tool by its name."""
+        self._host = host
+        self._runs = Runs(
+            self._store, self.task_store, self._connections, self._turns, host, compile_run, self._recorder
+        )
 
     async def work(self, task: str) -> bool:
         """Do the work for a task: see `Work`."""
@@ -151,48 +159,45 @@ class Tasks:
             await self._store.release(f"task:{task.id}", holder)
             await self.engine.submit(task.id)
 
-    def find_starter(self, request: Request, tool: Tool) -> Proceed | None:
+    def find_starter(self, request: Request, tool: Tool) -> Handle | None:
         """Return the function that makes a task of a call; `None` if the call is answered with its result.
 
         Raises:
             ProtocolError: The tool runs only as a task, or never, and the caller wants it otherwise.
         """
-        connection = cast("TaskConnection", request.channel)
-        support, is_stateless = tool.task_support, Revision.from_date(request.revision).has("task_extension")
-        asked: Any = request.params.get("task") if Revision.from_date(request.revision).has("handshake_tasks") else None
+        support, is_stateless = tool.task_support, request.revision.has("task_extension")
+        asked: Any = request.params.get("task") if request.revision.has("handshake_tasks") else None
         if support == "forbidden":
             if asked is not None:
                 note("invalid", "task_support")
                 raise ProtocolError(METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without")
             return None
-        if not (declares_tasks(connection) if is_stateless else asked is not None):
+        if not (declares_tasks(find_connection(request)) if is_stateless else asked is not None):
             if support == "required":
                 note("invalid", "task_support")
                 raise _task_required(tool, is_stateless)
             return None
 
-        async def begin(call: Call) -> Outcome:
-            return await self._begin(call, request, asked)
+        return partial(self._begin, tool, asked)
 
-        return begin
-
-    async def _begin(self, call: Call, request: Request, asked: Any) -> Outcome:
+    async def _begin(self, tool: Tool, asked: Any, request: Request) -> Outcome:
         """Make a task, and have it run; what is asked before that is asked now."""
-        tool, terms, connection = call.tool, _Terms.from_tool(call.tool), cast("TaskConnection", request.channel)
-        context: Any = call.context
+        terms, connection = _Terms.from_tool(tool), find_connection(request)
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
-        # From 2026-07-28 on, questions that are asked together come in one round.
-        await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
-        call_state, now = CURRENT.get(), self.task_store.now()
+        if asked_first:
+            context: Any = compile_context(self._host, tool.stem, tool.extension)(request, tool.name)
+            # From 2026-07-28 on, questions that are asked together come in one round.
+            await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
+        state, now = find_rounds(request).state, self.task_store.now()
         task = Task(
             id=secrets.token_urlsafe(24),  # without tokens the id alone gives access
             owner=find_owner(request.principal, connection, request.revision),
             tool=tool.name,
-            arguments=call.arguments,
-            revision=request.revision,
-            transport="memory" if call_state is None else call_state.transport,
-            call_id=secrets.token_hex(8) if call_state is None else call_state.id,
+            arguments=request.arguments,
+            revision=request.revision.date,
+            transport=request.transport,
+            call_id=request.call_id,
             trace=make_trace_headers(),
             client=connection.client,
             principal=request.principal,
@@ -201,14 +206,16 @@ class Tasks:
             updated=now,
             ttl=_limit_ttl(terms.ttl, asked),
             poll=terms.poll,
-            **context.rounds.state,
+            answers=state["answers"],
+            done=state["done"],
+            tries=state["tries"],
         )
         try:
             if not await self.task_store.create(task, terms.most):
                 allowed = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
                 text = f"{tool.name} runs {allowed} of a caller at once, and no more; try again when one has ended."
                 return refuse(text, "limited", "tasks")
-            if not Revision.from_date(request.revision).has("stateless"):
+            if not request.revision.has("stateless"):
                 self._connections.open(task, connection)
             try:
                 await self.engine.submit(task.id)
@@ -221,9 +228,14 @@ class Tasks:
             return refuse(f"{tool.name} was not started. {error}", "limited", "storage")
         except StateLost as error:
             return refuse(describe_lost_state(is_unknown=error.is_unknown), "limited", "state_lost")
-        if not Revision.from_date(request.revision).has("stateless"):
+        if not request.revision.has("stateless"):
             return Outcome({"task": wire.to_handshake_task(task)})
         return Outcome({"resultType": "task", **wire.to_task(task)})
+
+
+def find_connection(request: Request) -> TaskConnection:
+    """Return the channel to the sender of a request, as tasks need it."""
+    return cast("TaskConnection", request.channel)
 
 
 def declares_tasks(connection: TaskConnection) -> bool:
@@ -241,9 +253,9 @@ def refuse_without_tasks() -> ProtocolError:
     )
 
 
-def find_owner(principal: Principal, connection: TaskConnection, revision: str) -> str:
+def find_owner(principal: Principal, connection: TaskConnection, revision: Revision) -> str:
     """Return the owner of a task: the principal, and, if it is anonymous and the revision has sessions, its session."""
-    if principal.kind != "anonymous" or Revision.from_date(revision).has("stateless"):
+    if principal.kind != "anonymous" or revision.has("stateless"):
         return principal.key
     return json.dumps([principal.key, connection.session])
 

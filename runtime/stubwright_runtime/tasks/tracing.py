@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..server.core.call_state import CURRENT
+from ..server.core.request import find_request
 from ..server.observability.instrumentation import is_observed
 from ..server.observability.trace_context import read_trace_id
 
@@ -33,8 +33,8 @@ def make_trace_headers() -> dict[str, str]:
         from opentelemetry.propagate import inject
 
         inject(trace)
-    elif (call_state := CURRENT.get()) is not None and call_state.traceparent is not None:
-        trace["traceparent"] = call_state.traceparent
+    elif (request := find_request()) is not None and request.record is not None and request.record.traceparent:
+        trace["traceparent"] = request.record.traceparent
     return trace
 
 

@@ -14,6 +14,7 @@ from ..mcp.downgrades import downgrade_result
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..mcp.revisions import Revision
     from .records import Task
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
@@ -57,7 +58,9 @@ def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, 
     return fields
 
 
-def to_final_result(task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def to_final_result(
+    task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: Revision
+) -> dict[str, Any]:
     """Return the result for `tasks/result`: as the call would have given it, with the task that it belongs to."""
     fitting = downgrade_result(result, definition, revision)
     return {**fitting, "_meta": {**fitting.get("_meta", {}), **relate(task.id)}}

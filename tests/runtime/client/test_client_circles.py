@@ -22,7 +22,7 @@ from serving import asgi
 from stubwright_runtime.client.core.errors import ResultTooLarge, ToolFailed
 from stubwright_runtime.client.core.in_flight import InFlight
 from stubwright_runtime.client.transports.bounds import Bound
-from stubwright_runtime.server.core.building import build_core
+from stubwright_runtime.server.app.building import build_core
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 
 ends_are_prompt = prompt_ends.ends_are_prompt

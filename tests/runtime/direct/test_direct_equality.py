@@ -27,8 +27,8 @@ from packages import generate, imported, manifest, tool
 from sdk_connection import sdk_connection, without_words
 from serving import WAYS
 from sink import Sink
-from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.app.building import build_core
+from stubwright_runtime.server.app.core import Core
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
 
@@ -163,7 +163,7 @@ async def spoken(core: Core, messages: Sequence[Any], *, direct: bool) -> list[A
         async def take(line: bytes) -> None:
             await connection.take(Line(line))
 
-        await _say(messages, take, connection._runs, sink.lines)
+        await _say(messages, take, connection._requests, sink.lines)
         await connection.disconnect()
         await connection.close()
     return [normal(line) for line in sink.lines]

@@ -22,7 +22,7 @@ from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handler
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from sink import Sink
-from stubwright_runtime.server.core.building import build_core
+from stubwright_runtime.server.app.building import build_core
 from stubwright_runtime.server.protocol import outgoing, parameters
 from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection

@@ -20,10 +20,10 @@ from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
 from sink import Sink
-from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.direct.answers import Direct
+from stubwright_runtime.server.app.building import build_core
 from stubwright_runtime.server.transports.http import events
 from stubwright_runtime.server.transports.http.asgi import asgi_app
+from stubwright_runtime.server.transports.lifecycle import Lifecycle
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
 
@@ -360,7 +360,7 @@ async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: M
         await connection.take(line_of(CALL))
         await connection.take(line_of(cancel))
         await connection.wait_for_answers()
-        assert connection._runs == {}
+        assert connection._requests == {}
         await connection.close()
     assert handlers.starts == 0
     assert [line["id"] for line in sink.lines] == ["hello"]
@@ -458,9 +458,9 @@ def test_there_are_so_many_sessions(package: ModuleType) -> None:
 def test_what_is_not_json_is_an_error_and_no_silence(
     result: Any, package: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
-    direct = Direct(build_core(package.TOOLS["wait"].package, Handlers()))
-    exchange: Any = SimpleNamespace(id=1, method="tools/call")
-    answer = json.loads(direct.encode_response(exchange, result))
+    lifecycle = Lifecycle(build_core(package.TOOLS["wait"].package, Handlers()))
+    request: Any = SimpleNamespace(id=1, method="tools/call")
+    answer = json.loads(lifecycle.encode_response(request, result))
     assert answer["error"] == {"code": -32603, "message": "The message cannot be written as JSON"}
     assert "cannot be written as JSON" in caplog.text
 

@@ -24,8 +24,8 @@ from conversations import READY, REVISIONS, Handlers, shaking
 from odd_messages import SERVED, TOOLS, Case, grouped, odd_openings, odd_requests, out_of_turn, outcome
 from packages import generate, imported, manifest
 from sink import Sink
-from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.app.building import build_core
+from stubwright_runtime.server.app.core import Core
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
 

@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 import amounts
+import circles
 import conversations
 import prompt_ends
 from circles import no_requests_left, none_left
@@ -24,9 +25,7 @@ from packages import generate, imported, manifest, tool
 from serving import WAYS
 from sink import Sink
 from stubwright_runtime import ToolError
-from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.direct.answers import DirectExchange
-from stubwright_runtime.server.direct.runs import DirectChannel, Run
+from stubwright_runtime.server.app.building import build_core
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
@@ -170,7 +169,7 @@ def test_tasks(revision: str, package: ModuleType) -> None:
     async def use() -> None:
         able: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
         async with on_connection(package.build_server(Handlers()), revision, able) as wire:
-            with none_left(DirectChannel, DirectExchange, Run, Task):
+            with none_left(*circles.REQUESTS, Task):
                 made = await wire("tools/call", name="work", arguments={}, **as_task)
                 name = (made["task"] if asks else made)["taskId"]
                 await wire.until(name, "input_required")

@@ -27,9 +27,9 @@ from conversations import MORE, READY, REVISIONS, request, shaking
 from packages import generate, imported, manifest, tool
 from serving import WAYS
 from streams import Caller
-from stubwright_runtime.server.direct.runs import Run
 from stubwright_runtime.server.protocol import outgoing
 from stubwright_runtime.server.transports.http import answering
+from stubwright_runtime.server.transports.http.posts.post import Post
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -51,19 +51,19 @@ class Moments:
     """The moments that requests have to end, which are over once one waits at a gate: a busy machine ends none."""
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self._posts: list[Post] = []
 
-    def begin(self, run: Run) -> None:
-        self._runs.append(run)
+    def begin(self, post: Post) -> None:
+        self._posts.append(post)
 
-    def end(self, run: Run) -> None:
-        if run in self._runs:
-            self._runs.remove(run)
+    def end(self, post: Post) -> None:
+        if post in self._posts:
+            self._posts.remove(post)
 
     def end_all(self) -> None:
-        runs, self._runs = self._runs, []
-        for run in runs:
-            run.move()
+        posts, self._posts = self._posts, []
+        for post in posts:
+            post.move()
 
 
 class Handlers:

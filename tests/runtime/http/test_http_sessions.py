@@ -15,7 +15,7 @@ import prompt_ends
 from conversations import Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
-from stubwright_runtime.server.direct.clients import Client
+from stubwright_runtime.server.transports.clients import Client
 from stubwright_runtime.server.transports.http.sessions import Session
 
 ends_are_prompt = prompt_ends.ends_are_prompt

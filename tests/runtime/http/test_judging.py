@@ -32,10 +32,10 @@ from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encode
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.mcp.errors import ProtocolError
 from stubwright_runtime.mcp.vocabulary import MAX_SAFE_INTEGER
-from stubwright_runtime.server.old_names import find_mirrored_schema
+from stubwright_runtime.server.calls.old_names import find_mirrored_schema
 from stubwright_runtime.server.protocol.parameter_headers import decode_value, find_parameter_fault
 from stubwright_runtime.server.protocol.requests import find_stateless_fault
-from stubwright_runtime.server.transports.http.heads import Allowed, Head
+from stubwright_runtime.server.transports.http.heads import Allowed, Head, Heads
 from stubwright_runtime.server.transports.http.judging import (
     NO_SESSION,
     Refused,
@@ -49,6 +49,7 @@ HOSTS = Allowed([form for host in LOCAL for form in (host, f"{host}:*")], all_=F
 ORIGINS = Allowed(
     [f"{scheme}://{host}{port}" for host in LOCAL for port in ("", ":*") for scheme in ("http", "https")], all_=False
 )
+HEADS = Heads(HOSTS, ORIGINS)
 TOOLS = [
     tool("add", {"a": {"type": "integer"}}, execution={"taskSupport": "optional"}),
     tool("mirror", MIRRORING, stubwright={"aliases": [{"name": "reflect", "arguments": {"where": "place"}}]}),
@@ -111,7 +112,7 @@ def test_the_endpoint_answers_odd_heads_as_recorded(package: ModuleType, update:
 def judged(setting: Setting, change: cases.Changes) -> str:
     """What a head comes to with the endpoint's sessions and the message."""
     headers = cases.headers_of(setting, change, KNOWN)
-    head = judge_head(setting.method, headers, HOSTS, ORIGINS, stateless=setting.stateless)
+    head = judge_head(setting.method, headers, HEADS, stateless=setting.stateless)
     if isinstance(head, Refused):
         return refused(head if head.session in (None, KNOWN) else NO_SESSION)
     if not setting.stateless and not head.is_stateless and head.session not in (None, KNOWN):
@@ -146,7 +147,7 @@ def test_judge_head_says_what_the_endpoint_answers() -> None:
 def test_no_host_and_no_origin_is_foreign_where_all_are_allowed() -> None:
     everything = Allowed([], all_=True)
     headers = encoded({**cases.USUAL, "host": [], "origin": ["http://evil.example"]})
-    head = judge_head("POST", headers, everything, everything, stateless=False)
+    head = judge_head("POST", headers, Heads(everything, everything), stateless=False)
     assert head == Head(None, None, None, None)
 
 
@@ -154,7 +155,7 @@ def test_no_host_and_no_origin_is_foreign_where_all_are_allowed() -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "br, gzip", "GZIP"])
 def test_a_compressed_body_is_refused(revision: str, encoding: str) -> None:
     headers = encoded({**cases.USUAL, "mcp-protocol-version": [revision], "content-encoding": [encoding]})
-    refused = judge_head("POST", headers, HOSTS, ORIGINS, stateless=False)
+    refused = judge_head("POST", headers, HEADS, stateless=False)
     assert isinstance(refused, Refused)
     answer = refused.answer()
     assert answer.status == 415
@@ -164,13 +165,13 @@ def test_a_compressed_body_is_refused(revision: str, encoding: str) -> None:
 
 def test_an_encoding_that_changes_nothing_is_accepted() -> None:
     headers = encoded({**cases.USUAL, "content-encoding": ["Identity"]})
-    assert isinstance(judge_head("POST", headers, HOSTS, ORIGINS, stateless=False), Head)
+    assert isinstance(judge_head("POST", headers, HEADS, stateless=False), Head)
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_a_406_names_the_types_that_are_needed(revision: str) -> None:
     headers = encoded({**cases.USUAL, "mcp-protocol-version": [revision], "accept": ["application/json"]})
-    refused = judge_head("POST", headers, HOSTS, ORIGINS, stateless=False)
+    refused = judge_head("POST", headers, HEADS, stateless=False)
     assert isinstance(refused, Refused)
     answer = refused.answer()
     assert answer.status == 406
@@ -187,9 +188,9 @@ def test_a_head_says_what_remains_to_be_known() -> None:
         "mcp-param-x": ["1"],
         "last-event-id": ["e"],
     }
-    head = judge_head("GET", encoded(named), HOSTS, ORIGINS, stateless=False)
+    head = judge_head("GET", encoded(named), HEADS, stateless=False)
     assert head == Head("s", "2025-11-25", "m", "n", last_event="e", has_parameters=True, doubled="mcp-name")
-    posted = judge_head("POST", encoded(named), HOSTS, ORIGINS, stateless=False)
+    posted = judge_head("POST", encoded(named), HEADS, stateless=False)
     assert posted == Head("s", "2025-11-25", "m", "n", has_parameters=True, doubled="mcp-name")
 
 
@@ -222,7 +223,7 @@ def test_find_header_fault_says_what_the_endpoint_answers() -> None:
     for name, body in cases.odd_bodies():
         for label, change in cases.routings(body):
             headers = encoded(change)
-            head = judge_head("POST", headers, HOSTS, ORIGINS, stateless=False)
+            head = judge_head("POST", headers, HEADS, stateless=False)
             assert isinstance(head, Head)
             fault = find_header_fault(head, body, headers, has_tasks=True)
             if fault is None and head.is_stateless and {"id", "method"} <= body.keys():
@@ -236,7 +237,7 @@ def test_find_header_fault_says_what_the_endpoint_answers() -> None:
 def test_a_server_without_tasks_compares_no_names_of_tasks() -> None:
     """It answers that it does not know the method."""
     body = request(1, "tasks/get", {"taskId": "a"}, stateless=True)
-    head = Head(None, "2026-07-28", "tasks/get", "b")
+    head = Head(None, "2026-07-28", "tasks/get", "b", is_stateless=True)
     headers = encoded({"mcp-protocol-version": ["2026-07-28"]})
     assert find_header_fault(head, body, headers, has_tasks=False) is None
     assert find_header_fault(head, body, headers, has_tasks=True) is not None
@@ -276,7 +277,7 @@ def test_find_parameter_fault_says_what_the_endpoint_answers(package: ModuleType
         body, usual = called(name, arguments)
         for label, change in cases.parameter_headers():
             headers = encoded({**usual, **change})
-            head = judge_head("POST", headers, HOSTS, ORIGINS, stateless=False)
+            head = judge_head("POST", headers, HEADS, stateless=False)
             assert isinstance(head, Head)
             compared = find_mirrored_schema(schema, whole.aliases.get(name), has_headers=head.has_parameters)
             sent = body["params"].get("arguments") or {}

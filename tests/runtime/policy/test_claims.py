@@ -9,7 +9,6 @@ import pytest
 
 from stubwright_runtime.policy.claims import read_value, set_arguments
 from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, make_local
-from stubwright_runtime.server.core.steps import Call
 
 pytestmark = pytest.mark.anyio
 
@@ -36,13 +35,13 @@ class Bound:
 
 async def call(binding: Any, principal: Principal) -> Any:
     """Return the arguments with which a call is let through, or why it is refused."""
-    context: Any = SimpleNamespace(principal=principal)
+    request: Any = SimpleNamespace(principal=principal, arguments={"text": "a"})
     tool: Any = Bound(binding)
 
-    async def proceed(call: Call) -> Any:
-        return call.arguments
+    async def call_next(request: Any) -> Any:
+        return request.arguments
 
-    outcome: Any = await set_arguments(proceed, Call(tool, {"text": "a"}, 1, context))
+    outcome: Any = await set_arguments(tool, call_next)(request)
     return outcome if isinstance(outcome, dict) else outcome.result["content"][0]["text"]
 
 

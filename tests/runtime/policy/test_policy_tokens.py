@@ -29,7 +29,7 @@ from signing import Key, claims, raw
 from stubwright_runtime.observability import logs
 from stubwright_runtime.policy.keys import Keys
 from stubwright_runtime.policy.tokens import SKEW, Tokens
-from stubwright_runtime.server.transports.http.authentication import VerificationUnavailableError
+from stubwright_runtime.server.core.principal import VerificationUnavailableError
 
 pytestmark = pytest.mark.anyio
 

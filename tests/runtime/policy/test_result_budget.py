@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import amounts
 from packages import check, generate, imported, manifest, tool
-from stubwright_runtime.policy.result_budget import ResultBudget, measure
+from stubwright_runtime.policy.result_budget import limit_result, measure
 from stubwright_runtime.server.core.outcomes import Outcome
 
 pytestmark = pytest.mark.anyio
@@ -192,10 +192,11 @@ class Fitting:
         self.given = Outcome({"content": [{"type": "text", "text": text} for text in texts]})
 
     async def fitted(self) -> Outcome:
-        call: Any = SimpleNamespace(tool=self.tool, begin=None)
-        return await ResultBudget()(self._proceed, call)
+        tool: Any = self.tool
+        request: Any = SimpleNamespace(begin=None)
+        return await limit_result(tool, self._answer)(request)
 
-    async def _proceed(self, call: Any) -> Outcome:
+    async def _answer(self, request: Any) -> Outcome:
         return self.given
 
 

@@ -18,6 +18,7 @@ from packages import check, generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
 from stubwright_runtime.mcp.downgrades import downgrade_tool
+from stubwright_runtime.mcp.revisions import Revision
 from stubwright_runtime.schema.objects import as_objects, describes_objects
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ ends_are_prompt = prompt_ends.ends_are_prompt
 pytestmark = pytest.mark.anyio
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+OLD, NEW = Revision.from_date("2025-11-25"), Revision.from_date("2026-07-28")
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 TICKET = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 NOTE = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -164,15 +166,21 @@ async def test_what_is_certain(schema: dict[str, Any]) -> None:
     assert sent["type"] == "object"
     before, after = validator_for(schema), validator_for(sent)
     assert [before.is_valid(one) for one in INSTANCES] == [after.is_valid(one) for one in INSTANCES]
-    assert downgrade_tool({"name": "a", "outputSchema": schema}, "2025-11-25") == {"name": "a", "outputSchema": sent}
+    assert downgrade_tool({"name": "a", "outputSchema": schema}, OLD) == {
+        "name": "a",
+        "outputSchema": sent,
+    }
 
 
 @pytest.mark.parametrize("schema", UNCERTAIN[:-1])
 async def test_what_is_not_certain(schema: Any) -> None:
     assert not describes_objects(schema)
     assert as_objects(schema) is schema
-    assert downgrade_tool({"name": "a", "outputSchema": schema}, "2025-11-25") == {"name": "a"}
-    assert downgrade_tool({"name": "a", "outputSchema": schema}, "2026-07-28") == {"name": "a", "outputSchema": schema}
+    assert downgrade_tool({"name": "a", "outputSchema": schema}, OLD) == {"name": "a"}
+    assert downgrade_tool({"name": "a", "outputSchema": schema}, NEW) == {
+        "name": "a",
+        "outputSchema": schema,
+    }
 
 
 async def test_a_root_that_says_so_is_taken_at_its_word() -> None:

@@ -280,7 +280,7 @@ async def test_a_failure_before_the_handler_is_recorded_and_not_told(
     def fail(*_: object) -> None:
         raise RuntimeError("internals")
 
-    monkeypatch.setattr(parts.Host, "make_context", fail)
+    monkeypatch.setattr(parts.Host, "offers", fail)
     async with mcp.Client(server, mode=era) as client:
         told = await refused(client, "ok", {})
     (record,) = records

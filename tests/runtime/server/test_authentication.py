@@ -19,8 +19,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from packages import generate, imported, manifest, tool
-from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, find_current, make_from_token, make_local
-from stubwright_runtime.server.transports.http.authentication import Authentication, VerificationUnavailableError
+from stubwright_runtime.server.core.principal import (
+    ANONYMOUS,
+    Principal,
+    VerificationUnavailableError,
+    find_current,
+    make_from_token,
+    make_local,
+)
+from stubwright_runtime.server.transports.http.authentication import Authentication
 from stubwright_runtime.server.transports.http.uploads import Uploads
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +86,9 @@ class Wanting:
         return principal.scopes.issuperset(self.needed.get(key, ()))
 
     shows = allows
+
+    def reaches(self, principal: Principal, uri: str) -> bool:
+        return True
 
     def find_lacking(self, principal: Principal) -> Sequence[str]:
         return [scope for needed in self.needed.values() for scope in needed if scope not in principal.scopes]

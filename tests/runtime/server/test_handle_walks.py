@@ -102,7 +102,7 @@ class Walk(RuleBasedStateMachine):
         self.store = type(self).place(self.time)
         lists = SimpleNamespace(by_name={"tools": {}})
         host: Any = SimpleNamespace(package=PACKAGE, store=self.store, scopes=None, lists=lists)
-        self.registry = HandleRegistry(host)
+        self.registry = HandleRegistry(host, lambda tool, faults: pytest.fail(f"{tool.name}: {faults}"))
         self.model: dict[str, Kept] = {}
 
     def teardown(self) -> None:

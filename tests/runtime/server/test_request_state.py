@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,16 +40,13 @@ class Keys:
         return self.keys
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sent:
     """A request."""
 
     params: Mapping[str, Any] | None
     method: str = "tools/call"
     over_http: bool = False
-
-    def with_params(self, params: Mapping[str, Any]) -> Sent:
-        return replace(self, params=params)
 
 
 class Server:
@@ -61,12 +58,12 @@ class Server:
         self.answer: Mapping[str, Any] = {"resultType": "input_required", "requestState": PLAIN, **(answer or {})}
 
     async def get(self, params: Mapping[str, Any] | None, **sent: Any) -> Any:
-        async def rest(exchange: Any) -> Mapping[str, Any]:
-            state = (exchange.params or {}).get("requestState")
+        async def answer(request: Any) -> Mapping[str, Any]:
+            state = request.params.get("requestState")
             return self.answer if state is None else {"resultType": "complete", "state": state}
 
-        asked: Any = Sent(params, **sent)
-        return await self.step(rest, asked)
+        asked: Any = Sent(params or {}, **sent)
+        return await self.step.wrap(asked.method, answer)(asked)
 
     async def ask(self, **sent: Any) -> Any:
         return (await self.get(CALL, **sent))["requestState"]

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 from packages import generate, imported, manifest, tool
-from stubwright_runtime.server.core.required_features import EXTENSION, MANIFEST, POLICY, UnsupportedManifestError
+from stubwright_runtime.server.app.required_features import EXTENSION, MANIFEST, POLICY, UnsupportedManifestError
 
 SERVED: Mapping[str, tuple[Any, str]] = {
     "concurrency": (2, "tests/runtime/policy/test_policy_limits.py::test_a_thread_keeps_its_place_until_it_ends"),

@@ -15,7 +15,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 
 from stubwright_runtime.server.core.principal import Principal
-from stubwright_runtime.server.execution.streams import Streams, TooManyStreamsError
+from stubwright_runtime.server.core.streams import Streams, TooManyStreamsError
 from stubwright_runtime.server.transports.http.resumption import shared as resumption
 from stubwright_runtime.server.transports.http.resumption.awaited import Awaited
 from stubwright_runtime.server.transports.http.resumption.shared import Resumption, SharedReplay

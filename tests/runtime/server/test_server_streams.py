@@ -362,7 +362,7 @@ async def test_one_caller_listens_so_often_and_all_together_do(package: ModuleTy
 
 async def test_a_client_without_http_listens_so_often(package: ModuleType) -> None:
     server = package.build_server(Handlers())
-    streams = importlib.import_module("stubwright_runtime.server.execution.streams")
+    streams = importlib.import_module("stubwright_runtime.server.core.streams")
     assert (streams.LISTENERS, streams.LISTENERS_EACH) == (1000, 100)
     server.core.listeners.streams = streams.Streams(10, 2)
     async with in_memory(server, STATELESS, {}) as wire:

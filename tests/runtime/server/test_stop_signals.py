@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stubwright_runtime.server.transports.signals import stop_signals_overheard
+from stubwright_runtime.server.execution.signals import stop_signals_overheard
 
 STOPS = [signal.SIGINT, signal.SIGTERM]
 

@@ -15,7 +15,7 @@ from packages import generate, manifest, tool
 from server_fixture import HELLO
 from server_process import Process
 from stubwright_runtime.observability.tracebacks import format_folded
-from stubwright_runtime.server.core.context import Progress
+from stubwright_runtime.values.units import parse_rate
 
 HANDLERS = """
 from process_mcp import ProcessHandlers
@@ -57,14 +57,14 @@ def test_frames_of_the_runtime_are_folded_below_the_level_debug(log: tuple[str, 
     assert "RuntimeError: no books" in text
     assert "The above exception was the direct cause" in text
     is_folded = level != "debug"
-    assert ("/server/execution/invocation.py" in text) is not is_folded
+    assert ("/server/calls/invocation.py" in text) is not is_folded
     folds = re.findall(r"^ +\(\d+ frames? of stubwright_runtime; --log-level debug shows them\)$", text, re.MULTILINE)
     assert len(folds) == (2 if is_folded else 0), "before the handler, and between it and what it had called"
 
 
 def test_a_traceback_that_ends_in_the_runtime_is_whole() -> None:
-    with pytest.raises(TypeError) as caught:
-        Progress().grows(None)  # type: ignore[arg-type]
+    with pytest.raises(KeyError) as caught:
+        parse_rate("1/eon")
     assert format_folded(caught.value) == "".join(traceback.format_exception(caught.value)).rstrip("\n")
 
 

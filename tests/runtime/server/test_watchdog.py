@@ -20,8 +20,8 @@ from packages import generate, imported, manifest, tool
 from server_fixture import HELLO
 from server_process import Process
 from serving import asgi
-from stubwright_runtime.server.execution import watchdog
-from stubwright_runtime.server.execution.watchdog import SWITCH, watch_loop
+from stubwright_runtime.server.calls import watchdog
+from stubwright_runtime.server.calls.watchdog import SWITCH, watch_loop
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 

@@ -20,11 +20,13 @@ import amounts
 import fake_redis
 from fake_redis import HUNG, STATES, STOPPED, WELL, FakeRedis
 from packages import generate, imported, manifest, tool
+from stubwright_runtime.observability.scope import SCOPE, Scope
 from stubwright_runtime.state import outages
 from stubwright_runtime.state import redis as redis_store
 from stubwright_runtime.state.nonces import make_nonce
-from stubwright_runtime.state.outages import Outages, share_deadline
+from stubwright_runtime.state.outages import Outages, WaitBudget
 from stubwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
+from stubwright_runtime.values.contexts import Within
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory
 from tasked import first
 
@@ -380,7 +382,7 @@ async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.Mo
         async with found.exchange(writes=False):
             clock.now += seconds
 
-    with share_deadline():
+    with Within(SCOPE, Scope("test", waits=WaitBudget())):
         for _ in range(100):
             await ask(0.5)
         await ask(3)

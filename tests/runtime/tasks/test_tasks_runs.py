@@ -23,7 +23,7 @@ from opentelemetry.trace import StatusCode
 
 import tasked
 from packages import generate
-from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.app.core import Core
 from stubwright_runtime.server.core.principal import Principal, make_local
 from stubwright_runtime.state.budget import Budget, BudgetExceeded
 from stubwright_runtime.state.memory import MemoryStore
@@ -56,7 +56,7 @@ STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "faile
 def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -> Any:
     """A server with this store, which others may have, too."""
     sdk = importlib.import_module("stubwright_runtime.server.embedding.server")
-    features = importlib.import_module("stubwright_runtime.server.core.composition")
+    features = importlib.import_module("stubwright_runtime.server.app.composition")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
     return sdk.PackageServer(
         Core(registry, handlers or Handlers(), features.list_parts(registry), make_local(()), store, **more)

@@ -123,9 +123,9 @@ def find_context_members() -> frozenset[str]:
 def _defined(context: ast.ClassDef) -> Iterator[str]:
     for node in context.body:
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not name.startswith("__"):
                 yield name
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                yield name
+            case ast.Assign(targets=[ast.Name(id="__slots__")], value=slots):
+                yield from ast.literal_eval(slots)
             case _:
                 pass

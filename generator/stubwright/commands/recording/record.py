@@ -107,7 +107,7 @@ def _record(arguments: argparse.Namespace) -> int:
 def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], arguments: argparse.Namespace) -> int:
     """Record an endpoint; the file stays as it is if clients cannot connect."""
     from stubwright.recording import http
-    from stubwright_runtime.server.handlers.loading import StartError
+    from stubwright_runtime.server.app.loading import StartError
 
     def say(words: str) -> None:
         write_err(to_one_line(f"stubwright: {words}"))

@@ -322,8 +322,8 @@ class Documents:
             if not text.lstrip().startswith("{"):
                 return self._forgive(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
             value, problems = self._forgive(path, text, *jsontext.parse(text), is_json=True)
-            if not problems:
-                return value, []
+            if all(problem.code == "SW007" for problem in problems):  # numbers that YAML would take for text
+                return value, problems
             # a flow mapping of YAML begins like JSON, which is read in a tenth of the time
             flow, flow_problems = self._forgive(path, text, *yamltext.parse(text, any_keys=True), is_json=False)
             is_yaml = path.lower().endswith((".yaml", ".yml"))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ...mcp.problems import describe_problems
-from ...observability.logs import name_records
 from ..observability.audit import Record, report
 from .arguments import to_json, with_extra
 from .confirmation import confirm_call
@@ -86,7 +85,7 @@ async def _perform(
     read: Callable[[CallToolResult], _T],
 ) -> tuple[_T, CallToolResult]:
     arguments = to_json(given)
-    with name_records(tool.package.name), tool.hide(arguments):
+    with tool.hide(arguments):
         async with report(tool, arguments, options.on_call) as record:
             await confirm_call(tool, arguments, options)
             call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call

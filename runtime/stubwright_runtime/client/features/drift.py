@@ -22,7 +22,7 @@ from mcp_types import (
 )
 
 from ...mcp.downgrades import downgrade_tool
-from ...mcp.revisions import SINCE
+from ...mcp.revisions import SINCE, Revision
 from ...schema.objects import as_objects
 from ...values.json import Json
 from ...values.terminal import replace_controls
@@ -168,7 +168,7 @@ def compare(tools: Mapping[str, Tool], live: Sequence[Mapping[str, Any]], revisi
 
 def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
     compiled = tool.definition if "outputSchema" in live else tool.listed
-    carried = downgrade_tool(compiled, revision)
+    carried = downgrade_tool(compiled, Revision.from_date(revision))
     for field in _FIELDS:
         was, is_ = _normalize_field(field, compiled.get(field)), _normalize_field(field, live.get(field))
         if is_ is None and (revision < SINCE["tools"].get(field, "") or field not in carried):

@@ -1,4 +1,4 @@
-"""The state of one call, for the log and the audit log: the facts known so far, and its id.
+"""The record of one call, for the audit log and telemetry: the facts known so far.
 
 Takes facts that the parts of the server learn while they answer; holds them for the length of the request.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ...values.json import is_mapping
+from .request import find_request
 
 if TYPE_CHECKING:
     from ...package import Tool
@@ -99,20 +99,17 @@ class CallState:
     def note_outcome(self, outcome: Outcome) -> None:
         """Note the outcome of the call."""
         self.ending, self.reason, self.reference = outcome.ending, outcome.reason, outcome.reference
-        self.result, self.cleaned = outcome.result, outcome.cleaned.strings
-
-
-CURRENT: Final[ContextVar[CallState | None]] = ContextVar("call_state", default=None)
-"""The call that is being answered; `None` if calls are not recorded."""
+        self.result, self.cleaned = outcome.result, outcome.cleaned
 
 
 def note(ending: Ending, reason: str) -> None:
     """Note the ending of the call that is being answered, if calls are recorded."""
-    if (current := CURRENT.get()) is not None:
-        current.ending, current.reason = ending, reason
+    request = find_request()
+    if request is not None and request.record is not None:
+        request.record.ending, request.record.reason = ending, reason
 
 
 def make_reference() -> str:
-    """Return the reference of a failure for the log and the caller: the id of the call if it is recorded."""
-    current = CURRENT.get()
-    return secrets.token_hex(4) if current is None else current.id
+    """Return the reference of a failure for the log and the caller: the id of the call that is being answered."""
+    request = find_request()
+    return secrets.token_hex(8) if request is None else request.call_id

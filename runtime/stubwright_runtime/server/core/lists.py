@@ -9,27 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from ...mcp.revisions import Revision
 from ...mcp.vocabulary import SECTIONS
 from ...values.units import parse_duration
+from ..protocol.wants import Change, Kind
 
-Kind: TypeAlias = Literal["tools", "resources", "prompts"]
-"""A kind of entries that change together: resource templates count as resources."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change to tell clients: of a list, or, with `uri`, of one resource."""
-
-    kind: Kind
-    uri: str | None = None
-
-
-Publish: TypeAlias = Callable[[Change], Awaitable[None]]
+if TYPE_CHECKING:
+    from ...mcp.revisions import Revision
 
 
 class Switchboard(Protocol):
@@ -160,10 +149,10 @@ class Lists:
         """The kinds of its lists."""
         return [*dict.fromkeys(listing.kind for listing in self.by_name.values())]
 
-    def answer(self, name: str, cursor: str | None, revision: str, shows: Shows | None = None) -> dict[str, Any]:
+    def answer(self, name: str, cursor: str | None, revision: Revision, shows: Shows | None = None) -> dict[str, Any]:
         """Return the result of a list method: one page, with hints for caches from 2026-07-28 on."""
         result = self.make_page(self.by_name[name], cursor, shows)
-        return {**result, **self.hints} if Revision.from_date(revision).has("cache_hints") else result
+        return {**result, **self.hints} if revision.has("cache_hints") else result
 
     def make_page(self, listing: Listing, cursor: str | None, shows: Shows | None = None) -> dict[str, Any]:
         """Return one page, of the manifest's page size, of a list, which need not be one of these.

@@ -5,10 +5,10 @@ Takes texts; gives outcomes. A call that fails is a result as well (MCP 2025-11-
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ...values.sanitizing import Cleaned, clean
+from ...values.sanitizing import clean
 
 Ending: TypeAlias = Literal["completed", "tool_error", "denied", "limited", "invalid", "failed", "cancelled"]
 
@@ -22,14 +22,14 @@ class Outcome:
         ending: The ending for the record.
         reason: The reason in one word, if it did not complete.
         reference: Its reference in the log, if the log says more.
-        cleaned: Counts of what was removed from the handler's result (`policy.sanitize`).
+        cleaned: The number of texts in it that were sanitized (`policy.sanitize`).
     """
 
     result: dict[str, Any]
     ending: Ending = "completed"
     reason: str | None = None
     reference: str | None = None
-    cleaned: Cleaned = field(default_factory=Cleaned)
+    cleaned: int = 0
 
 
 def refuse(text: str, ending: Ending, reason: str, reference: str | None = None) -> Outcome:

@@ -6,21 +6,13 @@ knows no transport.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import ToolError
-from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 from ...observability.failures import Failures
-from ...package import EXACT_FORMATS
-from ...state.store import StateLost, find_state_lost
-from ...values.sanitizing import DEFAULT_EXTENT, Extent, clean
-from ..execution.invocation import Method
-from ..execution.slots import Slot
-from ..execution.threads import NoFreeThreadError, Threads
-from .call_state import make_reference
-from .context import Channel, Context
+from ...values.sanitizing import DEFAULT_EXTENT, Extent
+from ..execution.threads import Threads
 
 if TYPE_CHECKING:
     import logging
@@ -29,8 +21,7 @@ if TYPE_CHECKING:
     from ...state.store import Store
     from .lists import Lists
     from .principal import Principal
-
-_T = TypeVar("_T")
+    from .request import Answer, Request
 
 
 class Scopes(Protocol):
@@ -56,6 +47,10 @@ class Scopes(Protocol):
         """Tell whether a list shows an entry to a principal."""
         ...
 
+    def reaches(self, principal: Principal, uri: str) -> bool:
+        """Tell whether a principal may read the resource at a URI."""
+        ...
+
     def find_lacking(self, principal: Principal) -> Sequence[str]:
         """Return the scopes that any entry needs and a principal lacks."""
         ...
@@ -67,41 +62,6 @@ class Scopes(Protocol):
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
         """Return all scopes that a JSON-RPC message needs, if its sender lacks some of them and may be told."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request.
-
-    Attributes:
-        method: The method, such as `tools/call`.
-        id: The JSON-RPC id.
-        params: The parameters, as they came.
-        revision: The revision that the caller speaks.
-        channel: The way to the caller.
-        principal: The caller.
-        slot: The resources that the request takes up while it runs.
-        more: Additions of the server's features to the context, by their names there.
-        tools: The names of the tools of its toolset; `None` for all tools.
-    """
-
-    method: str
-    id: str | int
-    params: Mapping[str, Any]
-    revision: str
-    channel: Channel
-    principal: Principal
-    slot: Slot = field(default_factory=Slot)
-    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    tools: frozenset[str] | None = None
-
-    def with_more(self, more: Mapping[str, Any]) -> Request:
-        """Return a copy with these additions to the context."""
-        return replace(self, more=more)
-
-
-Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
-"""Gives the result of a request, or raises `Refused`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,61 +123,6 @@ class Host:
         policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
         extent: Extent = policy.get("sanitize", DEFAULT_EXTENT)
         return extent
-
-    def make_context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
-        """Return the `ctx` of a handler, of a generated class if the manifest declares questions, handles or pages.
-
-        Args:
-            request: The request.
-            name: The name or URI that was asked for.
-            stem: The start of the names of its classes.
-            extension: Its settings under `stubwright` in the manifest.
-        """
-        kind, more = Context, request.more
-        questions = extension.get("ask")
-        if questions or "handles" in extension or "paginate" in extension:
-            kind = self.package.load_context(f"{stem}Context")
-        if questions and self.package.has_exact_formats:
-            questions = {key: {**each, EXACT_FORMATS: True} for key, each in questions.items()}
-        if questions:
-            more = {**more, "_questions": questions}
-        return kind(
-            request_id=request.id,
-            revision=request.revision,
-            name=name,
-            principal=request.principal,
-            tools=self.lists.tools,
-            prompts=self.lists.prompts,
-            resources=self.lists.resources,
-            _channel=request.channel,
-            slot=request.slot,
-            **more,
-        )
-
-    async def handle(self, method: Method, read: Callable[[Any], _T], *arguments: object, context: Context) -> _T:
-        """Call a method of the handlers, and return its result as converted by `read`.
-
-        Raises:
-            ProtocolError: The method raised, or `read` rejected its result: an internal error, whose reason is only in
-                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
-                `ToolError`, whose text the caller gets. Or there was no thread.
-            StateLost: The method needed the store, which cannot be reached.
-        """
-        try:
-            return read(await method(*arguments, context=context))
-        except NoFreeThreadError as error:
-            raise ProtocolError(INTERNAL_ERROR, str(error)) from None
-        except BaseException as error:  # a handler's SystemExit must not end the server
-            if context.leaves(error) or isinstance(error, ProtocolError):
-                raise
-            if isinstance(error, ToolError):
-                raise ProtocolError(INTERNAL_ERROR, clean(error.message)) from None
-            if find_state_lost(error) is not None:
-                raise StateLost(f"{method.name} needs the store", is_unknown=True) from error
-            reference_id = make_reference()
-            self.failures.note(reference_id, error)
-            self.log.exception("%s failed (reference %s)", method.name, reference_id)
-            raise ProtocolError(INTERNAL_ERROR, f"Internal error in {method.name} (reference {reference_id})") from None
 
 
 class Part(Protocol):

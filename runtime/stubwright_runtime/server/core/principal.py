@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import modules
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ...values.modules import find_loaded
@@ -49,7 +50,23 @@ class Principal:
         return self.kind if self.kind != "token" else f"{self.subject or self.client} of {self.issuer or 'a token'}"
 
 
+_AUTH: Final = "mcp.server.auth.middleware.auth_context"
+"""The module that knows the access token of a request, if the server has tokens."""
+
 ANONYMOUS: Final = Principal("anonymous", subject="anonymous")
+
+
+class VerificationUnavailableError(Exception):
+    """A token cannot be verified now.
+
+    Attributes:
+        retry_after: Seconds until it is worth another try, at least 1.
+    """
+
+    def __init__(self, text: str, retry_after: int = 10) -> None:
+        """Take the reason, for the log, and the seconds."""
+        super().__init__(text)
+        self.retry_after = retry_after
 
 
 def make_local(scopes: Sequence[str]) -> Principal:
@@ -73,7 +90,9 @@ def make_from_token(token: AccessToken) -> Principal:
 
 def find_access_token() -> AccessToken | None:
     """Return the access token of the request that is being answered. If the SDK is not loaded, there is none."""
-    auth = find_loaded("mcp.server.auth.middleware.auth_context")
+    if _AUTH not in modules:
+        return None
+    auth = find_loaded(_AUTH)
     token: AccessToken | None = None if auth is None else auth.get_access_token()
     return token
 

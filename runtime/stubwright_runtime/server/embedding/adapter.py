@@ -1,6 +1,6 @@
-"""Messages of the SDK as exchanges, and the channel back to a client through the SDK.
+"""Messages of the SDK as requests, and the channel back to a client through the SDK.
 
-Takes the SDK's context of a message; gives an exchange, whose channel uses the SDK's session.
+Takes the SDK's context of a message; has the core answer a request, whose channel uses the SDK's session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import LOG_LEVELS, LogLevel
 from ...sdk.requests import MCP_SESSION_ID_HEADER
-from ..core.exchange import Peer
+from ..core.request import Peer, Request
 from ..features.input_requests import refuse_misfit
 from ..protocol.outgoing import UnreachableError
 from .connections import Notification
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
-    from ..core.context import Channel
-    from ..core.core import Core
-    from ..core.exchange import Exchange, Result
+    from ..app.core import Core
+    from ..core.request import Result
     from ..features.url_elicitation import UrlQuestions
     from .connections import Connections
 
@@ -52,100 +51,59 @@ class Adapter:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answer a request; the SDK and the middlewares below answer methods that no part serves."""
+        sent: Mapping[str, Any] = ctx.params or {}
 
-        async def rest(exchange: Exchange) -> Result:
+        async def answer_other(request: Request) -> Result:
             try:
-                result = await call_next(exchange.ctx if isinstance(exchange, SdkExchange) else ctx)
+                result = await call_next(ctx if request.params is sent else replace(ctx, params=request.params))
             except MCPError as error:
                 raise ProtocolError(error.error.code, error.error.message, error.error.data) from error
             except ValidationError as error:  # in the SDK's own words for it
                 raise ProtocolError(INVALID_PARAMS, "Invalid request parameters", "") from error
             return cast("Result", result)
 
-        exchange = SdkExchange(ctx, self._core, self._connections)
+        http, urls = ctx.request, self._core.input_requests.urls
+        request = Request(
+            package=self._core.package.name,
+            method=ctx.method,
+            id=ctx.request_id,
+            params=sent,
+            revision=Revision.from_date(ctx.protocol_version),
+            transport="memory" if http is None else "http",
+            threads=self._core.threads,
+            open_channel=lambda _: SdkChannel(ctx, self._connections, urls),
+            call_next=answer_other,
+            is_admissible=self._admits(ctx),
+            traceparent=None if http is None else http.headers.get("traceparent"),
+            peer=_find_peer(ctx),
+        )
         try:
-            return cast("HandlerResult", await self._core.make_answerer(rest)(exchange))
+            return cast("HandlerResult", await self._core.answer(request))
         except ProtocolError as error:
             raise MCPError(error.code, error.message, error.data) from None
 
-
-@dataclass(frozen=True, slots=True)
-class SdkExchange:
-    """One message that the SDK passed on.
-
-    Attributes:
-        ctx: The SDK's context of it.
-    """
-
-    ctx: ServerRequestContext[Any, Any]
-    _core: Core
-    _connections: Connections
-
-    @property
-    def method(self) -> str:
-        """The method."""
-        return self.ctx.method
-
-    @property
-    def params(self) -> Mapping[str, Any] | None:
-        """The parameters."""
-        return self.ctx.params
-
-    @property
-    def id(self) -> str | int | None:
-        """The JSON-RPC id."""
-        return self.ctx.request_id
-
-    @property
-    def revision(self) -> str:
-        """The revision that the sender speaks."""
-        return self.ctx.protocol_version
-
-    @property
-    def over_http(self) -> bool:
-        """True if it came over HTTP."""
-        return self.ctx.request is not None
-
-    @property
-    def client(self) -> tuple[str, str] | None:
-        """The name and the version that the client program reports."""
-        return identify_client(self.ctx)
-
-    @property
-    def peer(self) -> Peer | None:
-        """The sender over HTTP; `None` over other transports."""
-        request = self.ctx.request
-        if request is None:
-            return None
-        address = None if request.client is None else (request.client.host, request.client.port)
-        session = request.headers.get(MCP_SESSION_ID_HEADER)
-        return Peer(address, session, str(request.scope.get("http_version", "1.1")))
-
-    @property
-    def traceparent(self) -> str | None:
-        """The header `traceparent`."""
-        request = self.ctx.request
-        return None if request is None else request.headers.get("traceparent")
-
-    @property
-    def is_admissible(self) -> bool:
-        """True if its sender has shaken hands, if it must, and its parameters are well-formed."""
-        shakes_hands = Revision.from_date(self.revision).has("handshake") and self._core.has_sessions
-        if shakes_hands and self.ctx.session.client_params is None:
+    def _admits(self, ctx: ServerRequestContext[Any, Any]) -> bool:
+        """Tell whether the sender of a request has shaken hands, if it must, and its parameters are well-formed."""
+        if ctx.request_id is None:
+            return False
+        shakes_hands = Revision.from_date(ctx.protocol_version).has("handshake") and self._core.has_sessions
+        if shakes_hands and ctx.session.client_params is None:
             return False
         try:
-            validate_client_request(self.method, self.revision, self.params)
+            validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
         except (KeyError, ValueError):
             return False
         return True
 
-    def make_channel(self) -> Channel:
-        """Return the way to its sender."""
-        return SdkChannel(self.ctx, self._connections, self._core.input_requests.urls)
 
-    def with_params(self, params: Mapping[str, Any]) -> SdkExchange:
-        """Return the same with other parameters."""
-        return replace(self, ctx=replace(self.ctx, params=params))
+def _find_peer(ctx: ServerRequestContext[Any, Any]) -> Peer | None:
+    """Return the sender over HTTP; `None` over other transports."""
+    request = ctx.request
+    if request is None:
+        return None
+    address = None if request.client is None else (request.client.host, request.client.port)
+    session = request.headers.get(MCP_SESSION_ID_HEADER)
+    return Peer(address, session, str(request.scope.get("http_version", "1.1")))
 
 
 def identify_client(ctx: ServerRequestContext[Any, Any]) -> tuple[str, str] | None:

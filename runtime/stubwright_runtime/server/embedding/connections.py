@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from ...mcp.vocabulary import LogLevel
     from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext, ServerSession
-    from ..core.lists import Change
-    from ..protocol.wants import ChangeLog
+    from ..protocol.wants import Change, ChangeLog
 
 
 class Notification(types.Notification[Any, str]):

@@ -16,14 +16,14 @@ from ...mcp.revisions import Revision
 from ...observability.logs import redact_library_logs
 from ...sdk.server import NotificationOptions, Server
 from ...state.store import MEMORY
-from ..core.building import build_core
-from ..core.core import LISTS
+from ..app.building import build_core
+from ..app.core import LISTS
+from ..app.toolsets import list_named
+from ..calls.old_names import find_mirrored_schema
 from ..execution.threads import THREADS
 from ..middlewares.expiry import end_stream_in_time
-from ..old_names import find_mirrored_schema
 from ..protocol.parameters import HANDSHAKE_TASKS, STATELESS_TASKS
 from ..protocol.requests import find_size_fault
-from ..toolsets import list_named
 from .adapter import Adapter
 from .connections import Connections
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...package import Package
     from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
     from ...sdk.server import InitializationOptions
-    from ..core.core import Core
+    from ..app.core import Core
     from ..core.lists import ResourceSwitches, Switches
     from ..observability.audit import Audit
 

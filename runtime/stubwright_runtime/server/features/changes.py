@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from ..core.lists import Change
+from ..protocol.wants import Change
 
 if TYPE_CHECKING:
     from ...state.store import Store
-    from ..core.lists import Kind, Lists, Publish
+    from ..core.lists import Lists
+    from ..protocol.wants import Kind, Publish
 
 _TOPIC: Final = "changes"
 

@@ -1,6 +1,6 @@
 """The confirmation of a call by the user, which the server asks for if the manifest says `policy.confirm`.
 
-Takes a tool, its arguments and the context of the call; gives the reason that the tool must not run. It protects users
+Takes the calls of a tool; refuses those that the user does not confirm. It protects users
 from models and mistakes, not the server from its clients: a client can forge the answer.
 """
 
@@ -9,49 +9,59 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ...mcp.revisions import Revision
 from ...schema.validation import Validator
 from ...values.json import Json
 from ...values.sanitizing import clean
 from ...values.text import BRACES, fill_placeholders
+from ..core.outcomes import Outcome, refuse
 from .elicitation import FORM, make_form
-from .input_requests import OURS, InvalidAnswer, MissingCapability, read_elicit_result
+from .input_requests import OURS, InvalidAnswer, MissingCapability, find_rounds, read_elicit_result
 from .truncation import Truncation, truncate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...package import Tool
-    from ..core.context import Context
+    from ..core.request import Handle, Request
 
 _KEY: Final = f"{OURS}confirm"
 _FIELD: Final = "confirm"
 _MISSING: Final = object()
 
 
-async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) -> str | None:
+def require_confirmation(tool: Tool, call_next: Handle) -> Handle:
+    """Have the user confirm the calls of a tool; the runs of tasks were confirmed when they were called."""
+    confirm: Json = tool.policy.get("confirm")
+    if not confirm:
+        return call_next
+    settings: Mapping[str, Any] = confirm if isinstance(confirm, dict) else {}
+
+    async def call(request: Request) -> Outcome:
+        reason = None if request.task_id is not None else await _confirm(tool, settings, request)
+        return await call_next(request) if reason is None else refuse(reason, "denied", "not_confirmed")
+
+    return call
+
+
+async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) -> str | None:
     """Return the reason that a tool must not run; `None` if it may.
 
     Raises:
         Suspended: The answer comes with the next request.
         MissingCapability: The client cannot ask, from 2026-07-28 on (basic/index, "Error Codes").
     """
-    confirm: Json = tool.policy.get("confirm")
-    if not confirm:
-        return None
-    settings: Mapping[str, Any] = confirm if isinstance(confirm, dict) else {}
     title = tool.definition.get("title") or tool.name
     schema = _form(title)
-    question = make_form(_message(tool, title, settings.get("message"), tool.redact(arguments)), schema)
+    question = make_form(_message(tool, title, settings.get("message"), tool.redact(request.arguments)), schema)
     try:
-        action = await context.rounds.ask(_KEY, question, partial(_read, schema), FORM)
+        action = await find_rounds(request).ask(_KEY, question, partial(_read, schema), FORM)
     except InvalidAnswer:
         return f"{tool.name} needs the user's confirmation, and the client could not ask for it."
     except MissingCapability as error:
         if settings.get("fallback") == "allow":
             return None
         reason = f"{tool.name} needs the user's confirmation, and this client cannot ask for it (elicitation)."
-        if Revision.from_date(context.revision).has("stateless"):
+        if request.revision.has("stateless"):
             raise MissingCapability(error.required, reason) from None
         return reason
     if action == "accept":

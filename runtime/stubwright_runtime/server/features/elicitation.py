@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ...mcp.elicitation_answers import Accepted, Cancelled, Declined, ElicitResult
-from ...mcp.revisions import Revision
 from ...package import EXACT_FORMATS
 from ...schema.validation import Validator
 from ...values.sanitizing import clean
@@ -17,8 +16,9 @@ from .input_requests import ELICIT, InvalidAnswer, make_url_params, read_elicit_
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...mcp.revisions import Revision
     from ...models.base import Model
-    from ..core.context import Context
+    from .context import Context
     from .input_requests import InputRequests
 
 _Answer = TypeVar("_Answer", bound="Model")
@@ -35,7 +35,7 @@ class Ask:
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
         """Return those of a request."""
-        return cls(context.rounds, context._questions)
+        return cls(context._rounds, context._questions)
 
     async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
         """Ask with a form (MCP 2025-11-25, client/elicitation, form mode)."""
@@ -61,8 +61,8 @@ class Ask:
         asked = _form_for(schema, self._input_requests.revision)
         if asked is None and self._input_requests.can(FORM):
             raise InvalidAnswer(
-                f"This question has several answers to choose, and MCP {self._input_requests.revision} has no form for"
-                " that."
+                "This question has several answers to choose, and MCP "
+                f"{self._input_requests.revision.date} has no form for that."
             )
         return asked or schema
 
@@ -120,13 +120,13 @@ def _refusal(action: str) -> Declined | Cancelled:
     return Declined() if action == "decline" else Cancelled()
 
 
-def _form_for(schema: Mapping[str, Any], revision: str) -> Mapping[str, Any] | None:
+def _form_for(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
     """Return the schema of a form for this revision; `None` if the revision has no form that asks for as much.
 
     Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and no choice can be multiple: such a field
     is left out, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
     """
-    if Revision.from_date(revision).has("choices"):
+    if revision.has("choices"):
         return schema
     fields: Mapping[str, Any] = schema.get("properties", {})
     asked = {name: _field_for(field) for name, field in fields.items() if field.get("type") != "array"}

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...package import Tool
-    from ..core.context import Context
     from ..core.parts import Host
     from ..core.principal import Principal
+    from ..core.request import Handle as CallHandler
+    from ..core.request import Request
+    from .context import Context
 
 _State = TypeVar("_State")
 _Id = TypeVar("_Id", bound=str)
@@ -242,7 +244,7 @@ class CallHandles(Generic[NameT, HandleT]):
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
         """Return those of a request."""
-        return cls(context._handles)
+        return cls(context._request.handles)
 
     def __contains__(self, name: str) -> bool:
         """Tell whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
@@ -284,9 +286,10 @@ class HandleRegistry:
         store: The store that keeps them.
     """
 
-    def __init__(self, host: Host) -> None:
-        """Take the host of the server's parts."""
+    def __init__(self, host: Host, refuse_result: Callable[[Tool, Sequence[str]], Outcome]) -> None:
+        """Take the host of the server's parts, and what refuses a result with unknown handles."""
         self._host = host
+        self._refuse_result = refuse_result
         self.store = host.store
         package = host.package
         declared: Mapping[str, Mapping[str, Any]] = package.manifest["handles"]
@@ -303,6 +306,21 @@ class HandleRegistry:
             for name, settings in declared.items()
         }
         self._validators: dict[str, Validator] = {}
+
+    def wrap(self, tool: Tool, call_next: CallHandler) -> CallHandler:
+        """Look up the handles of the calls of a tool, and refuse those with an unknown one."""
+
+        async def call(request: Request) -> Outcome:
+            bound = await self.bind(tool, request.arguments, request.principal)
+            if isinstance(bound, Outcome):
+                return bound
+            request.handles = bound
+            outcome = await call_next(request)
+            if request.begin is not None or not (faults := await self.find_broken(tool, outcome, bound)):
+                return outcome
+            return self._refuse_result(tool, faults)
+
+        return call
 
     async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Bound | Outcome:
         """Return the handles of a call, those among its arguments looked up; or why the call cannot go on.

@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import json
 import secrets
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ...errors import ToolError
 from ...mcp.elicitation_answers import ElicitResult
@@ -25,7 +25,6 @@ from ...mcp.errors import (
     refuse_state,
 )
 from ...mcp.problems import describe_problems
-from ...mcp.revisions import Revision
 from ...observability.logs import log
 from ...state.nonces import make_nonce
 from ...state.store import StateLost
@@ -34,8 +33,9 @@ from ...values.modules import find_loaded
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
 from ..core.call_state import note
+from ..core.outcomes import refuse
 from ..core.sanitizing import encode_json
-from ..execution.slots import Slot
+from ..execution.cancellation import is_cancelled
 from .url_elicitation import UrlQuestions, UrlRequired
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from mcp import MCPError
     from pydantic import ValidationError
 
-    from ...mcp.revisions import Feature
+    from ...mcp.revisions import Feature, Revision
     from ...state.store import Store
-    from ..core.parts import Answer, Request
+    from ..core.request import Answer, Request, Result
 
 _T = TypeVar("_T")
 _Error = TypeVar("_Error", bound=BaseException)
@@ -100,30 +100,6 @@ class InvalidAnswer(ToolError):
     """The client's answer does not fit the question."""
 
 
-class Peer(Protocol):
-    """The client, as far as it can be asked."""
-
-    @property
-    def capabilities(self) -> Mapping[str, Any] | None:
-        """The capabilities that the client declared, as they go on the wire."""
-
-    async def request(self, method: str, params: Mapping[str, Any] | None, /) -> Mapping[str, Any]:
-        """Send a request to the client, on the stream of the request that it belongs to.
-
-        Raises:
-            ProtocolError: The client answers with an error, or cannot be asked.
-            InvalidAnswer: The answer is no result of this method.
-        """
-        ...
-
-    async def note_visit(self, elicitation: str) -> None:
-        """Remember that the client was asked to open a URL."""
-
-    async def notify_visited(self, elicitation: str) -> bool:
-        """Tell the client that all is done at a URL."""
-        ...
-
-
 class InputRequests:
     """The questions of one request, over all rounds of asking.
 
@@ -131,26 +107,23 @@ class InputRequests:
         revision: The revision that the client speaks.
     """
 
+    revision: Revision
+
     def __init__(
         self,
-        peer: Peer,
-        revision: str,
-        state: Mapping[str, Any] | None,
-        responses: Mapping[str, Any] | None,
-        slot: Slot | None = None,
+        request: Request,
+        state: Mapping[str, Any] | None = None,
+        responses: Mapping[str, Any] | None = None,
     ) -> None:
         """Go on from the end of the last round.
 
         Args:
-            peer: The client.
-            revision: The revision that it speaks.
+            request: The request; its limits rest during the wait for an answer.
             state: The `requestState` of the last round, decrypted; `None` in the first.
             responses: The request's `inputResponses`. Those to questions that the last round did not ask are ignored.
-            slot: The resources that the request takes up; they rest during the wait for an answer.
         """
-        self._peer = peer
-        self._slot = slot or Slot()
-        self.revision = revision
+        self._request = request
+        self.revision = request.revision
         asked: Any = None if state is None else state["asked"]
         state = state or {}
         self._answers: dict[str, Any] = dict(state.get("answers", {}))
@@ -185,14 +158,14 @@ class InputRequests:
     @property
     def in_handshake_era(self) -> bool:
         """True if questions are requests to the client, as up to 2025-11-25."""
-        return not Revision.from_date(self.revision).has("stateless")
+        return not self.revision.has("stateless")
 
     def can(self, capability: str) -> bool:
         """Tell whether the client declared a capability that its revision has, such as `elicitation.url`."""
         feature = _SINCE.get(capability)
-        if feature is not None and not Revision.from_date(self.revision).has(feature):
+        if feature is not None and not self.revision.has(feature):
             return False
-        capabilities = self._peer.capabilities or {}
+        capabilities = self._request.channel.capabilities or {}
         first, _, part = capability.partition(".")
         own = capabilities.get(first)
         if own is None or not part:
@@ -269,7 +242,7 @@ class InputRequests:
 
     async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:
         try:
-            value = function() if inspect.iscoroutinefunction(function) else await self._slot.run_in_thread(function)
+            value = function() if inspect.iscoroutinefunction(function) else await self._request.run_in_thread(function)
             self._done[key] = encode_json(await value if inspect.isawaitable(value) else value)[0]
             await self.save()
         finally:
@@ -284,19 +257,19 @@ class InputRequests:
         if not self.in_handshake_era:
             return None
         known = elicitation or secrets.token_hex(16)
-        await self._peer.note_visit(known)
+        await self._request.channel.note_visit(known)
         return known
 
     async def complete(self, elicitation: str) -> bool:
         """Tell the client that all is done at the URL of a question; tell whether there was a client to tell."""
-        return await self._peer.notify_visited(elicitation)
+        return await self._request.channel.notify_visited(elicitation)
 
-    async def _require_url(self, needed: UrlRequired) -> None:
+    async def require_url(self, needed: UrlRequired) -> None:
         """Refuse the request until the user has visited a URL; from 2026-07-28 on, ask for it as a question."""
         if not self.can("elicitation.url"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
-            await self._peer.note_visit(needed.elicitation)
+            await self._request.channel.note_visit(needed.elicitation)
             data = {"elicitations": [make_url_params(needed.url, needed.message, needed.elicitation)]}
             raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
         answer = self._answers.pop(needed.name, None)
@@ -308,25 +281,12 @@ class InputRequests:
         params = make_url_params(needed.url, needed.message, await self.name_url_question(needed.elicitation))
         self._pending[needed.name] = {"method": ELICIT, "params": params}
 
-    async def settle(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
-        """Return the result of `handle`; `None` if it waits for answers."""
-        try:
-            result = await handle()
-        except BaseException as error:
-            if (needed := find_inner(error, UrlRequired)) is not None:
-                await self._require_url(needed)
-            elif not is_suspended(error):
-                raise
-        else:
-            if not self._pending:
-                return result
-        await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
-        return None
+    async def settle_effects(self) -> None:
+        """Wait for the functions of `once` that run, so that they are not called once more."""
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
 
-    async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Return the result of `handle`, or, if it waits for answers, an `input_required` result with the questions."""
-        if (result := await self.settle(handle)) is not None:
-            return result
+    def describe(self) -> dict[str, Any]:
+        """Return the `input_required` result that asks the client what the handler waits for."""
         state = {"mark": make_nonce(), **self.state, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
@@ -338,8 +298,8 @@ class InputRequests:
         method, asked = request["method"], request
         for number in range(1, _TRIES + 1):
             try:
-                async with self._slot.rest():
-                    answer = await self._peer.request(method, asked.get("params"))
+                async with self._request.pause():
+                    answer = await self._request.channel.request(method, asked.get("params"))
                 return read(answer)
             except ProtocolError as error:
                 raise InvalidAnswer(f"the client did not answer {method}: {clean(error.message)}") from error
@@ -440,6 +400,41 @@ def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
+def find_rounds(request: Request) -> InputRequests:
+    """Return the questions of a request so far; the first call begins them."""
+    if request.rounds is None:
+        request.rounds = InputRequests(request)
+    rounds: InputRequests = request.rounds
+    return rounds
+
+
+async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -> _T | None:
+    """Return the answer to a request; `None` if it waits for its client."""
+    try:
+        result = await answer(request)
+    except BaseException as error:
+        if (needed := find_inner(error, UrlRequired)) is not None:
+            await find_rounds(request).require_url(needed)
+        elif not is_suspended(error):
+            raise
+    else:
+        if request.rounds is None or not request.rounds.pending:
+            return result
+    await find_rounds(request).settle_effects()
+    return None
+
+
+def leaves_handler(error: BaseException) -> bool:
+    """Tell whether an exception is no failure of the handler: it waits, or its request is being cancelled.
+
+    The same holds for an `MCPError`, which is the answer, and with which a task fails.
+
+    Raises:
+        MissingCapability: The handler asked a question that the client cannot answer.
+    """
+    return is_cancelled(error) or waits(error)
+
+
 class InputRequestRunner:
     """The runner of requests whose handlers may ask the client.
 
@@ -453,36 +448,31 @@ class InputRequestRunner:
         self._patience = patience
         self._store = store
 
-    async def answer(self, answer: Answer, request: Request) -> dict[str, Any]:
-        """Return the result of a request, or, if it waits for answers, one that asks the client for them.
+    def wrap(self, answer: Answer) -> Answer:
+        """Let the requests of a method ask their client.
 
-        Raises:
-            ProtocolError: It asks a question that the client cannot answer, or its state was sent before.
-            StateLost: It is unknown whether its state was sent before, and nothing was done.
+        The function that is returned raises ProtocolError if a request asks a question that the client cannot answer,
+        or its state was sent before, and StateLost if that is unknown; then nothing was done.
         """
-        is_stateless = Revision.from_date(request.revision).has("stateless")
-        asked: Mapping[str, Any] = request.params if is_stateless else {}
-        state = await self._decode_state(asked.get("requestState"), request)
-        peer = cast("Peer", request.channel)
-        input_requests = InputRequests(peer, request.revision, state, asked.get("inputResponses"), request.slot)
-        try:
-            return await input_requests.run(lambda: answer(request.with_more({"rounds": input_requests})))
-        except UrlNotVisitedError as error:
-            note("denied", "not_visited")
-            if request.method == "tools/call":
-                return {"content": [{"type": "text", "text": str(error)}], "isError": True}
-            raise ProtocolError(INVALID_REQUEST, str(error)) from None
-        except MissingCapability as error:
-            note("failed", "client_capability")
-            if not is_stateless and request.method == "tools/call":
-                return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
-            code = MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else INVALID_REQUEST
-            raise ProtocolError(code, str(error), {"requiredCapabilities": error.required}) from None
-        except Exception as error:
-            if (raised := find_mcp_error(error)) is None:
-                raise
-            data = None if raised.error.data is None else encode_json(raised.error.data)[0]
-            raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
+
+        async def call(request: Request) -> Result:
+            try:
+                params = request.params
+                is_answer = "requestState" in params or "inputResponses" in params
+                if is_answer and request.revision.has("stateless"):
+                    state = await self._decode_state(params.get("requestState"), request)
+                    request.rounds = InputRequests(request, state, params.get("inputResponses"))
+                result = await settle(request, answer)
+                return find_rounds(request).describe() if result is None else result
+            except (UrlNotVisitedError, MissingCapability) as error:
+                return _refuse_question(request, error)
+            except Exception as error:
+                if (raised := find_mcp_error(error)) is None:
+                    raise
+                data = None if raised.error.data is None else encode_json(raised.error.data)[0]
+                raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
+
+        return call
 
     async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
         """Return the content of a state, whose seal was opened before. A second use is refused."""
@@ -497,6 +487,21 @@ class InputRequestRunner:
             return decoded
         log().warning("requestState rejected on %s: it was sent before", request.method)
         raise refuse_state()
+
+
+def _refuse_question(request: Request, error: UrlNotVisitedError | MissingCapability) -> Result:
+    """Return the result of a request that could not ask its client. Raises ProtocolError."""
+    is_call, is_stateless = request.method == "tools/call", request.revision.has("stateless")
+    if isinstance(error, UrlNotVisitedError):
+        note("denied", "not_visited")
+        if is_call:
+            return refuse(str(error), "denied", "not_visited").result
+        raise ProtocolError(INVALID_REQUEST, str(error)) from None
+    note("failed", "client_capability")
+    if is_call and not is_stateless:
+        return refuse(f"{error}.", "failed", "client_capability").result
+    code = MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else INVALID_REQUEST
+    raise ProtocolError(code, str(error), {"requiredCapabilities": error.required}) from None
 
 
 def _join(required: Mapping[str, Any]) -> str:

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from ...package import Tool
     from ...state.sealing import Call, Sealing
-    from ..core.context import Context
     from ..core.parts import Host
     from ..core.principal import Principal
+    from ..core.request import Handle, Request
+    from .context import Context
 
 HOLDS: Final = 24 * 3600.0
 """Seconds that a cursor holds: a model may come back to a list after hours, and nothing is kept for it."""
@@ -50,8 +51,8 @@ class PageRequest:
     @classmethod
     def from_context(cls, context: Context, /) -> PageRequest:
         """Return that of a request."""
-        page: PageRequest = context._page
-        return page
+        paging: Paging = context._request.page
+        return paging.request
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,22 @@ class Cursors:
         """Take the host of the server's parts."""
         self._sealing = StoreSealing(host.store, host.package.manifest["server"]["name"], HOLDS, "cursor")
 
-    async def open(self, tool: Tool, values: Mapping[str, Any], principal: Principal) -> Paging | Outcome:
+    def wrap(self, tool: Tool, call_next: Handle) -> Handle:
+        """Open the cursors of the calls of a tool, and refuse those that do not hold."""
+        if not tool.is_paginated:
+            return call_next
+        size: int = tool.extension["paginate"]["size"]
+
+        async def call(request: Request) -> Outcome:
+            page = await self._open(tool, size, request.arguments, request.principal)
+            if isinstance(page, Outcome):
+                return page
+            request.page, request.arguments = page, page.arguments
+            return await call_next(request)
+
+        return call
+
+    async def _open(self, tool: Tool, size: int, values: Mapping[str, Any], principal: Principal) -> Paging | Outcome:
         """Return the page that arguments ask for, or the refusal of a cursor that does not hold for them.
 
         Raises:
@@ -112,4 +128,4 @@ class Cursors:
                     "invalid",
                     "cursor",
                 )
-        return Paging(arguments, PageRequest(position, tool.extension["paginate"]["size"]), call, sealing)
+        return Paging(arguments, PageRequest(position, size), call, sealing)

@@ -12,7 +12,7 @@ from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 from ..core.call_state import note
 
 if TYPE_CHECKING:
-    from ..core.exchange import Exchange, Rest, Result
+    from ..core.request import Answer, Request, Result
 
 LISTENING: Final = "subscriptions/listen"
 """The method whose requests are answered only when they end (MCP 2026-07-28)."""
@@ -23,7 +23,7 @@ _STOPPED: Final = (
 
 
 class InFlight:
-    """A middleware of the server that can end the requests it passes on."""
+    """The requests under way."""
 
     def __init__(self) -> None:
         """Begin with no request under way."""
@@ -36,20 +36,24 @@ class InFlight:
             self._ended.add(task)
             task.cancel()
 
-    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
-        """Pass a message on."""
-        task = asyncio.current_task()
-        if exchange.id is None or exchange.method == LISTENING or task is None or task in self._tasks:
-            return await rest(exchange)
-        self._tasks.add(task)
-        try:
-            return await rest(exchange)
-        except asyncio.CancelledError:
-            # A count that is left is a cancellation by something else, which goes on.
-            if task not in self._ended or task.uncancel():
-                raise
-        finally:
-            self._tasks.discard(task)
-            self._ended.discard(task)
-        note("cancelled", "cancelled")
-        raise ProtocolError(INTERNAL_ERROR, _STOPPED)
+    def wrap(self, call_next: Answer) -> Answer:
+        """Note the requests of a method while they are answered."""
+
+        async def call(request: Request) -> Result:
+            task = asyncio.current_task()
+            if request.id is None or task is None or task in self._tasks:
+                return await call_next(request)
+            self._tasks.add(task)
+            try:
+                return await call_next(request)
+            except asyncio.CancelledError:
+                # A count that is left is a cancellation by something else, which goes on.
+                if task not in self._ended or task.uncancel():
+                    raise
+            finally:
+                self._tasks.discard(task)
+                self._ended.discard(task)
+            note("cancelled", "cancelled")
+            raise ProtocolError(INTERNAL_ERROR, _STOPPED)
+
+        return call

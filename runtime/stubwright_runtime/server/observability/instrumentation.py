@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from functools import cached_property
+from sys import modules
 from typing import TYPE_CHECKING, Final
 
 from ...mcp.errors import (
@@ -19,10 +20,10 @@ from ...mcp.errors import (
     URL_ELICITATION_REQUIRED,
     ProtocolError,
 )
-from ...observability.logs import log, name_records
+from ...observability.logs import log
 from ...values.json import is_mapping
 from ...values.modules import find_loaded
-from ..core.call_state import CURRENT, CallState, make_reference
+from ..core.call_state import CallState, make_reference
 from ..core.principal import find_current
 from .trace_context import find_traceparent, read_trace_id
 
@@ -30,12 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...package import Package
-    from ..core.call_state import Transport
-    from ..core.exchange import Exchange, Rest, Result
     from ..core.outcomes import Ending
     from ..core.principal import Principal
+    from ..core.request import Answer, Request, Result
     from .audit import Audit, Recorder
-    from .telemetry import Observation, Telemetry
+    from .telemetry import Telemetry
 
 _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
 """The environment variables that set OpenTelemetry up without a line of code."""
@@ -51,6 +51,8 @@ def is_observed() -> bool:
     """Tell whether OpenTelemetry is set up, in code or by the environment."""
     if _IS_CONFIGURED:
         return True
+    if "opentelemetry.trace" not in modules and "opentelemetry.metrics" not in modules:
+        return False
     providers = []
     if (trace := find_loaded("opentelemetry.trace")) is not None:
         providers.append(trace.get_tracer_provider())
@@ -60,81 +62,71 @@ def is_observed() -> bool:
 
 
 class Instrumentation:
-    """The middleware.
-
-    Attributes:
-        transport: The transport of requests that do not come over HTTP.
-    """
+    """The observation of one server's messages."""
 
     def __init__(self, package: Package, recorder: Recorder | None, user: Principal) -> None:
         """Take the package, the recorder of its calls, if any, and the local user."""
-        self.transport: Transport = "memory"
-        self._observed = package
-        self._package = package.name
+        self._package = package
         self._recorder = recorder
         self._user = user
 
-    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
-        """Pass a message on, and look at how that ends."""
+    def observes(self, request: Request) -> bool:
+        """Tell whether a message is recorded or traced."""
+        return (self._recorder is not None and request.method == "tools/call") or is_observed()
+
+    async def observe(self, answer: Answer, request: Request) -> Result:
+        """Answer a message, and look at how that ends."""
         start = time.perf_counter()
-        transport: Transport = "http" if exchange.over_http else self.transport
-        is_call = exchange.method == "tools/call" and exchange.id is not None
-        call_state = CallState(time.time(), transport, exchange.revision) if is_call else None
+        record = None
+        if request.method == "tools/call" and request.id is not None:
+            record = request.record = CallState(time.time(), request.transport, request.revision.date)
+            if self._recorder is not None:
+                record.traceparent = find_traceparent(request.params, request.traceparent)
         result: Result = None
         error: BaseException | None = None
-        with name_records(self._package):
-            if self._recorder is not None and call_state is not None:
-                call_state.traceparent = find_traceparent(exchange.params, exchange.traceparent)
-            observation = self._observe(exchange, transport)
-            token = CURRENT.set(call_state)
-            try:
-                result = await rest(exchange)
-            except ProtocolError as raised:
-                error = raised
-                raise
-            except Exception as raised:  # noqa: BLE001 - any of them goes into the log only
-                error = _internal_error(exchange, call_state, raised)
-                raise error from None
-            except BaseException as raised:
-                error = raised
-                raise
-            finally:
-                CURRENT.reset(token)
-                seconds = time.perf_counter() - start
-                trace = None if observation is None else observation.end(seconds, result, error, call_state)
-                if self._recorder is not None and call_state is not None and _is_over(result, error):
-                    call_state.seconds, call_state.trace = seconds, trace or read_trace_id(call_state.traceparent)
-                    self._record(self._recorder, exchange, call_state, error)
-                error = None  # its traceback holds this frame
+        observation = self._telemetry.begin(request) if is_observed() else None
+        try:
+            result = await answer(request)
+        except ProtocolError as raised:
+            error = raised
+            raise
+        except Exception as raised:  # noqa: BLE001 - any of them goes into the log only
+            error = explain_internal_error(request, raised)
+            raise error from None
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            seconds = time.perf_counter() - start
+            trace = None if observation is None else observation.end(seconds, result, error, record)
+            if self._recorder is not None and record is not None and _is_over(result, error):
+                record.seconds, record.trace = seconds, trace or read_trace_id(record.traceparent)
+                self._record(self._recorder, request, record, error)
+            error = None  # its traceback holds this frame
         return result
 
-    def _observe(self, exchange: Exchange, transport: Transport) -> Observation | None:
-        return None if not is_observed() else self._telemetry.begin(exchange, transport)
-
-    def begin_session(self, exchange: Exchange) -> Callable[[], None] | None:
+    def begin_session(self, request: Request) -> Callable[[], None] | None:
         """Note the start of a session; return a function that notes its end, or `None` without telemetry."""
         if not is_observed():
             return None
         begun = time.monotonic()
-        end = self._telemetry.begin_session(exchange, "http" if exchange.over_http else self.transport)
+        end = self._telemetry.begin_session(request)
         return lambda: end(time.monotonic() - begun)
 
     @cached_property
     def _telemetry(self) -> Telemetry:
         from .telemetry import Telemetry
 
-        return Telemetry(self._observed)
+        return Telemetry(self._package)
 
-    def _record(
-        self, recorder: Recorder, exchange: Exchange, call_state: CallState, error: BaseException | None
-    ) -> None:
-        if call_state.ending is None:
-            call_state.ending, call_state.reason = ("failed", "protocol_error") if error is None else _why(error)
-        if call_state.principal is None:
-            call_state.principal = find_current(over_http=exchange.over_http, user=self._user)
-        call_state.client = exchange.client
-        call_state.note_parameters(exchange.params or {})
-        recorder.record(call_state)
+    def _record(self, recorder: Recorder, request: Request, record: CallState, error: BaseException | None) -> None:
+        if record.ending is None:
+            record.ending, record.reason = ("failed", "protocol_error") if error is None else _why(error)
+        if record.principal is None:
+            record.principal = find_current(over_http=request.over_http, user=self._user)
+        record.client = request.channel.client
+        record.note_parameters(request.params)
+        recorder.record(record)
 
 
 def make_recorder(package: Package, audit: Audit) -> Recorder:
@@ -149,12 +141,13 @@ def make_recorder(package: Package, audit: Audit) -> Recorder:
     return Recorder(package, AuditHook(audit) if callable(audit) else AuditFile(audit))
 
 
-def _internal_error(exchange: Exchange, call_state: CallState | None, error: Exception) -> ProtocolError:
+def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
     """Log an unexpected exception, and return the error for the caller."""
     reference_id = make_reference()
-    log().error("%s failed (reference %s)", exchange.method, reference_id, exc_info=error)
-    if call_state is not None:
-        call_state.ending, call_state.reason, call_state.reference = "failed", "internal_error", reference_id
+    log().error("%s failed (reference %s)", request.method, reference_id, exc_info=error)
+    if request.record is not None:
+        request.record.ending, request.record.reason = "failed", "internal_error"
+        request.record.reference = reference_id
     return ProtocolError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
     from ...package import Package, Tool
-    from ..core.call_state import CallState, Transport
-    from ..core.exchange import Exchange
+    from ..core.call_state import CallState
+    from ..core.request import Request
 
 _OPERATIONS: Final = common.create_histogram(
     "mcp.server.operation.duration",
@@ -80,31 +80,31 @@ class Telemetry:
         self._shows = shows_arguments(package)
         self._tracer = trace.get_tracer("stubwright")
 
-    def begin(self, exchange: Exchange, transport: Transport) -> Observation:
+    def begin(self, request: Request) -> Observation:
         """Start the span of a message, below the one that its sender names in `_meta`."""
-        attributes = self._describe(exchange, transport)
+        attributes = self._describe(request)
         is_known = self._knows(attributes)
         span = self._tracer.start_span(
-            _name(exchange, attributes, is_known=is_known),
-            _find_parent(exchange),
+            _name(request, attributes, is_known=is_known),
+            _find_parent(request),
             SpanKind.SERVER,
-            {**attributes, **_describe_connection(exchange)},
+            {**attributes, **_describe_connection(request)},
         )
         token = context.attach(trace.set_span_in_context(span))
-        return Observation(self, exchange.method, span, token, _of_metric(attributes, is_known=is_known))
+        return Observation(self, request.method, span, token, _of_metric(attributes, is_known=is_known))
 
-    def begin_session(self, exchange: Exchange, transport: Transport) -> Callable[[float], None]:
+    def begin_session(self, request: Request) -> Callable[[float], None]:
         """Return a function that records the duration in seconds of the session that a handshake begins."""
-        metric = _of_metric(self._describe(exchange, transport), is_known=True)
+        metric = _of_metric(self._describe(request), is_known=True)
         return lambda seconds: self.end_session(metric, seconds)
 
-    def _describe(self, exchange: Exchange, transport: Transport) -> dict[str, AttributeValue]:
-        attributes = common.describe_request(exchange.method, exchange.params)
-        attributes["mcp.protocol.version"] = exchange.revision
-        if transport != "memory":
-            attributes |= common.PIPE if transport == "stdio" else common.HTTP
-        if exchange.peer is not None:
-            attributes["network.protocol.version"] = exchange.peer.http_version
+    def _describe(self, request: Request) -> dict[str, AttributeValue]:
+        attributes = common.describe_request(request.method, request.params)
+        attributes["mcp.protocol.version"] = request.revision.date
+        if request.transport != "memory":
+            attributes |= common.PIPE if request.transport == "stdio" else common.HTTP
+        if request.peer is not None:
+            attributes["network.protocol.version"] = request.peer.http_version
         return attributes
 
     def end(
@@ -154,26 +154,22 @@ class Telemetry:
         return prompt is None or prompt in self._package.prompts
 
 
-def _name(exchange: Exchange, attributes: Mapping[str, AttributeValue], *, is_known: bool) -> str:
-    if not common.is_method(exchange.method):
+def _name(request: Request, attributes: Mapping[str, AttributeValue], *, is_known: bool) -> str:
+    if not common.is_method(request.method):
         return common.OTHER
     target = attributes.get("gen_ai.tool.name", attributes.get("gen_ai.prompt.name"))
-    return f"{exchange.method} {target}" if is_known and target else exchange.method
+    return f"{request.method} {target}" if is_known and target else request.method
 
 
-def _find_parent(exchange: Exchange) -> context.Context | None:
+def _find_parent(request: Request) -> context.Context | None:
     """Return the context that `_meta` carries (W3C Trace Context), or the header `traceparent` without a current span.
 
     It is `None` if neither is valid.
     """
-    meta = (exchange.params or {}).get("_meta")
+    meta = request.params.get("_meta")
     carried = _extract(meta) if is_mapping(meta) else None
-    if (
-        carried is None
-        and exchange.traceparent is not None
-        and not trace.get_current_span().get_span_context().is_valid
-    ):
-        return _extract({"traceparent": exchange.traceparent})
+    if carried is None and request.traceparent is not None and not trace.get_current_span().get_span_context().is_valid:
+        return _extract({"traceparent": request.traceparent})
     return carried
 
 
@@ -193,11 +189,11 @@ def _of_metric(attributes: Mapping[str, AttributeValue], *, is_known: bool) -> d
     return metric
 
 
-def _describe_connection(exchange: Exchange) -> dict[str, AttributeValue]:
+def _describe_connection(request: Request) -> dict[str, AttributeValue]:
     attributes: dict[str, AttributeValue] = {}
-    if exchange.id is not None:
-        attributes["jsonrpc.request.id"] = shorten(str(exchange.id))
-    peer = exchange.peer
+    if request.id is not None:
+        attributes["jsonrpc.request.id"] = shorten(str(request.id))
+    peer = request.peer
     if peer is not None and peer.address is not None:
         attributes["client.address"], attributes["client.port"] = peer.address
     if peer is not None and peer.session is not None:

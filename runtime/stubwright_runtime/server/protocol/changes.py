@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ..core.lists import Change
+from .wants import Change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
@@ -228,8 +228,12 @@ def encode_error(request_id: str | int | None, error: ProtocolError) -> bytes:
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
+_FASTER: Final[list[Callable[[Any], bytes]]] = []
+"""The serializer of pydantic, once it is loaded."""
+
+
 def to_json(value: Any) -> bytes:
     """Return a value as JSON: by pydantic's serializer, which is faster, if it is loaded already."""
-    pydantic = find_loaded("pydantic_core")
-    data: bytes = _encode(value).encode() if pydantic is None else pydantic.to_json(value)
-    return data
+    if not _FASTER and (pydantic := find_loaded("pydantic_core")) is not None:
+        _FASTER.append(pydantic.to_json)
+    return _FASTER[0](value) if _FASTER else _encode(value).encode()

@@ -5,8 +5,9 @@ Pure data, shared by all transports. From 2026-07-28 there are no connections: e
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 
@@ -14,13 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...mcp.vocabulary import LogLevel
-    from ..core.lists import Kind
 
 SUBSCRIPTIONS: Final = 1000
 """The maximum number of resources that one connection may subscribe to."""
 
 CHARACTERS: Final = 256 * 1024
 """The maximum total length of their URIs, in characters."""
+
+
+Kind: TypeAlias = Literal["tools", "resources", "prompts"]
+"""A kind of entries that change together: resource templates count as resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change to tell clients: of a list, or, with `uri`, of one resource."""
+
+    kind: Kind
+    uri: str | None = None
+
+
+Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Final
 
-from ..direct.keys import WIRE
 from ..protocol.messages import encode_error, to_json
+from .http.keys import WIRE
 from .http.uploads import replay_body
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from ....mcp.errors import (
@@ -25,31 +24,30 @@ from ....mcp.errors import (
 from ....mcp.revisions import HANDSHAKES, UNNAMED, Revision
 from ....mcp.vocabulary import HEADER
 from ....observability.logs import Tally, log
-from ...direct.answers import Direct, DirectExchange
-from ...direct.clients import Client
-from ...direct.moments import Moments
-from ...direct.runs import CANCELLED, DirectChannel, Run
-from ...execution.streams import AGAIN, TooManyStreamsError
+from ...calls.old_names import find_mirrored_schema
+from ...core.streams import AGAIN, TooManyStreamsError
 from ...middlewares.expiry import count_own_seconds_left
-from ...old_names import find_mirrored_schema
 from ...protocol.messages import Refusal, encode_error, read
 from ...protocol.outgoing import Outgoing
 from ...protocol.parameter_headers import find_parameter_fault
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, get_meta, refuse_id_in_use
-from ...protocol.wants import Wants
-from .events import AnswerStream, Response
+from ..channel import ClientChannel
+from ..clients import Client
+from ..lifecycle import Lifecycle
+from .events import Response
 from .judging import NO_SESSION, UNNAMED_SESSION, Refused, find_header_fault
+from .posts.moments import Moments
+from .posts.post import CANCELLED, Post
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from ...core.core import Core
-    from ...core.exchange import Peer, Result
-    from .accounts import Account
+    from ...app.core import Core
+    from ...core.request import Channel, Peer, Result
     from .heads import Head
+    from .posts.unattended import Unattended
     from .resumption.log import EventLog
     from .sessions import Session, Sessions
-    from .unattended import Unattended
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
 Owner: TypeAlias = "Mapping[str, Any] | None"
@@ -116,7 +114,7 @@ class Answering:
             stateless: True if there are no sessions.
         """
         self._core = core
-        self._direct = Direct(core)
+        self._lifecycle = Lifecycle(core)
         self._sessions = sessions
         self._unattended = unattended
         self._open_log = open_log
@@ -129,18 +127,18 @@ class Answering:
         self,
         head: Head,
         body: bytes,
-        connect: Callable[[Run], object],
+        connect: Callable[[Post], object],
         owner: Owner = None,
         peer: Peer | None = None,
         headers: Headers = (),
         address: str = "",
     ) -> Awaitable[Response | None]:
-        """Return an awaitable of the response to a request; if that is `None`, the run is answered on its stream.
+        """Return an awaitable of the response to a request; if that is `None`, it is answered on its stream.
 
         Args:
             head: The relevant content of its headers.
             body: Its body.
-            connect: Gives the stream of a run a connection, if it needs one.
+            connect: Gives the stream of a request a connection, if it needs one.
             owner: Its owner.
             peer: Its sender, if telemetry observes the server.
             headers: All its headers, if they are not plain.
@@ -158,7 +156,7 @@ class Answering:
             return self._refuse(entry.answer or Refusal(None, problem))
         message = entry.message or {}
         is_request = "id" in message and "method" in message
-        fault = find_header_fault(head, message, headers, has_tasks=self._direct.has_tasks)
+        fault = find_header_fault(head, message, headers, has_tasks=self._lifecycle.has_tasks)
         if fault is not None:
             return self._refuse(Refusal(message["id"] if is_request else None, fault))
         session = None if head.is_stateless else self._sessions.find(head.session, owner)
@@ -169,23 +167,38 @@ class Answering:
                 return _give(UNNAMED_SESSION.answer())
         if not is_request:
             return self._accept(session, message, peer)
-        if session is not None and message["id"] in session.runs:
+        if session is not None and message["id"] in session.posts:
             return _give(Response.from_answer(200, encode_error(message["id"], refuse_id_in_use()), session.id))
         sender = self._sender(head, session, message)
         if head.is_stateless and sender.fault is None:
             fault = self._find_parameter_fault(head, message, headers)
             if fault is not None:
                 return self._refuse(Refusal(message["id"], fault))
-        run = Run(
-            message["id"],
-            lambda run: self._move(run, session, connect),
-            lambda run: self._may_go_on(run, owner or address, len(body)),
-            head.traceparent,
+        post = Post(
+            package=self._lifecycle.package,
+            method=message["method"],
+            id=message["id"],
+            params=message.get("params") or {},
+            revision=sender.client.revision,
+            transport="http",
+            threads=self._lifecycle.threads,
+            open_channel=self._open_channel,
+            call_next=self._lifecycle.answer_other,
+            is_admissible=sender.fault is None,
+            traceparent=head.traceparent,
+            peer=peer,
+            client=sender.client,
+            fault=sender.fault,
+            answering=self,
+            connect=connect,
+            session=session,
+            account=owner or address,
+            length=len(body),
         )
         if session is not None:
-            session.runs[run.id] = run  # now: its cancellation may be read before its task begins
+            session.posts[message["id"]] = post  # now: its cancellation may be read before its task begins
             session.is_used = True
-        return self._answer(sender, session, message, owner, run, peer, address)
+        return self._answer(post, owner)
 
     def takes_batches(self, head: Head, owner: Owner) -> bool:
         """Tell whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
@@ -193,8 +206,8 @@ class Answering:
         if session is None and (head.session is None) != self._stateless:
             return False
         named = head.revision or UNNAMED
-        dates = (named,) if session is None else (named, session.client.revision)
-        return all(Revision.from_date(date).has("batches") for date in dates)
+        revisions = [Revision.from_date(named), *([] if session is None else [session.client.revision])]
+        return all(revision.has("batches") for revision in revisions)
 
     def _refuse(self, refusal: Refusal) -> Awaitable[Response]:
         """Answer a message that is refused."""
@@ -213,15 +226,15 @@ class Answering:
                 session.begin(self._core.changes)
             # `True` equals the id 1, and would find its call.
             case "notifications/cancelled" if type(params.get("requestId")) in (int, str):
-                if (run := session.runs.get(params["requestId"])) is not None:
-                    run.cancel()
+                if (post := session.posts.get(params["requestId"])) is not None:
+                    post.cancel()
         if peer is not None and "method" in message:
-            await self._direct.note(message, session.client, peer=peer)
+            await self._lifecycle.note(message, session.client, "http", peer)
         return Response.from_answer(202, b"", session.id)
 
     def _sender(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender:
         """Return the sender of a request, and its fault, if any."""
-        has_tasks = self._direct.has_tasks
+        has_tasks = self._lifecycle.has_tasks
         if head.is_stateless:
             fault = find_stateless_fault(message, has_tasks=has_tasks)
             if fault is not None:
@@ -234,7 +247,7 @@ class Answering:
             if fault is not None:
                 return _Sender(Client.make_unknown(HANDSHAKES[-1], stateless=False), fault)
             return _Sender(Client.from_handshake(message["params"], self._core.changes))
-        return _Sender(Client(head.revision or UNNAMED, None, {}, Wants()), fault)
+        return _Sender(Client.make_unknown(head.revision or UNNAMED, stateless=False), fault)
 
     def _find_parameter_fault(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
         """Return the fault of the headers that mirror arguments of a valid request; `None` if there is none."""
@@ -256,117 +269,83 @@ class Answering:
             None if schema is None else find_parameter_fault(schema, message["params"].get("arguments") or {}, headers)
         )
 
-    async def _answer(
-        self,
-        sender: _Sender,
-        session: Session | None,
-        message: Mapping[str, Any],
-        owner: Owner,
-        run: Run,
-        peer: Peer | None,
-        address: str,
-    ) -> Response | None:
+    async def _answer(self, post: Post, owner: Owner) -> Response | None:
         """Answer a request; without a response, on its stream."""
-        client, fault = sender
-        opens = message["method"] == "initialize" and fault is None
+        session, opens = post.session, post.method == "initialize" and post.is_admissible
         if opens and not self._stateless:
             if not self._sessions.has_place():
                 return come_again(_FULL.answer())
-            if not self._sessions.has_room(client, owner or address):
+            if not self._sessions.has_room(post.client, post.account):
                 return come_again((_NO_ROOM if owner else _NO_ROOM_FOR_ADDRESS).answer())
-            session = self._sessions.open(client, owner, self._open_log(), owner or address)
-            session.runs[run.id] = run
-        run.task = asyncio.current_task()
-        exchange = self._exchange(client, session, message, run, peer, fault)
+            session = post.session = self._sessions.open(post.client, owner, self._open_log(), post.account)
+            session.posts[post.key] = post
+        post.task = asyncio.current_task()
         if session is not None and opens:
-            session.note_end = self._core.instrumentation.begin_session(exchange)
-        elif fault is None:
-            self._moments.begin(run)
+            session.note_end = self._core.instrumentation.begin_session(post)
+        elif post.fault is None:
+            self._moments.begin(post)
         left = count_own_seconds_left() if session is not None and session.is_resumable else None
         # The stream lasts as long as the caller's token; the call goes on, and its answer is kept for the client.
-        expiry = None if left is None else asyncio.get_running_loop().call_later(left, run.expire)
+        expiry = None if left is None else asyncio.get_running_loop().call_later(left, post.expire)
         try:
-            with nullcontext() if session is None else session.keep_in_use():
-                result = await self._result(exchange, session, run)
-                run.end()
-                response = self._response(client, session, exchange, result)
-                if run.stream is None:
-                    return response
-                await run.stream.finish(response)
-                return None
+            if session is None:
+                return await self._respond(post)
+            with session.keep_in_use():
+                return await self._respond(post)
         finally:
-            run.end()
-            self._unattended.end(run)
-            self._moments.end(run)
+            self._unattended.end(post)
+            self._moments.end(post)
             if expiry is not None:
                 expiry.cancel()
-            if run.stream is not None:
-                run.stream.end()
-            if session is not None and session.runs.get(run.id) is run:
-                del session.runs[run.id]
+            if post.stream is not None:
+                post.stream.end()
+            if session is not None and session.posts.get(post.key) is post:
+                del session.posts[post.key]
+            post.close()
 
-    async def _result(self, exchange: DirectExchange, session: Session | None, run: Run) -> Result | ProtocolError:
-        """Return the result of a request; if it was cancelled, the error for that."""
+    async def _respond(self, post: Post) -> Response | None:
+        """Return the response to a request; `None` if it is sent on the stream. If it was cancelled, it says so."""
+        result: Result | ProtocolError = CANCELLED
         try:
-            if not run.is_cancelled:
-                return await self._direct.answer(exchange)
+            if not post.is_cancelled:
+                result = await self._lifecycle.answer(post)
         except asyncio.CancelledError:
-            if run.task is None or not run.is_cancelled:
+            if post.task is None or not post.is_cancelled:
                 raise
             # The cancellation was for the call; this task still has to send the answer.
-            run.task.uncancel()
-        return _ENDED if session is not None and session.is_over else CANCELLED
+            post.task.uncancel()
+        post.has_ended = True
+        if result is CANCELLED and post.session is not None and post.session.is_over:
+            result = _ENDED
+        response = self._make_response(post, result)
+        if post.stream is None:
+            return response
+        await post.stream.finish(response)
+        return None
 
-    def _exchange(
-        self,
-        client: Client,
-        session: Session | None,
-        message: Mapping[str, Any],
-        run: Run,
-        peer: Peer | None,
-        fault: ProtocolError | None,
-    ) -> DirectExchange:
-        """Return a request with the way to its sender."""
-
-        async def say(text: bytes) -> None:
-            run.move()
-            if run.stream is not None and not run.stream.is_over:
-                await run.stream.send(text)
-            elif session is not None:
-                await session.listening.send(text)
-
-        params = message.get("params")
-        channel = DirectChannel(
-            client,
-            params,
-            Outgoing(say, None if session is None else session.questions),
+    def _open_channel(self, post: Post) -> Channel:
+        session = post.session
+        return ClientChannel(
+            post.client,
+            post.params,
+            Outgoing(post.say, None if session is None else session.questions),
             self._core.input_requests.urls,
             connection=None if session is None else session.connection,
             session=None if session is None else session.id,
-            release=run.release if session is not None and session.is_resumable else None,
-        )
-        return DirectExchange(
-            message["method"], params, run.id, True, client, channel, peer, fault, traceparent=run.traceparent
+            release=post.release if session is not None and session.is_resumable else None,
         )
 
-    def _move(self, run: Run, session: Session | None, connect: Callable[[Run], object]) -> None:
-        """Have a request answered on a stream."""
-        run.stream = AnswerStream() if session is None else session.open_stream()
-        connect(run)
-
-    def _may_go_on(self, run: Run, owner: Account, size: int) -> bool:
+    def may_go_on(self, post: Post) -> bool:
         """Tell whether a request may go on without its client; if not, the log says so."""
-        if self._unattended.admit(run, owner, size):
+        if self._unattended.admit(post, post.account, post.length):
             return True
         self.refused.count("it would go on without its client, and the requests that do use up the memory for them")
         return False
 
-    def _response(
-        self, client: Client, session: Session | None, exchange: DirectExchange, result: Result | ProtocolError
-    ) -> Response:
-        body = self._direct.encode_response(exchange, result)
-        if not isinstance(result, ProtocolError) or client.wants is not None:
-            return Response.from_answer(200, body, None if session is None else session.id)
+    def _make_response(self, post: Post, result: Result | ProtocolError) -> Response:
+        body = self._lifecycle.encode_response(post, result)
+        if not isinstance(result, ProtocolError) or post.client.wants is not None:
+            return Response.from_answer(200, body, None if post.session is None else post.session.id)
         if isinstance(result, TooManyStreamsError):
             return come_again(Response.from_answer(result.status, body))
         return Response.from_answer(_STATUS.get(result.code, 200), body)

@@ -12,14 +12,16 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
-from ....observability.logs import name_records, redact_library_logs
+from ....observability.logs import redact_library_logs
+from ....observability.scope import SCOPE
+from ....observability.scope import Scope as LogScope
 from ....state.store import MEMORY
 from ....values.sanitizing import clean
-from ...core.building import build_core
+from ...app.building import build_core
+from ...app.toolsets import ASKED, HEADER, list_named
 from ...core.principal import ANONYMOUS, find_current
-from ...execution.streams import LISTENERS, LISTENERS_EACH, Streams
+from ...core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
-from ...toolsets import ASKED, HEADER, list_named
 from .endpoint import HttpEndpoint
 from .heads import Allowed
 from .health import make_routes as health_routes
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from ....package import Package
     from ....sdk.auth import TokenVerifier
-    from ...core.core import Core
+    from ...app.core import Core
     from ...observability.audit import Audit
     from ...options import HttpOptions
     from .resumption.log import EventLog
@@ -194,20 +196,24 @@ class _Named:
     def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
         self.app = app
         self._core = core
-        self._toolset = () if toolset is None else (toolset,)
+        self._toolset: tuple[str, ...] = () if toolset is None else (toolset,)
+        self._scope = LogScope(core.package.name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        lines = [value.decode("latin-1") for name, value in scope["headers"] if name == _TOOLSET]
-        asked = [name.strip() for line in lines for name in line.split(",")]  # a proxy may join lines (RFC 9110, 5.3)
-        if unknown := [name for name in asked if name not in self._core.toolsets]:
+        asked = self._toolset
+        for name, value in scope["headers"]:
+            if name == _TOOLSET:  # a proxy may join lines (RFC 9110, 5.3)
+                asked = (*asked, *(each.strip() for each in value.decode("latin-1").split(",")))
+        if unknown := [name for name in asked if name not in self._core.toolsets] if asked else None:
             words = f"There is no toolset {clean(unknown[0])!r}: {self._core.toolsets.describe()}"
             await JSONResponse({"error": words}, status_code=400)(scope, receive, send)
             return
-        token = ASKED.set((*self._toolset, *asked)) if asked or self._toolset else None
+        token = ASKED.set(asked) if asked else None
+        named = SCOPE.set(self._scope)
         try:
-            with name_records(self._core.package.name):
-                await self.app(scope, receive, send)
+            await self.app(scope, receive, send)
         finally:
+            SCOPE.reset(named)
             if token is not None:
                 ASKED.reset(token)
 

@@ -21,7 +21,7 @@ from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
 from ....values.json import is_list
 from ....values.urls import normalize_url
 from ...core.call_state import CallState
-from ...core.principal import make_from_token
+from ...core.principal import VerificationUnavailableError, make_from_token
 from ...middlewares.expiry import pass_while_valid
 from .uploads import Uploads, replay_body
 
@@ -38,19 +38,6 @@ if TYPE_CHECKING:
 
 
 _BEARER: Final = "bearer "
-
-
-class VerificationUnavailableError(Exception):
-    """A token cannot be verified now.
-
-    Attributes:
-        retry_after: Seconds until it is worth another try, at least 1.
-    """
-
-    def __init__(self, text: str, retry_after: int = 10) -> None:
-        """Take the reason, for the log, and the seconds."""
-        super().__init__(text)
-        self.retry_after = retry_after
 
 
 class Authentication:

@@ -12,20 +12,20 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
 from ....state.budget import Budget
-from ...core.exchange import Peer
+from ...calls.watchdog import watch_loop
 from ...core.principal import ANONYMOUS, find_current
-from ...direct.keys import RUN, WIRE
-from ...execution.streams import Streams, TooManyStreamsError
-from ...execution.watchdog import watch_loop
+from ...core.request import Peer
+from ...core.streams import Streams, TooManyStreamsError
+from ...execution.signals import stop_signals_overheard
 from ...observability.instrumentation import is_observed
 from ...protocol.messages import encode_error, read
-from ..signals import stop_signals_overheard
 from .answering import Answering, come_again
 from .events import EventStream, Line, Response
-from .heads import read_head
+from .heads import Heads
 from .judging import NO_SESSION, Refused, judge_head
+from .keys import POST, WIRE
+from .posts.unattended import Unattended
 from .sessions import Sessions
-from .unattended import Unattended
 from .uploads import Uploads
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from ...core.core import Core
-    from ...direct.keys import Wire
-    from ...direct.runs import Run
-    from .answering import Headers, Owner
+    from ...app.core import Core
+    from .answering import Owner
     from .heads import Allowed, Head
+    from .keys import Wire
+    from .posts.post import Post
     from .resumption.log import EventLog, Position
     from .resumption.shared import Resumption
     from .sessions import Session
@@ -56,6 +56,7 @@ class HttpEndpoint:
 
     Attributes:
         take: Answers a POST whose head and body are read.
+        parse_head: Returns the head of a POST with plain headers; `None` if it has others.
     """
 
     def __init__(
@@ -86,7 +87,8 @@ class HttpEndpoint:
             ValueError: A number is not positive.
         """
         self._core = core
-        self._hosts, self._origins = hosts, origins
+        self._heads = Heads(hosts, origins)
+        self.parse_head = self._heads.read
         self._stateless = stateless
         budget = Budget.from_manifest(core.package.manifest)
         self._sessions = Sessions(most, budget, idle)
@@ -129,11 +131,11 @@ class HttpEndpoint:
                 "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "
                 "`asgi_app` returned"
             )
-        if (run := scope.pop(RUN, None)) is not None:  # the connection keeps its last scope, in a circle
-            await _serve(run, receive, send)
+        if (post := scope.pop(POST, None)) is not None:  # the connection keeps its last scope, in a circle
+            await _serve(post, receive, send)
             return
         method = scope["method"]
-        head = judge_head(method, scope["headers"], self._hosts, self._origins, stateless=self._stateless)
+        head = judge_head(method, scope["headers"], self._heads, stateless=self._stateless)
         owner = _owner(scope)
         if isinstance(head, Refused):
             if head.logged is not None:
@@ -150,10 +152,6 @@ class HttpEndpoint:
     def reads_raw(self) -> bool:
         """Tell whether requests may be answered as they are read: not if telemetry asks for their senders."""
         return not is_observed()
-
-    def parse_head(self, headers: Headers) -> Head | None:
-        """Return the head of a POST that may be answered as it is read; `None` if it may not."""
-        return read_head(headers, self._hosts, self._origins)
 
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message, or those of a batch."""
@@ -172,8 +170,8 @@ class HttpEndpoint:
         serving: list[asyncio.Task[None]] = []
         context = copy_context()  # in which no call is under way
 
-        def connect(run: Run) -> None:
-            task = _serve(run, receive, send)
+        def connect(post: Post) -> None:
+            task = _serve(post, receive, send)
             serving.append(asyncio.create_task(task, context=context))
 
         peer = _peer(head, scope) if is_observed() else None
@@ -240,9 +238,9 @@ class HttpEndpoint:
         await Response.from_answer(200, b"", session.id).send(send)
 
 
-async def _serve(run: Run, receive: Receive, send: Send) -> None:
+async def _serve(post: Post, receive: Receive, send: Send) -> None:
     """Answer a request on its stream, over the connection that it has come on."""
-    stream = run.stream
+    stream = post.stream
     if stream is None:
         raise RuntimeError("the request has no stream")
     line = Line(send, stream.session)
@@ -252,7 +250,7 @@ async def _serve(run: Run, receive: Receive, send: Send) -> None:
         is_left = await line.serve(receive)
     finally:
         if is_left:
-            run.abandon()
+            post.abandon()
         stream.disconnect(line)
 
 

@@ -14,10 +14,9 @@ from ....mcp.revisions import HANDSHAKES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_ASKED: Final = frozenset(
+_KNOWN: Final = frozenset(
     {
         b"accept",
-        b"content-length",
         b"content-type",
         b"host",
         b"mcp-method",
@@ -26,12 +25,17 @@ _ASKED: Final = frozenset(
         b"mcp-session-id",
         b"origin",
         b"content-encoding",
-        b"traceparent",
         b"transfer-encoding",
     }
 )
 _LONGEST: Final = 256
 """The maximum length in bytes of a header whose judgement is cached."""
+
+_HEADS: Final = 1024
+"""Heads that are cached."""
+
+_DIGITS: Final = 6
+"""Digits of the length of a body that is taken without a closer look."""
 
 _JSON: Final = b"application/json"
 
@@ -56,6 +60,7 @@ class Head(NamedTuple):
         has_parameters: True if some headers repeat arguments (`Mcp-Param-…`).
         doubled: The first header that is there twice, of those that repeat the body.
         traceparent: The trace of the caller (W3C Trace Context).
+        is_stateless: True if it names a revision without a handshake, even an unknown one.
     """
 
     session: str | None
@@ -66,11 +71,7 @@ class Head(NamedTuple):
     has_parameters: bool = False
     doubled: str | None = None
     traceparent: str | None = None
-
-    @property
-    def is_stateless(self) -> bool:
-        """True if it names a revision without a handshake, even an unknown one."""
-        return self.revision is not None and self.revision not in HANDSHAKES
+    is_stateless: bool = False
 
 
 class Allowed:
@@ -108,34 +109,68 @@ def is_json(value: bytes) -> bool:
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
-def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
-    """Return the head of a POST with plain headers; `None` if any header is unusual or not acceptable."""
-    fields: dict[bytes, bytes] = {}
-    for name, value in headers:
-        if name in _ASKED:
-            if name in fields:
+def names_stateless(revision: str | None) -> bool:
+    """Tell whether a header names a revision without a handshake, even an unknown one."""
+    return revision is not None and revision not in HANDSHAKES
+
+
+class Heads:
+    """The plain heads of POSTs to one endpoint. Most clients repeat theirs, so they are read once.
+
+    Attributes:
+        hosts: The hosts whose requests are answered.
+        origins: The origins whose requests are answered.
+    """
+
+    def __init__(self, hosts: Allowed, origins: Allowed) -> None:
+        """Take the hosts and the origins whose requests are answered."""
+        self.hosts = hosts
+        self.origins = origins
+        self._read_known = lru_cache(_HEADS)(self._parse)
+
+    def read(self, headers: Sequence[tuple[bytes, bytes]]) -> Head | None:
+        """Return the head of a POST with plain headers; `None` if any header is unusual or not acceptable."""
+        known: list[tuple[bytes, bytes]] = []
+        length = trace = None
+        for pair in headers:
+            name, value = pair
+            if name in _KNOWN:
+                if len(value) > _LONGEST:
+                    return None
+                known.append(pair)
+            elif name == b"content-length":
+                if length is not None or not value.isdigit() or len(value) > _DIGITS:
+                    return None
+                length = value
+            elif name == b"traceparent":
+                if trace is not None:
+                    return None
+                trace = value
+            elif name[:4] == b"mcp-":
                 return None
-            fields[name] = value
-        elif name.startswith(b"mcp-"):
+        head = self._read_known(tuple(known))
+        return head if head is None or trace is None else head._replace(traceparent=trace.decode("latin-1"))
+
+    def _parse(self, headers: tuple[tuple[bytes, bytes], ...]) -> Head | None:
+        fields = dict(headers)
+        if (
+            len(fields) < len(headers)
+            or not is_json(fields.get(b"content-type", b""))
+            or not _accepts(fields.get(b"accept", b""))
+            or not fields.get(b"host")
+            or not self.hosts.allows(fields[b"host"])
+            or (b"origin" in fields and not self.origins.allows(fields[b"origin"]))
+            or b"content-encoding" in fields
+        ):
             return None
-    if (
-        any(len(fields.get(name, b"")) > _LONGEST for name in (b"accept", b"content-type", b"host", b"origin"))
-        or not is_json(fields.get(b"content-type", b""))
-        or not _accepts(fields.get(b"accept", b""))
-        or not fields.get(b"host")
-        or not hosts.allows(fields[b"host"])
-        or (b"origin" in fields and not origins.allows(fields[b"origin"]))
-        or b"content-encoding" in fields
-        or not _is_short(fields.get(b"content-length"))
-    ):
-        return None
-    return Head(
-        _text(fields.get(b"mcp-session-id")),
-        _text(fields.get(b"mcp-protocol-version")),
-        _text(fields.get(b"mcp-method")),
-        _text(fields.get(b"mcp-name")),
-        traceparent=_text(fields[b"traceparent"]) if b"traceparent" in fields else None,
-    )
+        revision = _text(fields.get(b"mcp-protocol-version"))
+        return Head(
+            _text(fields.get(b"mcp-session-id")),
+            revision,
+            _text(fields.get(b"mcp-method")),
+            _text(fields.get(b"mcp-name")),
+            is_stateless=names_stateless(revision),
+        )
 
 
 def find_foreign(
@@ -150,10 +185,6 @@ def find_foreign(
         if name == b"origin" and not origins.judge(value):
             return "Origin", value
     return None
-
-
-def _is_short(length: bytes | None) -> bool:
-    return length is None or (length.isdigit() and len(length) < 8 and int(length) <= LARGEST)
 
 
 def _text(value: bytes | None) -> str | None:

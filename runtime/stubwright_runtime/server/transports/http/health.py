@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ....package import Package
-    from ...core.core import Core
+    from ...app.core import Core
 
 
 def make_routes(core: Core) -> list[Route]:

@@ -15,12 +15,12 @@ from ...protocol.messages import encode_error
 from ...protocol.parameter_headers import PREFIX, decode_value
 from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
 from .events import Response
-from .heads import NAMED, Head, find_foreign, is_json, read_head
+from .heads import NAMED, Head, find_foreign, is_json, names_stateless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .heads import Allowed
+    from .heads import Heads
 
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of the largest body that is taken."""
@@ -99,9 +99,7 @@ _NO_SESSIONS: Final = Refused(405, "Method Not Allowed: This server has no sessi
 """The answer without sessions: a client has nothing to listen to, and nothing to end."""
 
 
-def judge_head(
-    method: str, headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed, *, stateless: bool
-) -> Head | Refused:
+def judge_head(method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads, *, stateless: bool) -> Head | Refused:
     """Return the head of a request, or the refusal of its headers, without a look at its body.
 
     An unknown revision is not refused here, since the answer to a message names its id.
@@ -109,15 +107,14 @@ def judge_head(
     Args:
         method: The method of HTTP, in capitals.
         headers: The headers, their names in small letters.
-        hosts: The hosts to answer.
-        origins: The origins to answer.
+        heads: The plain heads of the endpoint, and the hosts and the origins to answer.
         stateless: True if there are no sessions, in revisions with a handshake.
     """
-    if method == "POST" and (plain := read_head(headers, hosts, origins)) is not None:
+    if method == "POST" and (plain := heads.read(headers)) is not None:
         return plain
     # First, since a page that must not call is answered 403 even if other things are wrong, too (MCP 2025-11-25,
     # basic/transports, "Security Warning").
-    if (foreign := find_foreign(headers, hosts, origins)) is not None:
+    if (foreign := find_foreign(headers, heads.hosts, heads.origins)) is not None:
         header, sent = foreign
         shown = sent[:_SHOWN].decode("latin-1")
         return _FOREIGN[header]._replace(logged=f"its {header} is {shown!r}; to allow it, {_ALLOWING[header]}")
@@ -138,6 +135,7 @@ def judge_head(
         any(name.startswith(_PARAMETER) for name in fields),
         None if doubled is None else doubled.decode(),
         fields.get(b"traceparent"),
+        names_stateless(fields.get(_VERSION)),
     )
     if method == "POST" and fields.get(b"content-encoding", "").strip().lower() not in ("", "identity"):
         return _ENCODED

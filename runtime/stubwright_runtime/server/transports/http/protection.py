@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ....package import Package
     from ....sdk.auth import TokenVerifier
-    from ...core.core import Core
+    from ...app.core import Core
 
 
 def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[ASGIApp, list[BaseRoute]]:

@@ -11,24 +11,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ....mcp.revisions import Revision
 from ....state.budget import count_bytes
 from ...protocol.changes import Telling
 from ...protocol.outgoing import Outgoing, Questions
 from ...protocol.wants import Wants
-from .accounts import Accounts, make_key
 from .events import AnswerStream, EventStream
+from .posts.accounts import Accounts, make_key
 from .resumption.log import LISTENING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from ....state.budget import Budget
-    from ...core.lists import Change
-    from ...direct.clients import Client
-    from ...direct.runs import Run
-    from ...protocol.wants import ChangeLog
-    from .accounts import Account
+    from ...protocol.wants import Change, ChangeLog
+    from ..clients import Client
+    from .posts.accounts import Account
+    from .posts.post import Post
     from .resumption.log import EventLog
 
 
@@ -43,7 +41,7 @@ class Session:
         is_over: True if it has ended.
         is_used: True if it has had a request since its handshake, or a stream.
         account: The caller whose budget its handshake counts in.
-        runs: Its requests that are being answered.
+        posts: Its requests that are being answered.
         streams: The streams that are not answered, by their names.
         log: The messages that were sent to it.
         questions: The requests to its client that are not answered.
@@ -60,9 +58,9 @@ class Session:
         self.account = account
         self.is_used = False
         self.client = client
-        self.is_resumable = Revision.from_date(client.revision).has("resumable_streams")
+        self.is_resumable = client.revision.has("resumable_streams")
         self.is_over = False
-        self.runs: dict[str | int, Run] = {}
+        self.posts: dict[str | int, Post] = {}
         self.streams: dict[str, EventStream] = {}
         self.log = log
         self.questions = Questions()
@@ -130,8 +128,8 @@ class Session:
             self.timer.cancel()  # it would keep the session in memory until it goes off
         if self.note_end is not None:
             self.note_end()
-        for run in [*self.runs.values()]:
-            run.cancel()
+        for post in [*self.posts.values()]:
+            post.cancel()
         self.listening.end()
         self.questions.close()
 

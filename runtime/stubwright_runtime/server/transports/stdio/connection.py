@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ....mcp.errors import ProtocolError
 from ....mcp.revisions import HANDSHAKES
 from ....observability.logs import log
-from ...direct.answers import Direct, DirectExchange
-from ...direct.clients import Client
-from ...direct.runs import DirectChannel, Run
 from ...observability.instrumentation import is_observed
 from ...protocol.changes import Telling
 from ...protocol.messages import encode_error, judge, parse, read, refuse_long
@@ -27,13 +24,17 @@ from ...protocol.requests import (
     refuse_id_in_use,
     refuse_late_handshake,
 )
+from ..channel import ClientChannel
+from ..clients import Client
+from ..lifecycle import ClientRequest, Lifecycle
 from .reading import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ...core.core import Core
-    from ...core.lists import Change
+    from ...app.core import Core
+    from ...core.request import Channel
+    from ...protocol.wants import Change
     from .reading import Line
     from .writing import Output
 
@@ -51,8 +52,8 @@ class Connection:
         self._core = core
         self._output = output
         self._outgoing = Outgoing(output.send)
-        self._direct = Direct(core)
-        self._runs: dict[str | int, Run] = {}
+        self._lifecycle = Lifecycle(core)
+        self._requests: dict[str | int, ClientRequest] = {}
         self._has_ended = False
         self._is_stateless: bool | None = None
         """True if each request says its revision, as the first one decides; `None` before it."""
@@ -71,7 +72,7 @@ class Connection:
         message = parse(line.data) if line.is_whole and not self._output.is_full else None
         if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
-        if message["id"] in self._runs:
+        if message["id"] in self._requests:
             return False
         self._answer(message)
         return True
@@ -101,7 +102,7 @@ class Connection:
             self._outgoing.questions.take(message)
         elif "id" not in message:
             await self._hear(message)
-        elif message["id"] in self._runs:
+        elif message["id"] in self._requests:
             await self._output.send(encode_error(message["id"], refuse_id_in_use()))
         else:
             self._answer(message)
@@ -111,67 +112,80 @@ class Connection:
         if self._is_stateless is None:
             self._is_stateless = opens_stateless(message)
         fault = self._find_fault(message)
-        params: Mapping[str, Any] | None = message.get("params")
+        params: Mapping[str, Any] = message.get("params") or {}
         shakes_hands = fault is None and message["method"] == "initialize"
         if shakes_hands:
-            self._client = Client.from_handshake(params or {}, self._core.changes)
+            self._client = Client.from_handshake(params, self._core.changes)
             self._handshake = message["id"]
         client = self._sender(params, fault)
-        run = Run(message["id"])
-        urls = self._core.input_requests.urls
-        channel = DirectChannel(client, params, self._outgoing, urls, connection=self._outgoing)
         is_shaken = self._is_stateless or self._client is not None
-        exchange = DirectExchange(
-            message["method"], params, run.id, False, client, channel, fault=fault, is_shaken=is_shaken
+        request = ClientRequest(
+            package=self._lifecycle.package,
+            method=message["method"],
+            id=message["id"],
+            params=params,
+            revision=client.revision,
+            transport="stdio",
+            threads=self._lifecycle.threads,
+            open_channel=self._open_channel,
+            call_next=self._lifecycle.answer_other,
+            is_admissible=fault is None and is_shaken,
+            client=client,
+            fault=fault,
+            is_shaken=is_shaken,
         )
         if shakes_hands:
-            self._end_session = self._core.instrumentation.begin_session(exchange)
-        self._runs[run.id] = run
-        run.task = asyncio.create_task(self._respond(run, exchange))
+            self._end_session = self._core.instrumentation.begin_session(request)
+        self._requests[message["id"]] = request
+        request.task = asyncio.create_task(self._respond(message["id"], request))
+
+    def _open_channel(self, request: ClientRequest) -> Channel:
+        urls = self._core.input_requests.urls
+        return ClientChannel(request.client, request.params, self._outgoing, urls, connection=self._outgoing)
 
     def _find_fault(self, message: Mapping[str, Any]) -> ProtocolError | None:
         """Return the fault of a request in the era of the connection; `None` if there is none."""
-        has_tasks = self._direct.has_tasks
+        has_tasks = self._lifecycle.has_tasks
         if not self._is_stateless:
             return find_handshake_fault(message, is_shaken=self._client is not None, has_tasks=has_tasks)
         if message["method"] == "initialize":
             return refuse_late_handshake(message)
         return find_stateless_fault(message, has_tasks=has_tasks)
 
-    def _sender(self, params: Mapping[str, Any] | None, fault: ProtocolError | None) -> Client:
+    def _sender(self, params: Mapping[str, Any], fault: ProtocolError | None) -> Client:
         """Return the sender of a request, as far as it is known."""
         if self._client is not None:
             return self._client
         if not self._is_stateless:
             return Client.make_unknown(HANDSHAKES[-1], stateless=False)
-        if fault is not None or params is None:
+        if fault is not None:
             return Client.make_unknown(STATELESS[-1], stateless=True)
         return Client.from_request(params["_meta"])
 
-    async def _respond(self, run: Run, exchange: DirectExchange) -> None:
+    async def _respond(self, request_id: str | int, request: ClientRequest) -> None:
         """Answer a request."""
         try:
             while self._output.is_full:
                 await self._output.wait_for_change()
-            result = await self._direct.answer(exchange)
-            await self._output.send(self._direct.encode_response(exchange, result))
+            result = await self._lifecycle.answer(request)
+            await self._output.send(self._lifecycle.encode_response(request, result))
         except asyncio.CancelledError:
-            if not run.is_cancelled:
+            if not request.is_cancelled:
                 raise
             # A task that ends as cancelled keeps the frames that it was in, which hold the message, and the task.
         finally:
-            self._forget(run)
+            self._forget(request_id, request)
 
-    def _forget(self, run: Run) -> None:
+    def _forget(self, request_id: str | int, request: ClientRequest) -> None:
         """Note that a request is answered, or that its answer is not wanted any more."""
-        run.end()
-        if self._runs.get(run.id) is run:
-            del self._runs[run.id]
+        request.close()
+        if self._requests.get(request_id) is request:
+            del self._requests[request_id]
 
     async def _hear(self, message: Mapping[str, Any]) -> None:
         """Take a notification."""
         if self._client is not None and is_observed():
-            await self._direct.note(message, self._client)
+            await self._lifecycle.note(message, self._client, "stdio")
         params: Mapping[str, Any] = message.get("params") or {}
         if message["method"] == _INITIALIZED and self._client is not None and self._telling is None:
             self._outgoing.questions.begin()
@@ -180,11 +194,12 @@ class Connection:
                 self._telling_task = asyncio.create_task(self._telling.run())
         # `True` equals the id 1, and would find its call.
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
-            run = self._runs.get(params["requestId"])
-            if run is not None and run.task is not None and run.id != self._handshake:  # a handshake is not cancelled
-                # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
-                run.task.add_done_callback(lambda _: self._forget(run))
-                run.cancel()
+            request_id, request = params["requestId"], self._requests.get(params["requestId"])
+            if request is None or request.task is None or request_id == self._handshake:  # which is not cancelled
+                return
+            # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
+            request.task.add_done_callback(lambda _: self._forget(request_id, request))
+            request.cancel()
 
     async def _tell(self, change: Change) -> None:
         """Tell the client of a change."""
@@ -215,7 +230,7 @@ class Connection:
             await asyncio.wait(tasks)
 
     def _list_tasks(self) -> list[asyncio.Task[None]]:
-        return [task for run in self._runs.values() if (task := run.task) is not None]
+        return [task for request in self._requests.values() if (task := request.task) is not None]
 
     async def close(self) -> None:
         """End all that is under way."""

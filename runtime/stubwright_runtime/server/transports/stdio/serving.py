@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ....observability.logs import log
-from ...execution.watchdog import watch_loop
-from ..signals import stop_signals, stop_signals_heard
+from ...calls.watchdog import watch_loop
+from ...execution.signals import stop_signals, stop_signals_heard
 from .connection import Connection
 from .reading import read_lines
 from .writing import Output
@@ -22,7 +22,7 @@ from .writing import Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from ...core.core import Core
+    from ...app.core import Core
     from .wire import Wire
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from .....observability.logs import Tally, log
 from .....values.json import is_list
-from ....direct.keys import RUN, WIRE
+from ..keys import POST, WIRE
 from .direct import CLOSE, DirectReader
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
-    from ....direct.runs import Run
     from ..events import Response
+    from ..posts.post import Post
     from .direct import Endpoint
 
 
@@ -357,12 +357,12 @@ class Connection(asyncio.Protocol):
         if self.timeout_keep_alive_task is None:
             self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
-    def connect_run(self, data: bytes, run: Run) -> None:
-        """Have uvicorn read a request whose run goes on."""
+    def connect_post(self, data: bytes, post: Post) -> None:
+        """Have uvicorn read a request that goes on."""
         if self._is_lost:
-            run.abandon()
+            post.abandon()
         else:
-            self._context.copy().run(self.feed, data, {RUN: run})  # in which no call is under way
+            self._context.copy().run(self.feed, data, {POST: post})  # in which no call is under way
 
     def shutdown(self) -> None:
         """Close when the answer that is due is sent."""

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from .....observability.logs import log, name_records
-from ....toolsets import HEADER
+from ....app.toolsets import HEADER
 from .. import heads
 from ..events import Response
 from .posts import END, LARGEST, read_post
@@ -19,9 +19,9 @@ from .posts import END, LARGEST, read_post
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
-    from ....direct.runs import Run
     from ..endpoint import HttpEndpoint
     from ..heads import Head
+    from ..posts.post import Post
 
 _TOOLSET: Final = HEADER.encode()
 _HEADS: Final = 1024
@@ -99,8 +99,8 @@ class Line(Protocol):
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
         """Answer the request; with `is_last`, the connection ends then."""
 
-    def connect_run(self, data: bytes, run: Run) -> None:
-        """Have uvicorn read a request whose run goes on."""
+    def connect_post(self, data: bytes, post: Post) -> None:
+        """Have uvicorn read a request that goes on."""
 
 
 class DirectReader:
@@ -188,9 +188,9 @@ class DirectReader:
         self.is_answering = False
         self._go_on()
 
-    def _connect(self, data: bytes, run: Run) -> None:
+    def _connect(self, data: bytes, post: Post) -> None:
         self.is_answering = False
-        self._line.connect_run(data, run)
+        self._line.connect_post(data, post)
         self._go_on()
 
     def _go_on(self) -> None:

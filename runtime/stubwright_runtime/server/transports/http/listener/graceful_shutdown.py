@@ -16,7 +16,7 @@ import uvicorn
 from uvicorn.lifespan.on import LifespanOn
 
 from .....observability.logs import log
-from ...signals import stop_signals
+from ....execution.signals import stop_signals
 from .connections import (
     BATCH,
     IDLE,

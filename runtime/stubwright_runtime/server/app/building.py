@@ -1,0 +1,55 @@
+"""Building a server's core from a package and its handlers, after checks of both.
+
+Takes the arguments of `build_server`; gives the core, or raises one exception that names the faults.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...state.store import MEMORY
+from ...state.stores import store_at
+from ..core.principal import make_local
+from ..execution.threads import THREADS, Threads
+from . import check, required_features
+from .composition import list_parts
+from .core import Core
+from .declared import add_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...package import Package
+    from ..observability.audit import Audit
+
+
+def build_core(
+    package: Package,
+    handlers: object,
+    *,
+    state: str = MEMORY,
+    local_scopes: Sequence[str] = (),
+    audit: Audit | None = None,
+    threads: int = THREADS,
+    toolsets: Sequence[str] = (),
+) -> Core:
+    """Return the core of a server that answers for a package with `handlers`; as for `build_server`.
+
+    The tools are those that are in all `toolsets`.
+    """
+    required_features.check(package)
+    pool = Threads(threads)
+    store = store_at(state, package)
+    server_parts = package.replace_parts(list_parts(package))
+    present = check.NoHandlers() if handlers is None else handlers
+    check.check(
+        package.manifest["server"]["name"], [method for part in server_parts for method in part.list_needed()], present
+    )
+    recorder = None
+    if audit is not None:
+        from ..observability.instrumentation import make_recorder
+
+        recorder = make_recorder(package, audit)
+    return Core(
+        package, add_calls(package, present), server_parts, make_local(local_scopes), store, recorder, pool, toolsets
+    )

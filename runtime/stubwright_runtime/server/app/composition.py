@@ -1,0 +1,51 @@
+"""The parts of a package's server, such as its tools.
+
+Takes a package; gives its parts. Modules that the manifest does not need are not imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..methods.tools import Calls
+from .declared import make_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...package import Package
+    from ..core.parts import Part
+
+
+def list_parts(package: Package) -> tuple[Part, ...]:
+    """Return the parts of a package's server, in the order in which stubs of missing methods are shown."""
+    declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
+    server_parts: list[Part] = []
+    if package.tools or declared.get("tools") is True:
+        server_parts.append(Calls(package, make_steps))
+    if package.resources or package.templates or package.keeps_results or declared.get("resources") is True:
+        from ..methods.resources import Resources
+
+        server_parts.append(Resources(package))
+    if package.manifest.get("skills"):
+        from ..methods.skills import Skills
+
+        server_parts.append(Skills(package))
+    if package.prompts or declared.get("prompts") is True:
+        from ..methods.prompts import Prompts
+
+        server_parts.append(Prompts(package))
+    if _completes(package) or declared.get("completions") is True:
+        from ..methods.completion import Completions
+
+        server_parts.append(Completions(package))
+    return tuple(server_parts)
+
+
+def _completes(package: Package) -> bool:
+    """Tell whether values of some argument or variable can be completed."""
+    return any(
+        extension.get("complete")
+        for section in ("resourceTemplates", "prompts")
+        for _, extension in package.list_entries(section).values()
+    )

@@ -1,0 +1,286 @@
+"""A server without a transport, made of a package, its handlers and its store.
+
+Takes messages; gives results as they go on the wire. Our transports and the SDK both answer by it, so that there is one
+order of steps, and one answer, whichever way a message takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...mcp.downgrades import downgrade_tool
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SKILLS_EXTENSION
+from ...observability.failures import Failures
+from ...observability.logs import make_logger, name_after
+from ...observability.scope import SCOPE
+from ..core.hub import Hub
+from ..core.lists import Lists, Shows, StaleCursorError
+from ..core.parts import Host, Part
+from ..execution.threads import Threads
+from ..features.changes import Changes
+from ..features.input_requests import InputRequestRunner
+from ..handlers.lifespan import Lifespan
+from ..methods.listening import Listeners
+from ..middlewares.in_flight import LISTENING, InFlight
+from ..middlewares.lost_store import explain_lost_store
+from ..middlewares.request_state import EncryptedRequestState
+from ..observability.instrumentation import Instrumentation, explain_internal_error
+from ..protocol.outgoing import PATIENCE
+from .declared import get_scopes, get_tasks, make_task_methods
+from .toolsets import Toolsets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...mcp.revisions import Revision
+    from ...package import Package
+    from ...state.store import Store
+    from ..core.principal import Principal
+    from ..core.request import Answer, Request, Result
+    from ..observability.audit import Recorder
+    from ..protocol.wants import Change
+
+_PAGES: Final = 64
+"""First pages that are kept, at most: of each list, for each revision, and for callers with the same scopes."""
+
+_COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notifications/initialized")
+"""Methods without a part that most clients use."""
+
+LISTS: Final = {section.method: section.name for section in SECTIONS}
+"""The lists, by the methods that list them."""
+
+
+class Core(Hub):
+    """The server.
+
+    Attributes:
+        lists: Its lists, by name.
+        tools: The tools, to switch them on and off for all clients.
+        prompts: The prompts, likewise.
+        resources: The resources and resource templates, likewise, and to tell that one changed.
+        toolsets: The toolsets, which select the tools that are present.
+        tasks: The task service; `None` if no tool has `taskSupport`.
+        threads: The pool of threads for plain `def` methods of the handlers.
+        failures: Exceptions that handlers raised, for a client in this process.
+        recorder: The recorder of calls; `None` if they are not recorded.
+        instrumentation: Sees all messages.
+        in_flight: Knows the requests that are being answered.
+        lifespan: The handlers' own life, and the store's.
+        methods: The methods of the parts, such as `tools/call`.
+        input_requests: Asks clients in the middle of requests.
+        listeners: The streams of clients from 2026-07-28 on.
+        has_sessions: True if there are connections, up to 2025-11-25, that outlive a request.
+    """
+
+    def __init__(
+        self,
+        package: Package,
+        handlers: object,
+        parts: Sequence[Part],
+        user: Principal,
+        store: Store,
+        recorder: Recorder | None = None,
+        threads: Threads | None = None,
+        toolsets: Sequence[str] = (),
+    ) -> None:
+        """Put the parts together; `build_core` checks the handlers first."""
+        super().__init__(package, store, get_scopes(package), user)
+        self.toolsets = Toolsets(package.manifest, toolsets)
+        self.recorder = recorder
+        self.threads = threads or Threads()
+        self.tasks = get_tasks(package, store, recorder)
+        self.has_sessions = True
+        self.listeners = Listeners(self)
+        self.lifespan = Lifespan(
+            handlers,
+            partial(_kept, package, store),
+            None if recorder is None else recorder.flush,
+            nullcontext if self.tasks is None else self.tasks.run,
+        )
+        listings = {name: entries for part in parts for name, entries in part.make_listings().items()}
+        lists = Lists(listings, package.manifest, lambda all_: Changes(store, all_, self._publish))
+        self._lists = lists
+        self.lists = lists.by_name
+        self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
+        self.failures = Failures()
+        log, scopes, failures = make_logger(package.name), self.scopes, self.failures
+        host = Host(package, handlers, lists, log, scopes, store, self.tasks, self.threads, failures)
+        self.methods: dict[str, Answer] = {}
+        self.input_requests = InputRequestRunner(PATIENCE, store)
+        for part in parts:
+            self.methods |= part.list_answers(host)
+        self.instrumentation = Instrumentation(package, recorder, user)
+        self.in_flight = InFlight()
+        self._pages: dict[_Page, Mapping[str, Any]] = {}
+        self._request_state = EncryptedRequestState(store, package.manifest["server"]["name"], PATIENCE, user)
+        self._task_methods = make_task_methods(self)
+        self._answers: dict[str, Answer] = {}
+
+    async def answer(self, request: Request) -> Result:
+        """Return the result of a message, with which `request` is the current scope meanwhile.
+
+        Raises:
+            ProtocolError: It is refused, or its method is served by no part, and `call_next` raises.
+        """
+        answer = self._answers.get(request.method) or self._compile(request.method)
+        request.secrets = SCOPE.get().secrets  # of a call whose handler calls another server in this process
+        token = SCOPE.set(request)
+        try:
+            if self.instrumentation.observes(request):
+                return await self.instrumentation.observe(answer, request)
+            return await answer(request)
+        except ProtocolError:
+            raise
+        except Exception as error:  # noqa: BLE001 - any of them goes into the log only
+            raise explain_internal_error(request, error) from None
+        finally:
+            SCOPE.reset(token)
+
+    def _compile(self, method: str) -> Answer:
+        """Return the function that answers the messages of a method, with what each passes through."""
+        answer: Answer = _pass_on
+        if method in LISTS and LISTS[method] in self.lists:
+            answer = self._admit(self._list, is_stamped=True)
+        elif method in self.methods:
+            answer = self._admit(self.input_requests.wrap(self.methods[method]))
+        answer = self.listeners.wrap(method, answer)
+        if self._task_methods is not None:
+            answer = self._task_methods.wrap(method, answer)
+        answer = explain_lost_store(self, self._request_state.wrap(method, answer))
+        if method != LISTENING:
+            answer = self.in_flight.wrap(answer)
+        if self.serves(method) or method in _COMMON:  # callers invent others, which are not kept
+            self._answers[method] = answer
+        return answer
+
+    def _admit(self, answer: Answer, *, is_stamped: bool = False) -> Answer:
+        """Answer the valid requests of a method, with a stamp; `call_next` of the others refuses them."""
+        has_toolsets = any(True for _ in self.toolsets)
+
+        async def call(request: Request) -> Result:
+            if request.id is None:
+                return await request.call_next(request)
+            if not request.is_admissible:
+                await request.call_next(request)  # which refuses it
+            request.principal = self.find_principal(over_http=request.transport == "http")
+            if has_toolsets:
+                request.tools = self.toolsets.list_present()
+            if request.record is not None:
+                request.record.principal = request.principal
+            result = await answer(request)
+            return result if is_stamped or result is None else self.stamp(result, request.revision)
+
+        return call
+
+    async def complete(self, elicitation: str) -> bool:
+        """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
+
+        Args:
+            elicitation: The id that the question was asked with.
+
+        Returns:
+            True if a client was told: it is still connected, and was not told of this question before.
+        """
+        return await self.input_requests.urls.complete(elicitation)
+
+    def serves(self, method: str) -> bool:
+        """Tell whether a part serves a method, or a list."""
+        return method in self.methods or LISTS.get(method) in self.lists
+
+    @cached_property
+    def extensions(self) -> dict[str, dict[str, Any]]:
+        """The extensions of MCP that it announces, with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
+        extensions_by_name: dict[str, dict[str, Any]] = {}
+        if any(uri.startswith(PAGES) for uri in (*self.package.resources, *self.package.templates)):
+            extensions_by_name[PAGES_EXTENSION] = {}
+        if "skills/list" in self.methods:
+            extensions_by_name[SKILLS_EXTENSION] = {"directoryRead": True}
+        return extensions_by_name
+
+    def shows_tool(self, name: str) -> bool:
+        """Tell whether a tool is there for the caller of the request over HTTP that is being answered."""
+        tools = self.toolsets.list_present()
+        if name not in self.lists.get("tools", ()) or (tools is not None and name not in tools):
+            return False
+        return self.scopes is None or self.scopes.allows(self.find_principal(over_http=True), "tools", name)
+
+    def stop(self) -> None:
+        """Begin no more tasks, since the server is going to end; those under way go on. Subscriptions are answered."""
+        self.is_stopping = True
+        if self.tasks is not None:
+            self.tasks.stop()
+        self.end_streams()
+
+    def end_streams(self) -> None:
+        """Answer the requests that stay open until they are ended, such as streams of changes."""
+        for end in self.streams:
+            end()
+
+    async def _publish(self, change: Change) -> None:
+        """Tell all clients of a change that they want to hear of."""
+        if change.uri is None:
+            self.changes.add(change.kind)
+        for publish in self.publishers:
+            await publish(change)
+
+    async def _list(self, request: Request) -> Result:
+        """Return a page of a list. The first is cached until the list changes, since every client begins with it."""
+        try:
+            return self._find_page(
+                LISTS[request.method], request.params.get("cursor"), request.revision, request.principal, request.tools
+            )
+        except StaleCursorError:
+            raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
+
+    def _find_page(
+        self, name: str, cursor: str | None, revision: Revision, principal: Principal, present: frozenset[str] | None
+    ) -> Mapping[str, Any]:
+        allowed = None if self.scopes is None else self.scopes.select_relevant(principal, name)
+        tools = present if name == "tools" else None
+        key = _Page(name, self.lists[name].version, revision.date, principal.kind, allowed, tools)
+        if cursor is None and key in self._pages:
+            return self._pages[key]
+        shows: Shows | None = None if self.scopes is None else partial(self.scopes.shows, principal, name)
+        if tools is not None:
+            shows = partial(_shows, tools, shows)
+        answer = self._lists.answer(name, cursor, revision, shows)
+        if name == "tools":
+            answer["tools"] = [downgrade_tool(definition, revision) for definition in answer["tools"]]
+        page = self.stamp(answer, revision)
+        if cursor is None:
+            pages = [(known, each) for known, each in self._pages.items() if known[0] != name or known[1] == key[1]]
+            self._pages = dict(pages[-_PAGES:])
+            self._pages[key] = page
+        return page
+
+
+async def _pass_on(request: Request) -> Result:
+    """Have a message answered that no part serves."""
+    return await request.call_next(request)
+
+
+def _shows(tools: frozenset[str], shows: Shows | None, name: str) -> bool:
+    return name in tools and (shows is None or shows(name))
+
+
+class _Page(NamedTuple):
+    """The cache key of the first page of a list."""
+
+    name: str
+    version: int
+    revision: str
+    kind: str
+    allowed: frozenset[str] | None
+    tools: frozenset[str] | None
+
+
+@asynccontextmanager
+async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
+    """Run a store during the block. Everything started in it, handlers too, works for the package."""
+    name_after(package.name)
+    async with store.run():
+        yield

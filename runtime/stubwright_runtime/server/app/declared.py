@@ -1,0 +1,129 @@
+"""The modules of `policy`, `tasks` and `http` that a manifest needs; this is the only place that knows them.
+
+Takes a package; gives the objects that its manifest declares. Modules that the manifest does not need are not imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..calls.pipeline import Steps
+from ..calls.sizes import limit_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...package import Package, Tool
+    from ...policy.scopes import Scopes
+    from ...state.store import Store
+    from ...tasks.methods import Methods
+    from ...tasks.service import Tasks
+    from ..calls.results import Results
+    from ..core.outcomes import Outcome
+    from ..core.parts import Host
+    from ..core.request import Handle, Request, Wrap
+    from ..observability.audit import Recorder
+    from .core import Core
+
+_LIMITS: Final = frozenset({"concurrency", "maxResultBytes", "timeout"})
+
+
+def get_scopes(package: Package) -> Scopes | None:
+    """Return the scopes of the package's entries; `None` if none needs scopes."""
+    if not package.has_scopes:
+        return None
+    from ...policy.scopes import Scopes
+
+    return Scopes(package)
+
+
+def get_tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks | None:
+    """Return the task service; `None` if no tool has `taskSupport`."""
+    if not package.has_tasks:
+        return None
+    from ...tasks.service import Tasks
+
+    return Tasks(package, store, recorder)
+
+
+def make_task_methods(core: Core) -> Methods | None:
+    """Return the methods of tasks, if the server has tasks."""
+    if core.tasks is None:
+        return None
+    from ...tasks.methods import Methods
+
+    return Methods(core, core.listeners, core.tasks)
+
+
+def make_steps(package: Package, host: Host, results: Results) -> Steps:
+    """Return the steps of calls that a manifest declares."""
+    return Steps(
+        [*_list_admission(package, host)],
+        [*_list_limits(package)],
+        [*_list_binding(package)],
+        [*_list_preparation(package, host, results)],
+    )
+
+
+def _list_admission(package: Package, host: Host) -> Iterator[Wrap]:
+    if "rateLimit" in package.policies:
+        from ...policy.rates import Rates
+
+        yield Rates(host.store).wrap
+    yield limit_arguments
+
+
+def _list_limits(package: Package) -> Iterator[Wrap]:
+    if not package.policies.isdisjoint(_LIMITS):
+        from ...policy.limits import Limits
+
+        yield Limits().wrap
+    if package.has_result_budget:
+        from ...policy.result_budget import limit_result
+
+        yield limit_result  # inside the others, so that `maxResultBytes` applies to the shortened result
+
+
+def _list_binding(package: Package) -> Iterator[Wrap]:
+    if any(tool.extension.get("bind") for tool in package.tools.values()):
+        from ...policy.claims import set_arguments
+
+        yield set_arguments
+
+
+def _list_preparation(package: Package, host: Host, results: Results) -> Iterator[Wrap]:
+    if any(tool.is_paginated for tool in package.tools.values()):
+        from ..features.paging import Cursors
+
+        yield Cursors(host).wrap
+    if package.has_handles:
+        from ..features.handles import HandleRegistry
+
+        yield HandleRegistry(host, results.refuse_misfit).wrap
+    if "confirm" in package.policies:
+        from ..features.confirmation import require_confirmation
+
+        yield require_confirmation
+    if package.has_tasks:
+        # The innermost, so that invalid, unknown or unconfirmed calls begin no task.
+        yield _begin_tasks
+
+
+def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
+    """Make tasks of those calls of a tool that are to be tasks."""
+    if tool.task_support == "forbidden":
+        return call_next
+
+    async def call(request: Request) -> Outcome:
+        return await (call_next if request.begin is None else request.begin)(request)
+
+    return call
+
+
+def add_calls(package: Package, handlers: object) -> object:
+    """Return the handlers together with those of tools that are HTTP calls."""
+    if not package.has_calls:
+        return handlers
+    from ...http.calls import bind
+
+    return bind(package, handlers)

@@ -1,0 +1,120 @@
+"""The handwritten half of a generated package: the handlers that `module:name` leads to.
+
+Takes the path; gives the handlers object. A fault of the path, or of the object there, is one `StartError` that says so
+in a line.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ...observability.logs import log
+from . import check
+
+if TYPE_CHECKING:
+    from ...package import Package
+    from ..core.parts import Needed
+
+
+class StartError(Exception):
+    """A failure to start: one line of text, and the exit status."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        """Take the text and the exit status."""
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """The location of the handlers of a package.
+
+    Attributes:
+        path: `module:name`, or `None` if it is not given.
+        package: The package.
+        option: The command option or environment variable that sets another path.
+    """
+
+    path: str | None
+    package: Package
+    option: str = "--handlers"
+
+    def load(self) -> object:
+        """Return the handlers at `module:name`, found in the working folder first, then on Python's own path.
+
+        With Python's own `-P`, which a client's entry may have, the working folder is left out.
+
+        A class is instantiated, and a function that makes handlers is called. If no path is given and no handlers are
+        needed, the result is `None`.
+
+        Raises:
+            StartError: There are none there, or they cannot be made.
+        """
+        # Here, since a mistake in a command line needs none of it.
+        from .composition import list_parts
+
+        def find_needed() -> list[Needed]:  # not for an object, whose methods `build_core` looks at
+            return [method for part in list_parts(self.package) for method in part.list_needed()]
+
+        if self.path is None:
+            if all(method.is_optional for method in find_needed()):
+                return None
+            sign = " " if self.option.startswith("-") else "="
+            raise StartError(f"no handlers given; say where they are, such as {self.option}{sign}weather:Weather")
+        module, _, name = self.path.partition(":")
+        if not module or not name:
+            raise StartError(f"{self.option} is {self.path!r}; it must be MODULE:NAME, such as weather:Weather")
+        if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, here)
+        handlers: Any = _import(module)
+        for step in name.split("."):
+            if not hasattr(handlers, step):
+                near = get_close_matches(step, dir(handlers), n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise StartError(f"{module!r} has no {name!r}{hint}")
+            handlers = getattr(handlers, step)
+        is_class = isinstance(handlers, type)
+        if is_class and (reason := check.explain_abstract(find_needed(), handlers)):
+            raise StartError(reason)
+        if is_class or (callable(handlers) and not any(hasattr(handlers, method.name) for method in find_needed())):
+            try:
+                return handlers()
+            except Exception as error:  # noqa: BLE001 - any of them is told with its place
+                refuse(f"{self.path} cannot be called", error)
+        if handlers is None:
+            raise StartError(f"{self.path} is None")
+        return handlers
+
+
+def _import(name: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Otherwise the module is there, and one that it imports is missing.
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
+            raise StartError(f"there is no module {error.name!r}; looked in {looked}") from None
+        refuse(f"{name} cannot be imported", error)
+    except Exception as error:  # noqa: BLE001 - any of them is told with its place
+        refuse(f"{name} cannot be imported", error)
+
+
+def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
+    """Report a failure with the last line of its traceback and its place; the whole traceback goes to the debug log.
+
+    Raises:
+        StartError: Always.
+    """
+    log().debug("%s", what, exc_info=error)
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno))
+    theirs = [f" ({file}:{line})" for file, line in places if file and file != __file__]
+    message = traceback.format_exception_only(error)[-1].strip()
+    raise StartError(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None

@@ -1,0 +1,1 @@
+"""Calls of tools: what each passes through between its request and its handler, and back."""

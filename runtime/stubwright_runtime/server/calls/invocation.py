@@ -1,0 +1,147 @@
+"""The methods of the handlers, ready to be called, and the `ctx` that they get.
+
+An `async def` runs here, a plain `def` in a worker thread. Takes the handlers object and a method's name; gives a
+function that returns the result of the method, or of the handlers' `around`, which runs around it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from ...errors import ToolError
+from ...mcp.errors import INTERNAL_ERROR, ProtocolError
+from ...package import EXACT_FORMATS
+from ...state.store import StateLost, find_state_lost
+from ...values.sanitizing import clean
+from ..core.call_state import make_reference
+from ..execution.cancellation import is_cancelled
+from ..execution.threads import NoFreeThreadError
+from ..features.context import Context
+from ..features.input_requests import leaves_handler
+from .around import HandlerCall, find_around
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from ..core.parts import Host
+    from ..core.request import Request
+    from .around import Around, Kind
+
+_T = TypeVar("_T")
+
+MakeContext: TypeAlias = "Callable[[Request, str], Context]"
+"""Makes the `ctx` of a handler, of a request and the name or URI that was asked for."""
+
+Method: TypeAlias = "Callable[..., Awaitable[Any]]"
+"""Takes a request, and the arguments of a method; the last of them is the context."""
+
+
+def bind_method(handlers: object, name: str, kind: Kind) -> Method:
+    """Return a function that runs a method of the handlers, with their `around`, if they have one.
+
+    A plain `def` runs in a worker thread, so that it can block; if the request is cancelled, the context is told, and
+    the thread runs on by itself. The function raises NoFreeThreadError if it needs a thread and there was none in time.
+    """
+    function = getattr(handlers, name)
+    around = find_around(handlers)
+    call: Method = function if inspect.iscoroutinefunction(function) else partial(_run_in_thread, function)
+    takes_request = call is not function
+    if around is not None:
+        call, takes_request = partial(_run_around, around, kind, name, call, takes_request), True
+
+    async def run(request: Request, *arguments: Any) -> Any:
+        request.running = name
+        try:
+            return await _await_value(call(request, *arguments) if takes_request else call(*arguments))
+        except BaseException as error:
+            if is_cancelled(error):
+                request.cancellation.tell()
+            raise
+
+    return run
+
+
+async def _await_value(value: Awaitable[Any]) -> Any:
+    """Await a value; if it raises, undo the cancellations that it made.
+
+    A `TaskGroup` of asyncio that fails cancels its parent task, and before Python 3.13 does not take that back; the
+    next await of that task would be cancelled.
+    """
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        return await value
+    except BaseException as error:
+        while task is not None and task.cancelling() > before and not isinstance(error, asyncio.CancelledError):
+            task.uncancel()
+        raise
+
+
+async def _run_in_thread(function: Callable[..., Any], request: Request, *arguments: Any) -> Any:
+    value = await request.run_in_thread(partial(function, *arguments))
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _run_around(
+    around: Around, kind: Kind, name: str, call: Method, takes_request: bool, request: Request, *arguments: Any
+) -> Any:
+    given: Any = None
+
+    async def proceed() -> Any:
+        nonlocal given
+        given = await _await_value(call(request, *arguments) if takes_request else call(*arguments))
+        return given
+
+    *args, context = arguments
+    value = await around(HandlerCall(kind, name, args[0] if args else None, context), proceed)
+    if value is None and given is not None:
+        raise TypeError(f"`around` returned None for {name}; end it with `return await proceed()`")
+    return value
+
+
+def compile_context(host: Host, stem: str, extension: Mapping[str, Any]) -> MakeContext:
+    """Return the maker of the `ctx` of a handler, of a generated class if it has questions, handles or pages.
+
+    Args:
+        host: The objects that the parts of the server share.
+        stem: The start of the names of its classes.
+        extension: Its settings under `stubwright` in the manifest.
+    """
+    kind, lists = Context, host.lists
+    questions: Mapping[str, Any] = extension.get("ask") or {}
+    if questions or "handles" in extension or "paginate" in extension:
+        kind = host.package.load_context(f"{stem}Context")
+    if questions and host.package.has_exact_formats:
+        questions = {key: {**each, EXACT_FORMATS: True} for key, each in questions.items()}
+    return lambda request, name: kind(request, name, lists, questions)
+
+
+async def answer_by_handler(
+    host: Host, method: str, kind: Kind, read: Callable[[Any], _T], request: Request, *arguments: object
+) -> _T:
+    """Call a method of the handlers, and return its result as converted by `read`.
+
+    Raises:
+        ProtocolError: The method raised, or `read` rejected its result: an internal error, whose reason is only in
+            the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
+            `ToolError`, whose text the caller gets. Or there was no thread.
+        StateLost: The method needed the store, which cannot be reached.
+    """
+    try:
+        return read(await bind_method(host.handlers, method, kind)(request, *arguments))
+    except NoFreeThreadError as error:
+        raise ProtocolError(INTERNAL_ERROR, str(error)) from None
+    except BaseException as error:  # a handler's SystemExit must not end the server
+        if leaves_handler(error) or isinstance(error, ProtocolError):
+            raise
+        if isinstance(error, ToolError):
+            raise ProtocolError(INTERNAL_ERROR, clean(error.message)) from None
+        if find_state_lost(error) is not None:
+            raise StateLost(f"{method} needs the store", is_unknown=True) from error
+        reference_id = make_reference()
+        host.failures.note(reference_id, error)
+        host.log.exception("%s failed (reference %s)", method, reference_id)
+        raise ProtocolError(INTERNAL_ERROR, f"Internal error in {method} (reference {reference_id})") from None

@@ -1,0 +1,168 @@
+"""The way of a call through a server, put together for each tool when it is first called.
+
+Takes a tool and the steps that the manifest may declare; gives a function from a request to its outcome. All that
+depends on the manifest alone is decided here, not in the function: a tool pays only for the steps that it declares.
+Every failure of a handler ends as a result; only cancellation and questions propagate. No transport is known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...errors import ToolError
+from ...observability.redaction import find_secrets
+from ...schema.validation import get_input_validator
+from ...state.budget import BudgetExceeded
+from ...state.store import describe_lost_state, find_state_lost
+from ...values.json import is_group
+from ...values.nesting import DEEPEST, DepthError, is_too_deep
+from ..core.outcomes import Outcome, refuse
+from ..execution.threads import NoFreeThreadError
+from ..features.input_requests import leaves_handler
+from ..handlers.misfits import Misfits, takes_misfits
+from .invocation import bind_method, compile_context
+from .results import Encoder, Results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...package import Tool
+    from ..core.parts import Host
+    from ..core.request import Handle, Request, Wrap
+
+
+_SHALLOW: Final = 2 * DEEPEST
+"""Bytes of JSON that are never nested too deeply."""
+
+
+class Steps(NamedTuple):
+    """The steps that the calls of a server's tools may go through, the outermost first.
+
+    Attributes:
+        admission: Before the arguments are validated; runs of tasks are not admitted again.
+        limits: After these, also for the runs of tasks.
+        binding: After these; a task is stored with the arguments that the server sets.
+        preparation: Between the validation and the handler.
+    """
+
+    admission: Sequence[Wrap]
+    limits: Sequence[Wrap]
+    binding: Sequence[Wrap]
+    preparation: Sequence[Wrap]
+
+
+def compile_tool(results: Results, host: Host, tool: Tool, steps: Steps, *, is_run: bool = False) -> Handle:
+    """Return the calls of a tool, or the runs of its tasks.
+
+    Args:
+        results: The encoder of the results.
+        host: The objects that the parts of the server share.
+        tool: The tool.
+        steps: The steps that the manifest may declare.
+        is_run: True for the runs of tasks.
+    """
+    before = steps.limits if is_run else (*steps.admission, *steps.limits, *steps.binding)
+    call = _wrap(tool, steps.preparation, _call_handler(results, host, tool))
+    return _wrap(tool, before, _hide_secrets(tool, _validate(results, host, tool, call)))
+
+
+def _wrap(tool: Tool, steps: Sequence[Wrap], call: Handle) -> Handle:
+    for wrap in reversed(steps):
+        call = wrap(tool, call)
+    return call
+
+
+def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
+    """Keep redacted arguments out of the log."""
+    if not tool.redacted and "handles" not in tool.extension:
+        return call_next
+
+    async def call(request: Request) -> Outcome:
+        request.secrets = [*(request.secrets or ()), *find_secrets(tool, request.arguments)]
+        return await call_next(request)
+
+    return call
+
+
+def _validate(results: Results, host: Host, tool: Tool, call_next: Handle) -> Handle:
+    """Refuse invalid arguments, and make an outcome of every failure."""
+    find_errors = get_input_validator(tool).find_errors
+    is_lenient = takes_misfits(host.handlers, tool)
+
+    async def call(request: Request) -> Outcome:
+        """Answer a call.
+
+        Raises:
+            MissingCapability: The handler asks a question that the client cannot answer.
+            Suspended: The handler waits for an answer.
+        """
+        arguments, size = request.arguments, request.size
+        try:
+            if (size is None or size > _SHALLOW) and is_too_deep(arguments, size=size):
+                return _refuse_arguments(tool, [f"nested more than {DEEPEST} levels deep"])
+            if request.faults:
+                return _refuse_arguments(tool, request.faults)
+            if faults := find_errors(arguments, size=size):
+                if not is_lenient:
+                    return _refuse_arguments(tool, faults)
+                request.faults = faults
+            if request.record is not None:
+                request.record.is_valid = True
+            return await call_next(request)
+        except BaseException as error:  # a handler's SystemExit must not end the server
+            if leaves_handler(error):
+                raise
+            return _refuse_error(results, tool, request, error)
+
+    return call
+
+
+def _call_handler(results: Results, host: Host, tool: Tool) -> Handle:
+    """Run the handler, and encode its result."""
+    run, encode = bind_method(host.handlers, tool.method, "tool"), Encoder(results, tool).encode
+    make_context, name = compile_context(host, tool.stem, tool.extension), tool.name
+    make_model: Callable[[Any], Any] = tool.Input.model_validate
+
+    async def call(request: Request) -> Outcome:
+        request.has_begun = True
+        if request.faults:
+            lines = "; ".join(request.faults)
+            host.log.warning("%s is called with arguments that do not fit: %s", tool.name, lines)
+            arguments = Misfits(request.arguments)
+        else:
+            arguments = make_model(request.arguments)
+        value = await run(request, arguments, make_context(request, name))
+        try:
+            return encode(value, request.page)
+        except DepthError as error:
+            return results.refuse_depth(tool, error)
+
+    return call
+
+
+def _refuse_error(results: Results, tool: Tool, request: Request, error: BaseException) -> Outcome:
+    if isinstance(error, BudgetExceeded):
+        return refuse(str(error), "limited", "storage")
+    if isinstance(error, NoFreeThreadError):
+        return refuse(f"{tool.name} was not run. {error}", "limited", "threads")
+    if texts := _list_error_texts(error):
+        return refuse("\n".join(texts), "tool_error", "tool_error")
+    if (loss := find_state_lost(error)) is not None:
+        text = describe_lost_state(is_unknown=loss.is_unknown or request.has_begun)
+        return refuse(text, "limited", "state_lost")
+    return results.refuse_failure(tool, error)
+
+
+def _refuse_arguments(tool: Tool, faults: Sequence[str]) -> Outcome:
+    lines = "".join(f"\n- {line}" for line in faults)
+    return refuse(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
+
+
+def _list_error_texts(error: BaseException) -> list[str]:
+    """Return the error texts for the caller: those of a `ToolError`, or of an exception group that holds only these."""
+    if isinstance(error, ToolError):
+        return [str(error)]
+    if is_group(error):
+        parts = [_list_error_texts(inner) for inner in error.exceptions]
+        return [text for part in parts for text in part] if all(parts) else []
+    return []

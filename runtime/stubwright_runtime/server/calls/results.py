@@ -1,0 +1,246 @@
+"""The results of handlers as they go on the wire in the newest revision, and the outcomes of those that failed.
+
+Takes what a handler returned; gives an outcome. Models and content blocks are loaded with the first of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.vocabulary import is_reserved
+from ...schema.validation import get_output_validator
+from ...values.json import is_list, is_object
+from ...values.modules import find_loaded
+from ...values.nesting import DepthError
+from ...values.sanitizing import DEFAULT_EXTENT, Cleaned, Extent, sanitize_text
+from ..core.call_state import make_reference
+from ..core.outcomes import Outcome, refuse
+from ..core.sanitizing import encode_json, sanitize
+from ..handlers.returns import Reply, Tolerated, Unstructured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...models.base import Model, Root
+    from ...package import Tool
+    from ..core.parts import Host
+
+_MISFIT: Final = "a result that does not fit its outputSchema"
+_RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
+
+
+class Results:
+    """The results of the tools of one server, and what the log is told of them."""
+
+    def __init__(self, host: Host) -> None:
+        """Take the host of the server's parts.
+
+        Without resources, the first link to one and the first embedded one are logged: the client may not be able to
+        follow them (MCP 2025-11-25, server/tools, "Embedded Resources").
+        """
+        self._log = host.log
+        self._failures = host.failures
+        self._may_link = "resources" in host.lists.by_name
+
+    def select_meta(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the `_meta` of a result without keys that are MCP's (MCP 2025-11-25, basic, "_meta")."""
+        meta = {key: value for key, value in given.items() if not is_reserved(key)}
+        if len(meta) < len(given):
+            reserved = ", ".join(map(repr, given.keys() - meta.keys()))
+            self._log.warning(
+                "%s returned a Reply whose `meta` has keys that only MCP defines: %s", tool.method, reserved
+            )
+        return meta
+
+    def warn_of_links(self, tool: Tool, kinds: set[str]) -> None:
+        """Tell the log of a result that leads to resources, once."""
+        if self._may_link:
+            return
+        links = [words for kind, words in _RESOURCES.items() if kind in kinds]
+        if not links:
+            return
+        self._may_link = True
+        self._log.warning(
+            "%s returned %s, but the manifest declares no resources; "
+            "if that is intended, add `server: {capabilities: {resources: true}}`",
+            tool.method,
+            " and ".join(links),
+        )
+
+    def refuse_misfit(self, tool: Tool, faults: Sequence[str]) -> Outcome:
+        """Return the outcome of a call whose result does not fit, for the reasons that the log gets."""
+        reference_id, lines = make_reference(), "\n".join(faults)
+        self._failures.note(reference_id, TypeError(f"{tool.method} returned {_MISFIT}:\n{lines}"))
+        self._log.error("%s returned %s (reference %s):\n%s", tool.method, _MISFIT, reference_id, lines)
+        text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
+        return refuse(text, "failed", "output_schema", reference_id)
+
+    def refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
+        """Return the outcome of a call whose result is nested too deeply."""
+        reference_id = make_reference()
+        self._failures.note(reference_id, error)
+        self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
+        text = f"The result of {tool.name} cannot be sent: {error} (reference {reference_id})."
+        return refuse(text, "failed", "result_depth", reference_id)
+
+    def refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
+        """Return the outcome of a call whose handler raised an exception, which only the log shows."""
+        reference_id = make_reference()
+        self._failures.note(reference_id, error)
+        self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
+        text = f"Internal error in {tool.name} (reference {reference_id})."
+        return refuse(text, "failed", "internal_error", reference_id)
+
+
+class Encoder:
+    """The encoder of the results of one tool."""
+
+    def __init__(self, results: Results, tool: Tool) -> None:
+        """Look up what the manifest says of its results."""
+        self._results = results
+        self._tool = tool
+        self._validator, self._model = get_output_validator(tool), tool.Output
+        self._extent: Extent = tool.policy.get("sanitize", DEFAULT_EXTENT)
+
+    def encode(self, value: object, page: Any = None) -> Outcome:
+        """Return the outcome of a call whose handler returned a value.
+
+        Args:
+            value: The value.
+            page: The page of a list that the call asks for (`features.paging.Paging`); `None` for other calls.
+
+        Raises:
+            DepthError: No message can carry the result.
+            TypeError: It is of another type, or holds a value that is not JSON.
+            ValueError: It holds a number that is not JSON, or invalid base64, or an invalid URI or MIME type.
+        """
+        if isinstance(value, Reply):
+            return self._encode_reply(value, page)
+        if self._validator is None or self._model is None:
+            count = Cleaned()
+            content = _content(self._tool, value, self._extent, count)
+            self._results.warn_of_links(self._tool, {block["type"] for block in content})
+            return Outcome({"content": content}, cleaned=count.strings)
+        return self._encode_output(_dump(self._tool, self._model, value), page)
+
+    def _encode_output(self, data: Any, page: Any, reply: Tolerated | None = None) -> Outcome:
+        """Return the outcome of a call with structured content, which the `outputSchema` must accept."""
+        count, validator = None, self._validator
+        if validator is None:
+            raise RuntimeError("the tool has no outputSchema")
+        if page is not None:
+            data = page.seal(data)
+        try:
+            # Before the validation: what is too short once it is clean breaks the schema.
+            if self._extent == "all":
+                data, text = sanitize(data, count := Cleaned())
+            else:
+                data, text = encode_json(data)
+        except DepthError:
+            raise
+        except (TypeError, ValueError):
+            return self._results.refuse_misfit(self._tool, validator.find_errors(data, "result"))
+        if faults := validator.find_errors(data, "result", size=len(text)):
+            if reply is not None:
+                return self._encode_reply(reply.otherwise(text, faults), page)
+            return self._results.refuse_misfit(self._tool, faults)
+        result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
+        return Outcome(result, cleaned=0 if count is None else count.strings)
+
+    def _encode_reply(self, reply: Reply[Any], page: Any) -> Outcome:
+        tool, extent, count = self._tool, self._extent, Cleaned()
+        if self._validator is not None and self._model is not None and reply.structured is not None:
+            raise TypeError(
+                f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
+                "its structured content is the model"
+            )
+        if self._validator is None or self._model is None or isinstance(reply, Unstructured):
+            result: dict[str, Any] = {"content": _content(tool, reply.model, extent, count)}
+            if reply.structured is not None:
+                result["structuredContent"] = _structured(reply.structured, extent, count)
+        else:
+            tolerated = reply if isinstance(reply, Tolerated) else None
+            data = _dump(tool, self._model, reply.model) if tolerated is None else reply.model
+            outcome = self._encode_output(data, page, tolerated)
+            if outcome.ending != "completed" or "structuredContent" not in outcome.result:
+                return outcome
+            result, count.strings = outcome.result, outcome.cleaned
+        result["content"] += [_to_block(tool, block, extent, count) for block in reply.content]
+        self._results.warn_of_links(tool, {block["type"] for block in result["content"]})
+        if reply.meta is not None:
+            meta = self._results.select_meta(tool, reply.meta)
+            result["_meta"] = (sanitize(meta, count) if extent == "all" else encode_json(meta))[0]
+        return Outcome(result, cleaned=count.strings)
+
+
+def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
+    """Return the JSON of an output model; a value that is JSON already is accepted, too, since the schema decides."""
+    if isinstance(value, expected):
+        return value.model_dump(mode="json", warnings=False)  # the schema says what is wrong, without the value
+    if is_object(value) or not (_is_model(value) or _has_fields(expected)):
+        return value
+    actual, expected_name = _kind(value), expected.__name__
+    if type(value).__name__ == expected_name:
+        actual, expected_name = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
+    raise TypeError(
+        f"{tool.method} returned {actual}; it should return {expected_name}, the class of the tool {tool.name}"
+    )
+
+
+def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
+    """Return structured content without a schema as JSON."""
+    data = value.model_dump(mode="json") if _is_model(value) else value
+    return (sanitize(data, count) if extent == "all" else encode_json(data))[0]
+
+
+def _is_model(value: object) -> bool:
+    """Tell whether a value is a model. If models are not loaded, none exists."""
+    base = find_loaded("stubwright_runtime.models.base")
+    return base is not None and isinstance(value, (base.Model, base.Root))
+
+
+def _has_fields(expected: type[Model | Root[Any]]) -> bool:
+    from ...models.base import Model
+
+    return issubclass(expected, Model)
+
+
+def _is_block(value: object) -> bool:
+    """Tell whether a value is a content block. If the SDK's types are not loaded, none exists."""
+    types = find_loaded("mcp_types")
+    return types is not None and isinstance(value, types.ContentBlock)
+
+
+def _is_content(value: object) -> bool:
+    return isinstance(value, str) or _is_block(value)
+
+
+def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
+    items = value if is_list(value) else [value]
+    if not all(map(_is_content, items)):
+        what = next((f"a list with {_kind(item)}" for item in items if not _is_content(item)), "")
+        raise TypeError(
+            f"{tool.method} returned {what if is_list(value) else _kind(value)}; "
+            "it should return text, a content block, or a list of them"
+        )
+    return [_to_wire(item, extent, count) for item in items]
+
+
+def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+    if not _is_content(value):
+        raise TypeError(
+            f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold text and content blocks"
+        )
+    return _to_wire(value, extent, count)
+
+
+def _to_wire(value: Any, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"type": "text", "text": sanitize_text(value, extent, count)}
+    from ..core.content_blocks import encode_block
+
+    return encode_block(value, extent, count)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"

@@ -1,0 +1,64 @@
+"""The objects that all parts of one server share, and the facts about it.
+
+Lower modules take a `Hub`; `app.core.Core` is the hub of a whole server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.vocabulary import SERVER_INFO_META_KEY
+from ..protocol.wants import ChangeLog
+from .principal import Principal, find_current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ...mcp.revisions import Revision
+    from ...package import Package
+    from ...state.store import Store
+    from ..protocol.wants import Publish
+    from .parts import Scopes
+
+_IDENTITY: Final = ("name", "title", "version", "description", "websiteUrl", "icons")
+
+
+class Hub:
+    """The shared objects of one server.
+
+    Attributes:
+        package: The package.
+        store: The store of state that outlives a request.
+        scopes: The scopes that entries need; `None` if they need none.
+        changes: The log of changes of the lists.
+        publishers: Functions that tell clients of changes.
+        streams: Functions that end the streams of changes, each with its answer.
+        identity: The name, version and other details of the server (MCP 2026-07-28, schema, `Implementation`).
+        is_stopping: True if the server is going to end, so that streams that only listen end when they open.
+    """
+
+    def __init__(self, package: Package, store: Store, scopes: Scopes | None, user: Principal) -> None:
+        """Take the package, the store, the scopes that entries need, and the local user."""
+        info: Mapping[str, Any] = package.manifest["server"]
+        self.package = package
+        self.store = store
+        self.scopes = scopes
+        self.changes = ChangeLog()
+        self.publishers: list[Publish] = []
+        self.streams: list[Callable[[], None]] = []
+        self.identity = {key: info[key] for key in _IDENTITY if info.get(key)}
+        self.is_stopping = False
+        self._user = user
+        self._stamp = {SERVER_INFO_META_KEY: self.identity}
+
+    def find_principal(self, *, over_http: bool) -> Principal:
+        """Return the sender of the request that is being answered, with all scopes that its own scopes imply."""
+        caller = find_current(over_http=over_http, user=self._user)
+        return caller if self.scopes is None else self.scopes.widen(caller)
+
+    def stamp(self, result: Mapping[str, Any], revision: Revision) -> Mapping[str, Any]:
+        """Add the fields of every result from 2026-07-28 on: that it is complete, and the identity of the server."""
+        if "stateless" not in revision.features:
+            return result
+        meta = result.get("_meta")
+        return {"resultType": "complete", **result, "_meta": {**meta, **self._stamp} if meta else self._stamp}

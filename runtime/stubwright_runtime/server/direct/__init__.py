@@ -1,1 +1,0 @@
-"""Requests that are being answered, over any transport, and the channels to their senders."""

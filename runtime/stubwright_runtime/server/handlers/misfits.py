@@ -1,0 +1,34 @@
+"""Arguments that are sent to an HTTP API although the `inputSchema` refuses them (`http: {input: lenient}`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...package import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Misfits:
+    """Arguments that do not fit the schema, in place of a model."""
+
+    values: Mapping[str, Any]
+
+
+class LenientHandlers:
+    """Handlers with HTTP calls, some of which may take misfits."""
+
+    def takes_misfits(self, tool: Tool) -> bool:
+        """Tell whether a call of a tool may have arguments that do not fit."""
+        raise NotImplementedError
+
+
+def takes_misfits(handlers: object, tool: Tool) -> bool:
+    """Tell whether a tool is an HTTP call that is sent even if the schema refuses it."""
+    if not tool.takes_misfits:
+        return False
+    if not tool.is_bound:  # of a mock, which makes no call and takes what the server takes
+        return True
+    return isinstance(handlers, LenientHandlers) and handlers.takes_misfits(tool)

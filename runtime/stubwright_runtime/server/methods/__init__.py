@@ -1,0 +1,1 @@
+"""The methods of MCP, a module for each kind of them."""

@@ -1,0 +1,101 @@
+"""Completion: values that clients may offer for an argument of a prompt or a variable of a URI template.
+
+Takes the package; answers `completion/complete`. Values stand in the manifest, or come from the handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...values.json import is_list
+from ...values.sanitizing import clean
+from ..calls.invocation import answer_by_handler, compile_context
+from ..core.parts import Host, Needed
+from ..core.request import Answer, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...package import Package
+    from ...primitives import Prompt, Template
+
+_MOST: Final = 100
+"""The maximum number of values in one answer (MCP 2025-11-25, server/utilities/completion)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completing:
+    """An argument that a user is typing.
+
+    Attributes:
+        argument: The argument's name.
+        value: Its text so far.
+        given: The other arguments that are filled in.
+    """
+
+    argument: str
+    value: str
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Completions:
+    """The completions of a package."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def list_needed(self) -> list[Needed]:
+        """Return the methods that the handlers must have."""
+        rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
+        return [
+            Needed(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
+            for row in rows
+            if row.completes
+        ]
+
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return no lists."""
+        return {}
+
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
+
+        async def complete(request: Request) -> dict[str, Any]:
+            return await self._complete(request, host)
+
+        return {"completion/complete": complete}
+
+    async def _complete(self, request: Request, host: Host) -> dict[str, Any]:
+        reference = request.params["ref"]
+        is_prompt = reference["type"] == "ref/prompt"
+        section, what = ("prompts", "prompt") if is_prompt else ("resourceTemplates", "URI template")
+        key: str = reference["name" if is_prompt else "uri"]
+        if section not in host.lists.by_name or not host.offers(request, section, key):
+            raise ProtocolError(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
+        _, extension = self._package.list_entries(section)[key]
+        argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
+        completed: Mapping[str, Any] = extension.get("complete") or {}
+        offered: Sequence[str] = completed.get(argument, [])
+        if offered == "handler":
+            about: Mapping[str, Any] = request.params.get("context") or {}
+            given: Mapping[str, str] = about.get("arguments") or {}
+            row = self._package.prompts[key] if is_prompt else self._package.templates[key]
+            completing, context = Completing(argument, value, given), compile_context(host, "", {})(request, key)
+            values: list[str] = await answer_by_handler(
+                host, row.completes or "", "completion", _texts, request, completing, context
+            )
+        else:
+            values = [text for text in offered if text.casefold().startswith(value.casefold())]
+        shown = values[:_MOST]
+        return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
+
+
+def _texts(value: object) -> list[str]:
+    """Return the texts that a handler gave. Raises TypeError if they are not a list of strings."""
+    if not is_list(value) or not all(isinstance(text, str) for text in value):
+        raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
+    return [clean(text) for text in value]

@@ -1,0 +1,135 @@
+"""The prompts of one generated package.
+
+Takes the package; answers `prompts/list` and `prompts/get`. A prompt whose messages stand in the manifest is filled in
+here; all others come from the handlers.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...mcp.downgrades import downgrade_block
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...values.json import is_list
+from ...values.sanitizing import Extent, clean, sanitize_text
+from ...values.text import PLACEHOLDER
+from ..calls.invocation import answer_by_handler, compile_context
+from ..core.parts import Host, Needed
+from ..core.request import Answer, Request
+
+if TYPE_CHECKING:
+    from ...models.base import Model
+    from ...package import Package
+
+
+class Prompts:
+    """All prompts of a package, in the manifest's order."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def list_needed(self) -> list[Needed]:
+        """Return the methods that the handlers must have."""
+        return [
+            Needed(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
+            for row in self._package.prompts.values()
+            if row.method is not None
+        ]
+
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return the list."""
+        return {"prompts": {name: wire for name, (wire, _) in self._package.list_entries("prompts").items()}}
+
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
+        return {"prompts/get": _Getting(self._package, host).get}
+
+
+@dataclass(frozen=True, slots=True)
+class _Getting:
+    """The handler of `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
+
+    package: Package
+    host: Host
+
+    async def get(self, request: Request) -> dict[str, Any]:
+        """Return a prompt, filled in with the caller's arguments."""
+        name: str = request.params["name"]
+        if not self.host.offers(request, "prompts", name):
+            raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
+        wire, extension = self.package.list_entries("prompts")[name]
+        given: Mapping[str, str] = request.params.get("arguments") or {}
+        declared = {argument["name"]: argument for argument in wire.get("arguments") or ()}
+        missing = [key for key, argument in declared.items() if argument.get("required") is True and key not in given]
+        if missing:
+            names = ", ".join(f"'{key}'" for key in missing)
+            raise ProtocolError(INVALID_PARAMS, f"Missing required arguments of {name}: {names}", {"missing": missing})
+        arguments = {key: value for key, value in given.items() if key in declared}
+        row = self.package.prompts[name]
+        if row.method is None:
+            messages = [self._filled(message, arguments) for message in extension["messages"]]
+        else:
+            context = compile_context(self.host, row.stem, extension)(request, name)
+            model: type[Model] = self.package.load_model(f"prompts.{row.method}", row.args_name)
+            read = partial(_render_messages, extent=self.host.extent)
+            messages = await answer_by_handler(
+                self.host, row.method, "prompt", read, request, model.model_validate(arguments), context
+            )
+        for number, message in enumerate(messages, 1):
+            message["content"] = downgrade_block(message["content"], request.revision, number)
+        described = wire.get("description")
+        return {"messages": messages} if described is None else {"description": described, "messages": messages}
+
+    def _filled(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+        """Return a message of the manifest, with the arguments in it."""
+        annotations = message.get("annotations")
+        content = {**self._content(message, arguments), **({"annotations": annotations} if annotations else {})}
+        return {"role": message.get("role", "user"), "content": content}
+
+    def _content(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+        if "text" in message:
+            return {"type": "text", "text": self._fill(message["text"], arguments)}
+        for kind in ("image", "audio"):
+            if kind in message:
+                part = message[kind]
+                return {"type": kind, "data": self._base64(part), "mimeType": part["mimeType"]}
+        part = message["resource"]
+        resource = {"uri": self._fill(part["uri"], arguments)}
+        if "mimeType" in part:
+            resource["mimeType"] = part["mimeType"]
+        if "text" in part:
+            resource["text"] = self._fill(part["text"], arguments)
+        elif "file" in part and not part["binary"]:
+            resource["text"] = self.package.read_data(part["file"]).decode()
+        else:
+            resource["blob"] = self._base64(part)
+        return {"type": "resource", "resource": resource}
+
+    def _base64(self, part: Mapping[str, Any]) -> str:
+        data: str = part["data"] if "data" in part else base64.b64encode(self.package.read_data(part["file"])).decode()
+        return data
+
+    def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
+        """Return `text` with each `{{name}}` replaced; placeholders inside an argument stay."""
+        return sanitize_text(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.host.extent)
+
+
+def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:
+    """Return a handler's messages as they go on the wire."""
+    parts = value if is_list(value) else [value]
+    return [_render(part, extent) for part in parts]
+
+
+def _render(part: object, extent: Extent) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"role": "user", "content": {"type": "text", "text": sanitize_text(part, extent)}}
+    from ..core.content_blocks import encode_block
+    from ..handlers.messages import as_message
+
+    message = as_message(part)
+    return {"role": message.role, "content": encode_block(message.content, extent)}

@@ -1,0 +1,211 @@
+"""The resources of one generated package, and the templates of their URIs.
+
+Takes the package; answers `resources/list`, `resources/templates/list` and `resources/read`. Text in the manifest, or a
+file inside the package, is read as it is; all other contents come from the handlers.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, ProtocolError
+from ...mcp.revisions import Revision
+from ...mcp.vocabulary import PAGES
+from ...values.json import is_list
+from ...values.sanitizing import Extent, clean, sanitize_text
+from ..calls.invocation import answer_by_handler, compile_context
+from ..core.parts import Host, Needed
+from ..core.request import Answer, Request
+from ..features.large_results import STORE
+
+if TYPE_CHECKING:
+    from mcp.shared.uri_template import UriTemplate
+
+    from ...models.base import Model
+    from ...package import Package
+    from ...primitives import Template
+
+
+class Resources:
+    """All resources and resource templates of a package, in the manifest's order."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def list_needed(self) -> list[Needed]:
+        """Return the methods that the handlers must have."""
+        own = [row.method for row in self._package.resources.values() if row.method is not None]
+        return [Needed(method, ("ctx: Context",), "ResourceContents") for method in own] + [
+            Needed(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
+            for row in self._package.templates.values()
+        ]
+
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return the two lists."""
+        return {
+            section: {key: wire for key, (wire, _) in self._package.list_entries(section).items()}
+            for section in ("resources", "resourceTemplates")
+        }
+
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
+        reading = _Reading(self._package, host)
+        return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
+
+
+@cache
+def _parsed(template: str) -> UriTemplate:
+    """Return a URI template, ready to match."""
+    from mcp.shared.uri_template import UriTemplate
+
+    return UriTemplate.parse(template)
+
+
+_OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
+"""The cache hints for handlers' contents: no caching, since they may differ with the caller and the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The handler of `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
+
+    package: Package
+    host: Host
+
+    async def read(self, request: Request) -> dict[str, Any]:
+        """Return the contents of the resource at a URI."""
+        uri: str = request.params["uri"]
+        listing = self.host.lists.by_name["resources"]
+        contents = None
+        hints = _OWN_HINTS
+        if self.host.offers(request, "resources", uri):
+            if self.package.resources[uri].method is None:
+                hints = self.host.lists.hints
+            contents = await self._read_listed(uri, request)
+        elif not listing.has(uri):  # one that is switched off is not there for a template either
+            contents = self._read_large_result(uri) or await self._read_matching(uri, request)
+        if contents is None:
+            raise refuse_unknown(uri, request.revision)
+        result: dict[str, Any] = {"contents": contents}
+        return {**result, **hints} if request.revision.has("cache_hints") else result
+
+    async def subscribe(self, request: Request) -> dict[str, Any]:
+        """Subscribe the caller to changes of a resource (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        uri: str = request.params["uri"]
+        is_listed = self.host.lists.by_name["resources"].has(uri)
+        if not (
+            self.host.offers(request, "resources", uri)
+            or (not is_listed and (self._match(uri, request) or self._read_large_result(uri)))
+        ):
+            raise refuse_unknown(uri, request.revision)
+        await request.channel.subscribe(uri)
+        return {}
+
+    def _read_large_result(self, uri: str) -> list[dict[str, Any]] | None:
+        """Return a result of a tool that was too large for its answer."""
+        entry = STORE.read(uri)
+        if entry is None:
+            return None
+        is_text = entry.mime_type.startswith("text/") or entry.mime_type == "application/json"
+        if not is_text:
+            return [_build_contents(uri, entry.mime_type, blob=entry.data)]
+        return [_build_contents(uri, entry.mime_type, text=clean(entry.data.decode("utf-8", "replace")))]
+
+    async def _read_listed(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
+        wire, extension = self.package.list_entries("resources")[uri]
+        mime_type = wire.get("mimeType")
+        method = self.package.resources[uri].method
+        if method is not None:
+            context = compile_context(self.host, "", {})(request, uri)
+            read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
+            contents = await answer_by_handler(self.host, method, "resource", read, request, context)
+        elif "text" in extension:
+            contents = [_build_contents(uri, mime_type, text=extension["text"])]
+        elif extension["binary"]:
+            contents = [_build_contents(uri, mime_type, blob=self.package.read_data(extension["file"]))]
+        else:
+            contents = [_build_contents(uri, mime_type, text=self.package.read_data(extension["file"]).decode())]
+        return _describe_page(contents, uri, wire)
+
+    async def _read_matching(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
+        match = self._match(uri, request)
+        if match is None:
+            return None
+        row, values = match
+        wire, extension = self.package.list_entries("resourceTemplates")[row.uri]
+        model: type[Model] = self.package.load_model(f"resources.{row.method}", row.params_name)
+        context = compile_context(self.host, row.stem, extension)(request, uri)
+        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
+        contents = await answer_by_handler(
+            self.host, row.method, "resource", read, request, model.model_validate(values), context
+        )
+        return _describe_page(contents, uri, wire)
+
+    def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
+        """Return the first template that is there for the caller and fits a URI, with the values of its variables."""
+        for row in self.package.templates.values():
+            if self.host.offers(request, "resourceTemplates", row.uri):
+                values = _parsed(row.uri).match(uri)
+                if values is not None:
+                    return row, values
+        return None
+
+
+def _describe_page(
+    contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
+) -> list[dict[str, Any]] | None:
+    """Return contents, those of a page with its `_meta`, since hosts read it beside the page (MCP Apps, SEP-1865)."""
+    meta: Mapping[str, Any] = wire.get("_meta") or {}
+    if not meta or not contents or not uri.startswith(PAGES):
+        return contents
+    return [{**each, "_meta": {**meta, **each.get("_meta", {})}} for each in contents]
+
+
+def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
+    """Return the error for a URI that leads nowhere: up to 2025-11-25 with a code of its own (server/resources)."""
+    code = INVALID_PARAMS if revision.has("stateless") else RESOURCE_NOT_FOUND
+    return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
+
+
+def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) -> list[dict[str, Any]] | None:
+    """Return a handler's contents as they go on the wire; `None` if there is no such resource."""
+    if value is None:
+        return None
+    parts = value if is_list(value) else [value]
+    return [_part(part, uri, mime_type, extent) for part in parts]
+
+
+def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dict[str, Any]:
+    if isinstance(value, str):
+        return _build_contents(uri, mime_type, text=sanitize_text(value, extent))
+    if isinstance(value, memoryview):
+        value = value.tobytes()
+    if isinstance(value, bytes | bytearray):
+        return _build_contents(uri, mime_type, blob=bytes(value))
+    from mcp_types import (
+        BlobResourceContents,
+        EmbeddedResource,
+        TextResourceContents,
+    )
+
+    from ..core.content_blocks import encode_contents
+
+    if isinstance(value, EmbeddedResource):
+        value = value.resource
+    if not isinstance(value, TextResourceContents | BlobResourceContents):
+        raise TypeError(
+            f"it returned a value of type {type(value).__name__}; it should return text, bytes, or contents"
+        )
+    return encode_contents(value, extent)
+
+
+def _build_contents(
+    uri: str, mime_type: str | None, *, text: str | None = None, blob: bytes | None = None
+) -> dict[str, Any]:
+    fields = {"uri": uri} if mime_type is None else {"uri": uri, "mimeType": mime_type}
+    return {**fields, "text": text} if text is not None else {**fields, "blob": base64.b64encode(blob or b"").decode()}

@@ -1,0 +1,113 @@
+"""The skills of one generated package, which hosts load (SEP-2640).
+
+Takes the package; answers `skills/list`, `skills/get` and `resources/directory/read`. Their files are resources like
+all others.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...mcp.vocabulary import FOLDER_MIME
+from ...values.sanitizing import clean
+from ..core.lists import Listing, StaleCursorError
+
+if TYPE_CHECKING:
+    from ...package import Package
+    from ..core.parts import Host, Needed
+    from ..core.request import Answer, Request
+
+
+class Skills:
+    """All skills of a package, in the order of their folders."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def list_needed(self) -> list[Needed]:
+        """Return the methods that the handlers must have: none, since all is in the package."""
+        return []
+
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return no list: skills change with the package alone, and no client is told of changes."""
+        return {}
+
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
+        reading = _Reading(self._package, host)
+        return {
+            "skills/list": reading.list_all,
+            "skills/get": reading.get,
+            "resources/directory/read": reading.read_folder,
+        }
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The handlers of requests about skills. A skill whose `SKILL.md` a caller may not read is not there for it."""
+
+    package: Package
+    host: Host
+
+    async def list_all(self, request: Request) -> dict[str, Any]:
+        """Return a page of the skills (SEP-2640, "Listing Skills")."""
+        return self._hinted(self._page(Listing("skills", "resources", self._skills), request), request)
+
+    async def get(self, request: Request) -> dict[str, Any]:
+        """Return the entry of one skill (SEP-2640, "Getting a Skill")."""
+        uri: str = request.params["uri"]
+        if uri not in self._skills or not self.host.offers(request, "resources", uri):
+            raise ProtocolError(INVALID_PARAMS, f"No skill is served at {clean(uri)}", {"uri": uri})
+        return self._hinted({"skill": self._skills[uri]}, request)
+
+    async def read_folder(self, request: Request) -> dict[str, Any]:
+        """Return a page of the entries of a folder (SEP-2640, "Reading Directories")."""
+        uri: str = request.params["uri"]
+        children = self._folders.get(uri, {})
+        shown = {key: child for key, child in children.items() if self._shows(key, request)}
+        if not shown:
+            raise ProtocolError(INVALID_PARAMS, f"{clean(uri)} is not a directory resource", {"uri": uri})
+        return self._page(Listing("resources", "resources", shown), request)
+
+    def _page(self, listing: Listing, request: Request) -> dict[str, Any]:
+        try:
+            return self.host.lists.make_page(
+                listing, request.params.get("cursor"), lambda key: self._shows(key, request)
+            )
+        except StaleCursorError:
+            raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
+
+    def _hinted(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
+        """Add the cache hints of a result, from 2026-07-28 on."""
+        return {**result, **self.host.lists.hints} if request.revision.has("cache_hints") else result
+
+    def _shows(self, uri: str, request: Request) -> bool:
+        """Tell whether a file is there for the caller, or a folder with such a file."""
+        if uri in self._folders:
+            return any(self._shows(child, request) for child in self._folders[uri])
+        return self.host.offers(request, "resources", uri)
+
+    @cached_property
+    def _skills(self) -> Mapping[str, dict[str, Any]]:
+        return {skill["uri"]: skill for skill in self.package.manifest["skills"]}
+
+    @cached_property
+    def _folders(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """The entries of each folder of each skill, by the URIs of both."""
+        folders: dict[str, dict[str, dict[str, Any]]] = {}
+        resources = self.package.list_entries("resources")
+        for uri, skill in self._skills.items():
+            root = posixpath.dirname(uri)
+            for file in skill["resources"]:
+                child, entry = file["uri"], resources[file["uri"]][0]
+                while child != root:
+                    folder = posixpath.dirname(child)
+                    folders.setdefault(folder, {})[child] = entry
+                    child, entry = folder, {"uri": folder, "name": posixpath.basename(folder), "mimeType": FOLDER_MIME}
+        return folders

@@ -1,0 +1,133 @@
+"""The tools as a part of the server.
+
+Takes requests; answers `tools/list` and `tools/call`. `core.pipeline` puts the calls of each tool together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...mcp.downgrades import downgrade_result
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...values.sanitizing import clean
+from ..calls.old_names import OldNames
+from ..calls.pipeline import Steps, compile_tool
+from ..calls.results import Results
+from ..core.call_state import note
+from ..core.parts import Host, Needed
+from ..core.request import Answer, Handle, Request
+from ..core.sanitizing import repair_unicode
+
+if TYPE_CHECKING:
+    from ...package import Package, Tool
+    from ..core.outcomes import Outcome
+
+
+class Calls:
+    """All tools of a package."""
+
+    def __init__(self, package: Package, declare: Callable[[Package, Host, Results], Steps]) -> None:
+        """Take the package, and what returns the steps that its manifest declares."""
+        self._package = package
+        self._declare = declare
+
+    def list_needed(self) -> list[Needed]:
+        """Return the methods of the handlers."""
+        return [
+            Needed(
+                tool.method,
+                (f"args: {tool.input_name}", f"ctx: {tool.context_name}"),
+                "Content" if tool.output_name is None else tool.output_name,
+                tool.is_bound,
+            )
+            for tool in self._package.tools.values()
+        ]
+
+    def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return the list."""
+        return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
+
+    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+        """Return its methods."""
+        return {"tools/call": _Calling(self._package, host, self._declare).call}
+
+
+class _Calling:
+    """The handler of `tools/call` (MCP 2025-11-25, server/tools, "Calling Tools")."""
+
+    def __init__(self, package: Package, host: Host, declare: Callable[[Package, Host, Results], Steps]) -> None:
+        self._package = package
+        self._host = host
+        self._results = Results(host)
+        self._steps = declare(package, host, self._results)
+        self._old_names = OldNames(host.log)
+        self._entries: dict[str, _Entry] = {}
+        if host.tasks is not None:
+            host.tasks.serve(host, self.compile_run)
+
+    async def call(self, request: Request) -> dict[str, Any]:
+        """Return the result of a call."""
+        called: str = request.params["name"]
+        alias = self._package.aliases.get(called)
+        name = called if alias is None else alias.tool
+        if not self._host.offers(request, "tools", name):
+            note("denied", self._explain_absence(name, request))
+            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(called)}")
+        entry = self._entries.get(name) or self._prepare(name)
+        if request.secrets is None:
+            request.secrets = []
+        sent = request.params.get("arguments")
+        request.arguments, request.size = repair_unicode(sent) if sent else ({}, 2)
+        if (record := request.record) is not None:
+            record.tool, record.arguments, record.size = entry.tool, request.arguments, request.size
+        if alias is not None:
+            request.faults, request.arguments = alias.find_clashes(request.arguments), alias.rename(request.arguments)
+            if record is not None:
+                record.arguments = request.arguments
+        if self._host.tasks is not None:
+            request.begin = self._host.tasks.find_starter(request, entry.tool)
+        request.is_answer = request.rounds is not None and request.params.get("requestState") is not None
+        outcome = await entry.handle(request)
+        if alias is not None:
+            outcome = self._old_names.note(alias, outcome)
+        if record is not None:
+            record.note_outcome(outcome)
+        if "any_output" in request.revision.features:
+            return outcome.result
+        return downgrade_result(outcome.result, entry.definition, request.revision)
+
+    def compile_run(self, name: str) -> Handle:
+        """Return the runs of the tasks of a tool, which was let in when its task was made."""
+        return compile_tool(self._results, self._host, self._package.tools[name], self._steps, is_run=True)
+
+    def _prepare(self, name: str) -> _Entry:
+        """Put the calls of a tool together, at the first of them."""
+        tool = self._package.tools[name]
+        try:
+            handle = compile_tool(self._results, self._host, tool, self._steps)
+        except Exception as error:  # noqa: BLE001 - a model that cannot be loaded, for example, is a failed call
+            failure = error
+
+            async def fail(_request: Request) -> Outcome:
+                return self._results.refuse_failure(tool, failure)
+
+            return _Entry(tool, fail, tool.definition)
+        self._entries[name] = _Entry(tool, handle, tool.definition)
+        return self._entries[name]
+
+    def _explain_absence(self, name: str, request: Request) -> str:
+        """Return the reason that a tool is not there for a caller, which goes into the record only."""
+        if name not in self._package.tools:
+            return "unknown_tool"
+        if request.tools is not None and name not in request.tools:
+            return "toolset"
+        return "scope" if name in self._host.lists.by_name["tools"] else "switched_off"
+
+
+class _Entry(NamedTuple):
+    """A tool, ready to be called."""
+
+    tool: Tool
+    handle: Handle
+    definition: Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""POSTs that are being answered."""

@@ -1,0 +1,195 @@
+"""The requests that no part of a server serves, such as the handshake, and the JSON-RPC responses to all.
+
+Takes requests, with their sender and their fault, if any; has the server's core answer them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.errors import INTERNAL_ERROR, UNWRITABLE, ProtocolError
+from ...mcp.revisions import negotiate
+from ...observability.logs import log
+from ..app.core import LISTS
+from ..core.request import Request
+from ..protocol.messages import encode_error, to_json
+from ..protocol.outgoing import Outgoing
+from ..protocol.requests import STATELESS, refuse_before_handshake, refuse_unknown_method
+from .channel import ClientChannel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...mcp.revisions import Revision
+    from ..app.core import Core
+    from ..core.call_state import Transport
+    from ..core.request import Channel, Peer, Result
+    from .clients import Client
+
+_TEXTS: Final = 16
+"""Texts of pages that are kept."""
+
+
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
+class ClientRequest(Request):
+    """A message that came over one of our own transports.
+
+    Attributes:
+        client: Its sender.
+        fault: Its fault, apart from an unknown method, if any.
+        is_shaken: True if its sender has shaken hands, or need not.
+    """
+
+    client: Client
+    fault: ProtocolError | None = None
+    is_shaken: bool = True
+
+
+class Lifecycle:
+    """The requests to one server over its own transports, and their responses.
+
+    Attributes:
+        package: The name of the package.
+        threads: The pool of threads for plain `def` methods of the handlers.
+        has_tasks: True if the server has tasks.
+    """
+
+    def __init__(self, core: Core) -> None:
+        """Take the core of the server."""
+        self.package = core.package.name
+        self.threads = core.threads
+        self.has_tasks = core.tasks is not None
+        self._core = core
+        self._texts: dict[int, tuple[Result, bytes]] = {}
+
+    async def answer(self, request: Request) -> Result | ProtocolError:
+        """Return the result of a request, or the error that it is answered with."""
+        try:
+            return await self._core.answer(request)
+        except ProtocolError as error:
+            # Frames hold the message, and the error. With them, both would stay until Python next looks for cycles.
+            error.__traceback__ = error.__context__ = None
+            return error
+        finally:
+            request.has_ended = True
+
+    async def note(
+        self, message: Mapping[str, Any], client: Client, transport: Transport, peer: Peer | None = None
+    ) -> None:
+        """Have a notification observed that needs no other answer."""
+        notification = ClientRequest(
+            package=self.package,
+            method=message["method"],
+            id=None,
+            params=message.get("params") or {},
+            revision=client.revision,
+            transport=transport,
+            threads=self.threads,
+            open_channel=_open_no_channel,
+            call_next=self.answer_other,
+            peer=peer,
+            client=client,
+        )
+        await self._core.answer(notification)
+
+    def encode_response(self, request: Request, result: Result | ProtocolError) -> bytes:
+        """Return the response with a result, or an error, as JSON."""
+        if isinstance(result, ProtocolError):
+            return encode_error(request.id, result)
+        try:
+            text = self._listed(result) if request.method in LISTS else to_json(result)
+        except (TypeError, ValueError):
+            log().exception(UNWRITABLE)
+            return encode_error(request.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), text)
+
+    def _listed(self, result: Result) -> bytes:
+        """Return the text of a page; those of first pages are kept, as the core keeps these pages: every client reads
+        them.
+        """
+        entry = self._texts.get(id(result))
+        # The `id` of an object that is gone may be that of a new one.
+        if entry is not None and entry[0] is result:
+            return entry[1]
+        text = to_json(result)
+        self._texts = dict([*self._texts.items()][1 - _TEXTS :])
+        self._texts[id(result)] = (result, text)
+        return text
+
+    async def answer_other(self, request: Request) -> Result:
+        """Answer the requests that no part serves, and refuse those that are not admissible."""
+        if request.id is None or not isinstance(request, ClientRequest):
+            return None
+        if request.fault is not None:
+            raise request.fault
+        params = request.params
+        match request.method:
+            case "ping":
+                return {}
+            case "initialize":
+                return self._initialize(params)
+            case "server/discover":
+                return self._discover(request.revision)
+        if not self._serves(request.method):
+            raise refuse_unknown_method(request.method)
+        if not request.is_shaken:
+            raise refuse_before_handshake()
+        if request.client.wants is not None:
+            if request.method == "logging/setLevel":
+                request.client.wants.level = params["level"]
+            else:
+                request.client.wants.uris.discard(params["uri"])
+        return {}
+
+    def _serves(self, method: str) -> bool:
+        """Tell whether a method of the handshake's era is served, by a part or here."""
+        is_ours = method == "logging/setLevel" or (
+            method == "resources/unsubscribe" and "resources" in self._core.lists
+        )
+        return is_ours or self._core.serves(method) or (self.has_tasks and method.startswith("tasks/"))
+
+    def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
+        return {
+            "protocolVersion": negotiate(params["protocolVersion"]),
+            "capabilities": self._capabilities(announces=self._core.has_sessions),
+            "serverInfo": self._core.identity,
+            **self._instructions,
+        }
+
+    def _discover(self, revision: Revision) -> Result:
+        """Return the server's identity and capabilities (MCP 2026-07-28, server/discover)."""
+        result = {
+            "supportedVersions": list(STATELESS),
+            "capabilities": self._capabilities(announces=True),
+            **self._instructions,
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
+        return self._core.stamp(result, revision)
+
+    @property
+    def _instructions(self) -> dict[str, str]:
+        instructions = self._core.package.manifest["server"].get("instructions")
+        return {} if instructions is None else {"instructions": instructions}
+
+    def _capabilities(self, *, announces: bool) -> dict[str, Any]:
+        """Return the server's capabilities; `announces` says whether it tells of changes of its lists."""
+        core = self._core
+        listed: dict[str, dict[str, bool]] = {
+            name: {"listChanged": announces} for name in ("prompts", "resources", "tools") if name in core.lists
+        }
+        if "resources" in listed:
+            listed["resources"]["subscribe"] = announces
+        completes: dict[str, Any] = {"completions": {}} if "completion/complete" in core.methods else {}
+        announced: dict[str, Any] = {"extensions": core.extensions} if core.extensions else {}
+        return {**completes, **announced, "logging": {}, **listed}
+
+
+def _open_no_channel(request: ClientRequest) -> Channel:
+    return ClientChannel(request.client, {}, Outgoing(_drop))
+
+
+async def _drop(_message: bytes) -> None:
+    """Say nothing: a notification has no answer."""
