@@ -24,6 +24,7 @@ from pathlib import Path
 import features
 import reader
 from guards import AUDIENCE, SCOPE, generate, issuer
+from idle import cpu_milliseconds
 from over_http import HANDSHAKE, STATELESS, calls_a_second
 from servers import Process, served
 from serving import BARE, CALL, HANDLERS
@@ -59,12 +60,15 @@ def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) 
         try:
             first = called(process, 1)
             called(process, 100)
+            before = cpu_milliseconds(process.pid)
             call = called(process, CALLS) / CALLS
+            cpu = (cpu_milliseconds(process.pid) - before) / CALLS
             called(process, 899 - CALLS)
             figures[name] = {
                 Row(f"start to first `tools/list`, {of}", 0.25, False, "s"): process.first,
                 Row(f"first call of a cold server, {of}", 0.5, False, "s"): process.first + first,
                 Row(f"call over stdio, {of}", 0.3, False, "ms"): call * 1000,
+                Row(f"CPU of a call over stdio, {of}", 0.15, False, "ms"): cpu,
                 Row(f"memory after 1,000 calls, {of}", 0.7, False, "MB"): process.memory(),
             }
         finally:

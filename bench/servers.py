@@ -73,9 +73,14 @@ class Process:
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
 
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        return self._process.pid
+
     def memory(self) -> float:
         """The memory that it has, in MB (Linux)."""
-        return memory(self._process.pid)
+        return memory(self.pid)
 
     def stop(self) -> None:
         """End it by closing its input."""
