@@ -134,6 +134,7 @@ NEW: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
     "absent": (form({"anyOf": [OCTETS, NULL]}), {"file": None}, []),
     "optional_list": (form({"anyOf": [{"type": "array", "items": OCTETS}, NULL]}), {"file": ["AP8x"]}, [FILE]),
     "optional_reference": (form({"anyOf": [ref("Octets"), NULL]}), {"file": "AP8x"}, [FILE]),
+    "lone_file": ({FORM: {"schema": {"oneOf": [ref("Octets"), NULL]}}}, {"file": "AP8x"}, [FILE]),
     "optional_form": ({FORM: {"schema": {"anyOf": [ref("Upload"), NULL]}}}, {"file": "AP8x"}, [FILE]),
     "json_text": (
         form({"type": "string", "contentMediaType": "application/json", "contentSchema": OBJECT}),

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from ..errors import ToolError
-from ..values.json import Json
+from ..values.json import Json, is_list
 
 Encode: TypeAlias = Callable[[str], str]
 
@@ -70,8 +70,9 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
     key = encode(name)
     if style == "deepObject" and isinstance(value, Mapping | list):
         return list(_deep(key, value, encode))
-    if isinstance(value, Mapping) and explode:
-        return [f"{encode(inner)}={encode(format_plain(item))}" for inner, item in value.items()]
+    if isinstance(value, Mapping) and explode:  # items of a list in it are repeated; no standard defines this
+        entries = [(inner, item) for inner, given in value.items() for item in (given if is_list(given) else [given])]
+        return [f"{encode(inner)}={encode(format_plain(item))}" for inner, item in entries]
     if isinstance(value, list) and explode:
         return [f"{key}={encode(format_plain(item))}" for item in value]
     if isinstance(value, Mapping | list):

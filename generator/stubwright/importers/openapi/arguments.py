@@ -263,6 +263,8 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     media = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media][0]))[0]
     kind, sent = kinds[media]
     entry, description = dict(content)[media], at.get_field("description")
+    if kind == "multipart":
+        entry = parts.name_lone_file(entry, schemas)
     return _Body(
         media=sent,
         entry=entry,

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from stubwright.importers.openapi import media as media_types
-from stubwright.importers.openapi.documents import UnsupportedError, walk
+from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
 from stubwright.importers.openapi.schemas.conversion import REFERENCE, drop_text
 from stubwright_runtime.http.media import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from stubwright.importers.openapi.documents import Located
     from stubwright.importers.openapi.schemas.conversion import Schemas
     from stubwright.ir import Json
 
@@ -46,6 +45,21 @@ def is_base64(at: Located | None, schemas: Schemas) -> bool:
         part.get_field("format") == "byte" or part.get_field("contentEncoding") == "base64"
         for part in schemas.list_applied(at)
     )
+
+
+def name_lone_file(entry: Located, schemas: Schemas) -> Located:
+    """Return the media type object of a form whose schema is a file, or null, with a part `file` for it.
+
+    A form is an object (3.1.1, section 4.8.14.4). Frameworks write this for a handler that takes one file, and the
+    name of the part is lost; `file` is what most of them call it.
+    """
+    schema = entry.get("schema")
+    applied = [] if schema is None else [part.value for part in schemas.list_applied(schema)]
+    is_form = any(isinstance(part, dict) and part.get("type") in ("object", "array") for part in applied)
+    if schema is None or is_form or not any(isinstance(part, dict) and _is_file(part) for part in applied):
+        return entry
+    form = {"type": "object", "properties": {"file": schema.value}, "additionalProperties": False}
+    return Located({**entry.value, "schema": form}, entry.file, entry.pointer)
 
 
 class Parts:
