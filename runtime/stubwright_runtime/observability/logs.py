@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import sys
 import threading
 from functools import partial
 from typing import Any, Final
@@ -18,6 +17,7 @@ from ..values.contexts import Within
 from ..values.terminal import replace_controls
 from .redaction import scrub
 from .scope import SCOPE, Scope
+from .standard_error import BackgroundStream, open_background
 
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
 """Loggers that log messages, headers or URLs, like those below them."""
@@ -141,13 +141,23 @@ def _is_about_open_stream(record: logging.LogRecord) -> bool:
     return not isinstance(error, BrokenResourceError | ClosedResourceError)
 
 
+class _Handler(logging.StreamHandler[Any]):
+    def close(self) -> None:
+        """Give what was logged a second to be written; `logging.shutdown` calls this at the end."""
+        if isinstance(self.stream, BackgroundStream):
+            self.stream.drain(1.0)
+        super().close()
+
+
 def set_up(level: str) -> None:
     """Log to standard error; for the libraries warnings only, since they log whole messages.
+
+    The process does not wait for a reader of standard error, except for up to a second at its end.
 
     Args:
         level: The lowest level that is logged.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Handler(open_background())
     handler.addFilter(REDACTION)
     handler.setFormatter(_FORMAT)
     _FORMAT.folds = level != "debug"

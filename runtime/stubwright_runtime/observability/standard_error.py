@@ -1,0 +1,114 @@
+"""Standard error for a log: a thread writes to it, so that no other thread waits for its reader.
+
+Texts are written in order. While a mebibyte is waiting, further texts are dropped; a line with their number follows.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+from collections import deque
+from typing import Final, TextIO
+
+_MOST_WAITING: Final = 1 << 20
+"""Bytes that may wait to be written; a pipe holds 64 KiB more."""
+
+
+class BackgroundStream:
+    """A stream for `logging.StreamHandler` whose `write` never waits."""
+
+    def __init__(self, descriptor: int, encoding: str = "utf-8", most: int = _MOST_WAITING) -> None:
+        """Take the file descriptor; the thread starts with the first text.
+
+        Args:
+            descriptor: The file descriptor. It stays open.
+            encoding: The encoding of texts. Characters that it lacks are escaped.
+            most: Bytes that may wait.
+        """
+        self._descriptor = descriptor
+        self._encoding = encoding
+        self._most = most
+        self._begin()
+        if sys.platform != "win32":
+            os.register_at_fork(after_in_child=self._begin)  # the child has no such thread
+
+    def _begin(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._lost = 0
+        self._thread: threading.Thread | None = None
+        self._error: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Add a text to the queue, or drop it if the queue is full; return the text's length."""
+        data = text.replace("\n", os.linesep).encode(self._encoding, "backslashreplace")
+        with self._changed:
+            if self._error is not None or self._size + len(data) > self._most:
+                self._lost += text.count("\n")
+                return len(text)
+            if self._lost:
+                self._add(self._report_lost())
+            self._add(data)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write_all, name="standard error", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: `logging` calls this after each record, and must not wait."""
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until all texts are written, at most for some seconds; return whether they are."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._size or self._error is not None, seconds)
+
+    def _add(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._size += len(data)
+
+    def _report_lost(self) -> bytes:
+        """Return the line with the number of lost lines, and reset the number."""
+        lost, self._lost = self._lost, 0
+        noun = "line" if lost == 1 else "lines"
+        return f"… {lost:,} {noun} of the log lost: standard error was not read{os.linesep}".encode(
+            self._encoding, "backslashreplace"
+        )
+
+    def _write_all(self) -> None:
+        while True:
+            with self._changed:
+                if not self._waiting and self._lost:
+                    self._add(self._report_lost())
+                self._changed.wait_for(lambda: self._waiting)
+                data = self._waiting.popleft()
+            try:
+                self._write(data)
+            except OSError as error:  # its reader has closed it
+                with self._changed:
+                    self._error = error
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self._size -= len(data)
+                self._changed.notify_all()
+
+    def _write(self, data: bytes) -> None:
+        """Write all of some bytes. Raises OSError if that is impossible."""
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:  # another process that has it, too, made it non-blocking
+                select.select((), (self._descriptor,), ())
+
+
+def open_background() -> TextIO | BackgroundStream:
+    """Return a stream to standard error that never waits; `sys.stderr` itself if it has no file descriptor."""
+    try:
+        descriptor = sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):  # there is none, or it was replaced by another object
+        return sys.stderr
+    return BackgroundStream(descriptor, sys.stderr.encoding)
