@@ -517,6 +517,14 @@ def command(code: str) -> list[str]:
             "closed its standard output",
             None,
         ),
+        (
+            (
+                "import sys; print('no key is set', file=sys.stderr, flush=True); sys.stdin.readline(); "
+                "sys.stdout.buffer.write('{}'.encode('utf-16')); sys.stdout.flush(); sys.stdin.read()"
+            ),
+            "wrote UTF-16 in place of UTF-8",
+            None,
+        ),
     ],
 )
 @pytest.mark.usefixtures("nothing_to_pass")

@@ -43,6 +43,9 @@ nothing will.
 """
 
 _EXIT_POLL: Final = 0.005
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""Marks of an encoding in which no line is a message; the bytes never begin a line in UTF-8."""
+
 _SHOWN: Final = 200
 """Characters of an unreadable line that the log has."""
 
@@ -62,6 +65,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         bounds: How many bytes may come.
         line: The line that the last message stood in.
         has_answered: Whether a message has come.
+        fault: Why its output cannot be read at all, as the end of a sentence that begins with its name.
         longest: Gives the bound of a line now.
         too_large: Is told, once, why nothing more is read.
     """
@@ -77,6 +81,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         self._errors = StandardError(shown)
         self._process: ServerProcess | None = None
         self._passed: Set[str] = frozenset()
+        self.fault: str | None = None
         self._reading = _Reading(self)
 
     @property
@@ -164,12 +169,12 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         from ..core.connect_errors import ServerExited
 
         with anyio.move_on_after(_EXIT_SECONDS):
-            while self._status is None:  # noqa: ASYNC110 - waiting for a process would wait for its pipes, too
+            while self.fault is None and self._status is None:  # noqa: ASYNC110 - waiting for a process would wait for its pipes, too
                 await anyio.sleep(_EXIT_POLL)
         status = self._status
         if status is not None:
             await anyio.to_thread.run_sync(self._errors.wait, _EXIT_SECONDS)
-        why, lines, name = _describe_exit(status), self.log_lines(), self.name
+        why, lines, name = self.fault or _describe_exit(status), self.log_lines(), self.name
         withheld = self._find_withheld(lines) if status is not None and status >= 0 else ()
         return lambda: ServerExited(name, why, status=status, stderr=lines, withheld=withheld)
 
@@ -236,6 +241,10 @@ class _Reading:
         with _ended():
             data = await self._transport.read()
         if not data:
+            self._is_over = True
+            return
+        if not self._has_begun and bytes(self._begun[:2] + data[:2]).startswith(_UTF_16):
+            self._transport.fault = "wrote UTF-16 in place of UTF-8"
             self._is_over = True
             return
         bounds = self._transport.bounds
