@@ -444,7 +444,7 @@ def test_the_file_of_a_name_is_one_that_every_system_allows(name: str, file: str
         ("raise SystemExit(3)", "ended with exit status 3 before it had answered"),
         (
             "print('hello', flush=True)\nimport sys\nsys.stdin.read()",
-            "did not answer within 1 s; it sent a line that is not JSON-RPC",
+            "did not answer within 1 s; allow more time with --timeout; it sent a line that is not JSON-RPC",
         ),
         ("import sys; sys.stdin.read()", "did not answer within 1 s"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
@@ -17,7 +18,7 @@ import forked
 import hostile
 from command_line import stubwright
 from hostile import HANDSHAKE, STATELESS, Said, listening, response
-from stubwright.importers.deadline import Deadline, TooSlowError
+from stubwright.importers.limits import Deadline, TooSlowError
 
 ERAS: Final = (HANDSHAKE, STATELESS)
 
@@ -86,6 +87,38 @@ SAYINGS: Final[dict[str, tuple[Callable[[Any], Said], str]]] = {
 def test_pages_without_an_end_end(era: str, tmp_path: Path) -> None:
     """The limit itself has a test of the client."""
     _check_end_over_http(era, _pages, "with a list that has more than 1000 pages", tmp_path)
+
+
+@pytest.mark.parametrize("verb", ["call", "list", "inspect", "lock", "import mcp"])
+@pytest.mark.parametrize(
+    ("limit", "answer", "told"),
+    [
+        ("--timeout 1", _slow_pages, r"did not answer within [01](\.\d)? s \(\d pages? with \d entr.* --timeout"),
+        ("--max-pages 3", _pages, r"more than 3 pages \(3 pages with 3 entries had been read\).* --max-pages"),
+        ("--max-bytes 2KiB", _pages, r"sent more than 2,048 bytes.* \(\d+ pages with \d+ entries .* --max-bytes"),
+    ],
+    ids=["time", "pages", "bytes"],
+)
+def test_each_command_bounds_pages_without_an_end(
+    verb: str, limit: str, answer: Callable[[Any], Said], told: str, tmp_path: Path
+) -> None:
+    words = {"call": ["go"], "inspect": ["--revision", "2025-11-25"], "lock": ["-o", "-"], "import mcp": ["-o", "-"]}
+    with listening(HANDSHAKE, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
+        done = stubwright(*verb.split(), url, *words.get(verb, ()), *limit.split(), cwd=tmp_path)
+    assert done.returncode != 0
+    assert re.search(told, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_inspect_has_one_time_limit_for_all_revisions(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with listening(HANDSHAKE, lambda method, number: _slow_pages(number) if method == "tools/list" else None) as (
+        url,
+        _,
+    ):
+        done = stubwright("inspect", url, "--timeout", "1", cwd=tmp_path)
+    assert "not asked within 1 s; allow more time with --timeout" in done.stderr
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize(("era", "name"), amounts.sample(list(_in_turns([(name,) for name in SAYINGS])), 4))

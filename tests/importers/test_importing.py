@@ -34,6 +34,7 @@ from processes import await_end, running
 from serving import Handling, asgi, served
 from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import live, runners, servers, sources
+from stubwright.importers.limits import Limits
 from stubwright.importers.listing import ServerListing
 
 CASES = Path(__file__).parents[1] / "imports"
@@ -245,13 +246,13 @@ def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> No
     slow = sources.Command(["sh", "-c", 'sleep 1.2; exec "$@"', "sh", *server])
     told: list[float] = []
     begun = time.monotonic()
-    listed = live.read(slow, 1, starting=60, started=lambda: told.append(time.monotonic() - begun))
+    listed = live.read(slow, Limits(1, 60), started=lambda: told.append(time.monotonic() - begun))
     assert listed.sections["tools"] == [TOOL]
     assert told[0] > 1.2
     with pytest.raises(live.UnreachableError, match=r"`sh` did not answer within 0\.2 s"):
-        live.read(slow, 0.2)
+        live.read(slow, Limits(0.2))
     with pytest.raises(live.UnreachableError, match=r"has not answered 0\.2 s after it was started; allow more time"):
-        live.read(slow, 60, starting=0.2)
+        live.read(slow, Limits(60, 0.2))
 
 
 @pytest.mark.parametrize("silent", ["server/discover", "tools/list"])
@@ -262,7 +263,8 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     assert time.monotonic() - started < 60
     assert done.returncode == 1
     assert done.stderr == (
-        f"stubwright: `{sys.executable}` did not answer within 1.5 s; it sent a line that is not JSON-RPC\n"
+        f"stubwright: `{sys.executable}` did not answer within 1.5 s; allow more time with --timeout; "
+        "it sent a line that is not JSON-RPC\n"
     )
     await_end(int((tmp_path / "pid").read_text()))
 

@@ -16,11 +16,14 @@ import mcp
 import mcp_types
 
 from stubwright import __version__
+from stubwright.calling.clock import Clock
 from stubwright.diagnostics.suggestions import did_you_mean
+from stubwright.importers.limits import Limits
 from stubwright_runtime.client.core import calls, results
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
-from stubwright_runtime.client.features.live import list_tools
+from stubwright_runtime.client.features.list_pages import TooManyPagesError
+from stubwright_runtime.client.transports.bounds import TooLargeError
 from stubwright_runtime.mcp.vocabulary import ALIAS_META_KEY
 from stubwright_runtime.package import Package, Tool
 from stubwright_runtime.values.json import is_object
@@ -28,15 +31,17 @@ from stubwright_runtime.values.json import is_object
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
+    from stubwright.importers.limits import Progress
     from stubwright_runtime.client.core.options import OnLog, OnProgress
     from stubwright_runtime.client.features.questions import OnQuestion
     from stubwright_runtime.mcp.aliases import Alias
 
-CONNECTING: Final = 60.0
-"""Seconds for each step of connecting to a URL."""
+_DEFAULT_LIMITS: Final = Limits()
+_LIMITS: Final = {TooManyPagesError: "--max-pages", TooLargeError: "--max-bytes"}
 
-STARTING: Final = 600.0
-"""The same for a command, whose package manager may have to fetch it first."""
+
+class LimitError(Exception):
+    """The server needs more time, pages or bytes than it may have; the message names the option that allows more."""
 
 
 class UnknownToolError(Exception):
@@ -89,6 +94,7 @@ async def call(
     name: str,
     make_arguments: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     *,
+    limits: Limits = _DEFAULT_LIMITS,
     seconds: float | None = None,
     on_progress: OnProgress | None = None,
     on_log: OnLog | None = None,
@@ -102,7 +108,9 @@ async def call(
         server: Where.
         name: The tool's name. One that is not listed is sent too, since no list has the old names of tools.
         make_arguments: Makes the arguments from the tool's definition as it is listed.
-        seconds: For the answer, without those in which a person is asked; `None` for no bound.
+        limits: The limits on connecting and on the list of tools. A result may have `size` bytes, too.
+        seconds: For everything, the answer included, but not the time in which a person is asked; `None` bounds only
+            connecting and listing, by `limits`.
         on_progress: Told of progress.
         on_log: Told of the lines that the server writes to its log.
         on_question: Asked what the server wants to know from a person; `None` tells the server that nobody can be.
@@ -110,41 +118,77 @@ async def call(
         aliases: The old names that are known, by which the types of arguments are found.
 
     Raises:
+        LimitError: The server needs more time, pages or bytes.
         UnknownToolError: There is no such tool, as the server says.
         mcp.MCPError: The server cannot be reached, refuses, or answers with an error of the protocol.
         OSError: The command cannot be started.
         Exception: What `make_arguments` raises.
     """
-    starting = CONNECTING if isinstance(server.target, str) else STARTING
-    connecting = _Client.connect(
-        server.target,
-        timeout=seconds or starting,
-        on_progress=on_progress,
-        on_log=on_log,
-        on_question=on_question,
-        headers=server.headers,
-        env=server.environment,
-    )
-    async with connecting as client:
-        listed = await list_tools(client)
-        definitions = {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in listed}
-        own = aliases[name].tool if name in aliases else name
-        if on_listed is not None and own in definitions:
-            on_listed(definitions[own])
-        called = client.with_options(timeout=seconds)
-        if name in definitions:
-            return await _send(called, _make_tool(definitions[name]), make_arguments(definitions[name]))
-        definition = _rename(definitions[own], aliases[name]) if own in definitions else _make_unlisted(name)
-        nearest = did_you_mean(name, definitions, "tools")
-        unknown = UnknownToolError(f"there is no tool `{name}`; {nearest}")
-        try:
-            outcome = await _send(called, _make_tool(definition), make_arguments(definition))
-        except mcp.MCPError as error:
-            if error.code in (mcp_types.INVALID_PARAMS, mcp_types.METHOD_NOT_FOUND):
-                raise unknown from error
+    clock = Clock(limits, seconds)
+    try:
+        with clock.enforce():
+            connecting = _Client.connect(
+                server.target,
+                timeout=clock.starting,
+                max_result_bytes=limits.size,
+                on_progress=on_progress,
+                on_log=on_log,
+                on_question=None if on_question is None else clock.exclude(on_question),
+                headers=server.headers,
+                env=server.environment,
+            )
+            async with connecting as client:
+                clock.start_listing()
+                listed = await _list_tools(client, limits.pages, clock.progress)
+                clock.start_calling()
+                return await _call_listed(client, listed, name, make_arguments, on_listed, aliases)
+    except TimeoutError:
+        raise LimitError(clock.describe_overrun()) from None
+
+
+async def _list_tools(client: Binding, most_pages: int, progress: Progress) -> Sequence[mcp_types.Tool]:
+    session, _, options = client.__stubwright__
+    tools: list[mcp_types.Tool] = []
+    try:
+        async for page in session.fetch_pages(client.raw.list_tools, options, most_pages):
+            progress.add(page.tools)
+            tools += page.tools
+    except mcp.MCPError as error:
+        option = next((name for kind, name in _LIMITS.items() if isinstance(error.__cause__, kind)), None)
+        if option is None:
             raise
-        # Older SDKs answer so to a name that they do not know, and a tool that fails does, too.
-        return replace(outcome, unlisted=nearest) if outcome.failed and outcome.renamed is None else outcome
+        raise LimitError(
+            f"cannot be listed: {error.message}{progress.describe()}; raise the limit with {option}"
+        ) from None
+    return tools
+
+
+async def _call_listed(
+    client: Binding,
+    listed: Sequence[mcp_types.Tool],
+    name: str,
+    make_arguments: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    on_listed: Callable[[Mapping[str, Any]], None] | None,
+    aliases: Mapping[str, Alias],
+) -> Outcome:
+    definitions = {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in listed}
+    own = aliases[name].tool if name in aliases else name
+    if on_listed is not None and own in definitions:
+        on_listed(definitions[own])
+    called = client.with_options(timeout=None)
+    if name in definitions:
+        return await _send(called, _make_tool(definitions[name]), make_arguments(definitions[name]))
+    definition = _rename(definitions[own], aliases[name]) if own in definitions else _make_unlisted(name)
+    nearest = did_you_mean(name, definitions, "tools")
+    unknown = UnknownToolError(f"there is no tool `{name}`; {nearest}")
+    try:
+        outcome = await _send(called, _make_tool(definition), make_arguments(definition))
+    except mcp.MCPError as error:
+        if error.code in (mcp_types.INVALID_PARAMS, mcp_types.METHOD_NOT_FOUND):
+            raise unknown from error
+        raise
+    # Older SDKs answer so to a name that they do not know, and a tool that fails does, too.
+    return replace(outcome, unlisted=nearest) if outcome.failed and outcome.renamed is None else outcome
 
 
 async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:

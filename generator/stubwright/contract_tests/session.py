@@ -21,7 +21,8 @@ from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stubwright.contract_tests.answers import DEFAULT_WAIT, Answer, Gone, Late, ProtocolError, Result, find_limit
-from stubwright.importers.live import STARTING, Connection, UnreachableError, open_connection
+from stubwright.importers.limits import STARTING
+from stubwright.importers.live import Connection, UnreachableError, open_connection
 from stubwright.importers.sources import Source
 from stubwright_runtime.client.core.connect_errors import Busy, ConnectError
 from stubwright_runtime.mcp.vocabulary import TOOLS

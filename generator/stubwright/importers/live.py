@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -36,12 +36,13 @@ from mcp_types.version import (
 
 from stubwright import __version__
 from stubwright.importers.declining import CAPABILITIES, Declining
+from stubwright.importers.limits import TIMEOUT, Limits, Progress
 from stubwright.importers.listing import ServerListing
 from stubwright.importers.reading import SourceError
 from stubwright.importers.sources import Command, Source
 from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
 from stubwright_runtime.client.core.environment import describe_withheld
-from stubwright_runtime.client.features.list_pages import EndlessError, follow_pages
+from stubwright_runtime.client.features.list_pages import MOST_PAGES, EndlessError, TooManyPagesError, follow_pages
 from stubwright_runtime.client.transports.bounded import connect_http
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
 from stubwright_runtime.client.transports.guarded import SafeTransport
@@ -56,18 +57,10 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.shared.dispatcher import CallOptions
 
-TIMEOUT: Final = 60.0
-"""Seconds for the whole, by default, from the server's first answer on; for a URL, from the start."""
-
-STARTING: Final = 600.0
-"""Seconds until the first answer of a command, by default: its package manager may have to fetch it first."""
-
-MAX_BYTES: Final = MAX_RESULT_BYTES
-"""The number of bytes that a server may send in all, by default."""
-
 MAX_ENTRIES: Final = 100_000
 """The number of entries that a list may have."""
 
+_DEFAULT_LIMITS: Final = Limits()
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _AT_ONCE: Final = 8  # servers that are asked at the same time
 _POLL: Final = 0.02  # seconds
@@ -90,10 +83,8 @@ class UnreachableError(SourceError):
 
 def read(
     source: Source,
-    timeout: float = TIMEOUT,
-    max_bytes: int = MAX_BYTES,
+    limits: Limits = _DEFAULT_LIMITS,
     *,
-    starting: float | None = None,
     started: Callable[[], None] | None = None,
     revision: str | None = None,
 ) -> ServerListing:
@@ -101,9 +92,7 @@ def read(
 
     Args:
         source: The server. A command gets, beside its own variables, those that the SDK passes on as harmless.
-        timeout: Seconds for the whole.
-        max_bytes: Bytes that it may send in all, after decompression.
-        starting: Seconds until its first answer, if they do not count among the others.
+        limits: What it may take.
         started: Is called at that answer.
         revision: The revision of MCP to ask in; by default the newest that both know.
 
@@ -111,27 +100,23 @@ def read(
         UnreachableError: It cannot be started or reached, refuses, breaks the protocol, is too slow or sends too much.
     """
     with silence_libraries(), interrupt_on_signals():
-        return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), max_bytes, revision)
+        return anyio.run(_read, source, limits, started or (lambda: None), revision)
 
 
-def read_several(
-    sources: Sequence[Source], timeout: float = TIMEOUT, max_bytes: int = MAX_BYTES, *, starting: float | None = None
-) -> list[ServerListing | UnreachableError]:
+def read_several(sources: Sequence[Source], limits: Limits = _DEFAULT_LIMITS) -> list[ServerListing | UnreachableError]:
     """Ask servers for all that they have, several at a time; return each listing, or the reason that there is none.
 
     Args:
         sources: The servers.
-        timeout: Seconds for each.
-        max_bytes: Bytes that each may send in all, after decompression.
-        starting: Seconds until the first answer of a command, if they do not count among the others.
+        limits: What each may take; `starting` is for commands alone.
     """
     answers: dict[int, ServerListing | UnreachableError] = {}
 
     async def ask(number: int, source: Source, limiter: anyio.CapacityLimiter) -> None:
         async with limiter:
-            clock = _Clock(timeout, starting if isinstance(source, Command) else None, lambda: None)
+            own = limits if isinstance(source, Command) else replace(limits, starting=None)
             try:
-                answers[number] = await _read(source, clock, max_bytes, None)
+                answers[number] = await _read(source, own, lambda: None, None)
             except UnreachableError as error:
                 answers[number] = error
 
@@ -195,6 +180,7 @@ class _Clock:
     seconds: float
     starting: float | None
     started: Callable[[], None]
+    advice: str = "; allow more time with --timeout"
     has_answered: bool = False
 
     @contextmanager
@@ -210,17 +196,16 @@ class _Clock:
 
             yield on_answer
 
-    @property
-    def overrun(self) -> str:
-        """The deadline that the server missed, as a sentence that continues its name."""
+    def describe_overrun(self, progress: Progress) -> str:
+        """Return the deadline that the server missed, as a sentence that continues its name."""
         if self.starting is not None and not self.has_answered:
-            return f"has not answered {self.starting:g} s after it was started; allow more time with --timeout"
-        return f"did not answer within {self.seconds:g} s"
+            return f"has not answered {self.starting:g} s after it was started{self.advice}"
+        return f"did not answer within {self.seconds:g} s{progress.describe()}{self.advice}"
 
 
 @asynccontextmanager
 async def open_connection(
-    source: Source, seconds: float = TIMEOUT, max_bytes: int = MAX_BYTES, *, starting: float | None = None
+    source: Source, seconds: float = TIMEOUT, max_bytes: int = MAX_RESULT_BYTES, *, starting: float | None = None
 ) -> AsyncIterator[Connection]:
     """Connect to a server, agree on a revision, and keep the connection open during the block.
 
@@ -234,7 +219,7 @@ async def open_connection(
         UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or is too slow.
     """
     server = _Server(source, Bounds(max_bytes))
-    clock = _Clock(seconds, starting if isinstance(source, Command) else None, lambda: None)
+    clock = _Clock(seconds, starting if isinstance(source, Command) else None, lambda: None, advice="")
     with _explain_failures(source, server, clock):
         async with server.transport as streams, _connect(streams, server) as connection:
             with clock.bound() as answered:
@@ -243,8 +228,9 @@ async def open_connection(
             yield connection
 
 
-async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | None) -> ServerListing:
-    server = _Server(source, Bounds(max_bytes, max_bytes))
+async def _read(source: Source, limits: Limits, started: Callable[[], None], revision: str | None) -> ServerListing:
+    server = _Server(source, Bounds(limits.size, limits.size), limits.pages)
+    clock = _Clock(limits.seconds, limits.starting, started)
     with _explain_failures(source, server, clock), clock.bound() as answered:
         async with server.transport as streams, _connect(streams, server) as connection:
             return await _list_everything(connection, answered, revision)
@@ -259,7 +245,7 @@ def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterato
         yield
     # TimeoutError is an OSError, so that it has to come first.
     except* TimeoutError:
-        message = f"`{source.label}` {clock.overrun}"
+        message = f"`{source.label}` {clock.describe_overrun(server.progress)}"
     except* UnreachableError as group:
         message = f"`{source.label}` {_get_first_error(group)}"
     except* mcp.MCPError as group:
@@ -284,8 +270,10 @@ def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
 class _Server:
     """The way to a server, with explanations of its failures."""
 
-    def __init__(self, source: Source, bounds: Bounds) -> None:
+    def __init__(self, source: Source, bounds: Bounds, most_pages: int = MOST_PAGES) -> None:
         self._bounds = bounds
+        self.most_pages = most_pages
+        self.progress = Progress()
         self._process: ProcessTransport | None = None
         self.unreadable = 0
         if isinstance(source, Command):
@@ -306,7 +294,9 @@ class _Server:
     def describe(self, error: mcp.MCPError) -> str:
         """Return an error as a sentence that continues the server's name."""
         if self._bounds.exceeded is not None:
-            return f"sends too much: {self._bounds.exceeded}; raise the limit with --max-bytes"
+            return (
+                f"sends too much: {self._bounds.exceeded}{self.progress.describe()}; raise the limit with --max-bytes"
+            )
         better = self.transport.explain(error)
         if not isinstance(better, ConnectError):
             return f"answers with an error: {to_one_line(better.message)[:500]} ({better.code})"
@@ -379,7 +369,7 @@ class Connection:
 
     async def list_pages(self, section: Section) -> Sequence[Any]:
         """Return all entries of a list. Raises UnreachableError if it is not one."""
-        return await _list_pages(self, section)
+        return await _list_pages(self, section, self._server.most_pages, self._server.progress)
 
     async def ask(
         self, method: str, seconds: float | None = None, headers: Mapping[str, str] | None = None, **params: Any
@@ -499,7 +489,7 @@ async def _list_everything(connection: Connection, answered: Callable[[], None],
         if section.capability not in capabilities and section is not TOOLS:
             continue
         try:
-            sections[section.name] = await _list_pages(connection, section)
+            sections[section.name] = await connection.list_pages(section)
         except mcp.MCPError as error:
             if error.code == mcp_types.CONNECTION_CLOSED or (section is TOOLS and section.capability in capabilities):
                 raise
@@ -511,7 +501,7 @@ async def _list_everything(connection: Connection, answered: Callable[[], None],
     return ServerListing(connection.revision, info, capabilities, sections, tuple(notes))
 
 
-async def _list_pages(connection: Connection, section: Section) -> Sequence[Any]:
+async def _list_pages(connection: Connection, section: Section, most_pages: int, progress: Progress) -> Sequence[Any]:
     """Return all entries of a list."""
     entries: list[Any] = []
     prefix = f"answers `{section.method}`"
@@ -528,8 +518,13 @@ async def _list_pages(connection: Connection, section: Section) -> Sequence[Any]
         return page
 
     try:
-        async for page in follow_pages(fetch, lambda page: page.get("nextCursor")):
+        async for page in follow_pages(fetch, lambda page: page.get("nextCursor"), most_pages):
             entries += page[section.name]
+            progress.add(page[section.name])
+    except TooManyPagesError as error:
+        raise UnreachableError(
+            f"{prefix} with a list that {error}{progress.describe()}; raise the limit with --max-pages"
+        ) from None
     except EndlessError as error:
         raise UnreachableError(f"{prefix} with a list that {error}") from None
     return entries

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.asking import destinations
+from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
-from stubwright.commands.shared.servers import CommandParser, parse_seconds
+from stubwright.commands.shared.servers import CommandParser
 
 if TYPE_CHECKING:
     import argparse
@@ -54,8 +55,10 @@ def add(verbs: Any) -> None:
     destinations.add_options(call)
     call.add_argument("--json", action="store_true", help="print the whole result as JSON")
     call.add_argument("--save", metavar="DIR", help="write pictures, sounds and files of the answer into this folder")
-    call.add_argument(
-        "--timeout", metavar="SECONDS", type=parse_seconds, help="how long the answer may take (default: no limit)"
+    servers.add_limits(
+        call,
+        "how long the call may take in all, without the time in which you are asked; by default the answer may take "
+        "any time, and what comes before it has a limit",
     )
     call.add_argument(
         "--answer",
@@ -88,6 +91,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     from stubwright.calling import calls, terminal
     from stubwright.calling.arguments import ArgumentError, parse
     from stubwright.importers.live import interrupt_on_signals, silence_libraries
+    from stubwright_runtime.client.core.errors import ResultTooLarge
 
     progress = terminal.Progress(sys.stderr)
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
@@ -110,6 +114,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
             calls.Server(destination.url or destination.command, destination.headers, destination.environment),
             tool,
             make,
+            limits=servers.find_limits(arguments, destination.source),
             seconds=arguments.timeout,
             on_progress=progress if sys.stderr.isatty() else None,
             on_log=terminal.Log(sys.stderr, progress),
@@ -129,6 +134,14 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     except mcp.MCPError as error:
         progress.clear()
         write_err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
+        return destinations.NO_ANSWER
+    except ResultTooLarge as error:
+        progress.clear()
+        write_err(f"stubwright: the result has more than {error.limit:,} bytes; raise the limit with --max-bytes")
+        return destinations.NO_ANSWER
+    except calls.LimitError as error:
+        progress.clear()
+        write_err(f"stubwright: `{destination.label}` {error}")
         return destinations.NO_ANSWER
     except FileNotFoundError as error:
         raise UsageError(f"{explain(error)}") from None

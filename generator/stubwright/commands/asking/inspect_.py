@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stubwright import http
 from stubwright.commands.asking import destinations
+from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 from stubwright_runtime.mcp.revisions import REVISIONS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from stubwright.commands.asking.destinations import Destination
     from stubwright.commands.shared.servers import CommandParser
+    from stubwright.importers.limits import Limits
     from stubwright.importers.listing import ServerListing
 
 
@@ -32,6 +35,7 @@ def add(verbs: Any) -> None:
     )
     inspect.late = "words"
     destinations.add_options(inspect)
+    servers.add_limits(inspect, "how long reading the lists in all revisions may take")
     inspect.add_argument("--revision", choices=REVISIONS, action="append", help="only this revision; may come again")
     inspect.add_argument("--json", action="store_true", help="print all that each revision lists as JSON")
     inspect.set_defaults(verb=_inspect)
@@ -49,10 +53,12 @@ def _inspect(arguments: argparse.Namespace) -> int:
     if destination is None:
         return printer.close()
     asked = sorted(arguments.revision or REVISIONS, reverse=True)
-    listings = {revision: _read(destination, revision) for revision in asked}
+    listings = dict(_read(destination, asked, servers.find_limits(arguments, destination.source)))
     known = {revision: listing for revision, listing in listings.items() if not isinstance(listing, str)}
     if not known:
-        write_err(f"stubwright: {listings[asked[0]]}")
+        reasons = [f"{date}: {reason}" for date, reason in listings.items()]
+        is_same = len(set(listings.values())) == 1
+        write_err("\n".join(f"stubwright: {reason}" for reason in ([listings[asked[0]]] if is_same else reasons)))
         return destinations.NO_ANSWER
     return _show(listings, known, words[0] if words else None, arguments)
 
@@ -98,11 +104,28 @@ def _show(
     return 0
 
 
-def _read(destination: Destination, revision: str) -> ServerListing | str:
-    """Return the lists of the server in a revision, or the reason that there are none."""
-    from stubwright.importers import live
+def _read(
+    destination: Destination, revisions: Sequence[str], limits: Limits
+) -> Iterator[tuple[str, ServerListing | str]]:
+    """Yield each revision with the lists of the server in it, or with the reason that there are none.
 
-    try:
-        return live.read(destination.source, revision=revision)
-    except live.UnreachableError as error:
-        return str(error)
+    The time limit is for all revisions together; the other limits are for each.
+    """
+    from stubwright.importers import live
+    from stubwright.importers.limits import Deadline
+
+    deadline = Deadline(limits.seconds)
+    for number, revision in enumerate(revisions):
+        starting = None if number else limits.starting
+        if starting is None and deadline.remaining <= 0:
+            yield revision, f"not asked within {limits.seconds:g} s; allow more time with --timeout"
+            continue
+        seconds = limits.seconds if starting else max(round(deadline.remaining, 1), 0.1)
+        own = replace(limits, seconds=seconds, starting=starting)
+        try:
+            yield (
+                revision,
+                live.read(destination.source, own, started=None if number else deadline.restart, revision=revision),
+            )
+        except live.UnreachableError as error:
+            yield revision, str(error)

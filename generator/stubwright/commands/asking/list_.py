@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.asking import destinations
+from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, write_err, write_out
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def add(verbs: Any) -> None:
     )
     list_.add_argument("server", metavar="SOURCE", nargs="?", help="the server: a manifest or a URL")
     destinations.add_options(list_)
+    servers.add_limits(list_, "how long reading the lists may take in all")
     list_.add_argument("--json", action="store_true", help="print all that is listed as JSON")
     list_.set_defaults(verb=_list)
 
@@ -63,7 +65,7 @@ def _read(destination: Destination, arguments: argparse.Namespace) -> ServerList
     if destination.manifest is not None and not _is_asked(arguments):
         return listings.list_manifest(destination.manifest, REVISIONS[-1])
     try:
-        return live.read(destination.source)
+        return live.read(destination.source, servers.find_limits(arguments, destination.source))
     except live.UnreachableError as error:
         write_err(f"stubwright: {error}")
         return None

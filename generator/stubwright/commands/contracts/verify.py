@@ -209,14 +209,7 @@ def _list_now(
     requested = finding.find_targets(contracts, url, arguments)
     sources = [target.source for target in requested if isinstance(target, Target) and target.source is not None]
     with printer.show_work(f"asking {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
-        answers = iter(
-            live.read_several(
-                sources,
-                arguments.timeout or live.TIMEOUT,
-                arguments.max_bytes or live.MAX_BYTES,
-                starting=None if arguments.timeout else live.STARTING,
-            )
-        )
+        answers = iter(live.read_several(sources, servers.find_limits(arguments)))
     for place in requested:
         if isinstance(place, SourceError):
             yield place
@@ -239,7 +232,7 @@ def _judge(contract: Contract, listing: _Listing | SourceError, arguments: argpa
     from stubwright.commands.contracts.finding import UnaskedError
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.commands.shared import comparison
-    from stubwright.importers.deadline import TooSlowError
+    from stubwright.importers.limits import TooSlowError
     from stubwright.importers.live import UnreachableError
 
     path, label = contract.path, contract.location.label

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,8 +90,8 @@ def agree(source: Source, *, yes: bool) -> bool:
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
     """Run the file, and return its manifest and the facts for its successor. Raises SourceError."""
-    from stubwright.importers import live, servers
+    from stubwright.importers import servers
     from stubwright.importers.python import moving
 
-    listing, old = moving.read(source, arguments.timeout or live.TIMEOUT, arguments.max_bytes or live.MAX_BYTES)
+    listing, old = moving.read(source, replace(sources.find_limits(arguments), starting=None))
     return servers.make_manifest(listing, name=None, default_name=source.file.stem), old

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from stubwright.importers.acceptance import ImportResult
-    from stubwright.importers.deadline import Deadline
+    from stubwright.importers.limits import Deadline, Limits
     from stubwright.importers.listing import ServerListing
     from stubwright.importers.sources import Command, Source
 
@@ -107,11 +107,21 @@ def add_passing(parser: argparse.ArgumentParser) -> None:
 def add_options(parser: CommandParser, only_after: str | None = None) -> None:
     """Let a verb be told how to reach a server, and how long and how much it may send."""
     add_reaching(parser, only_after)
+    add_limits(parser, "how long the import may take in all")
+
+
+def add_limits(parser: argparse.ArgumentParser, timeout: str) -> None:
+    """Add the options that limit how long and how much a server may send.
+
+    Args:
+        parser: The parser of the command.
+        timeout: The help on `--timeout`, without its default.
+    """
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=parse_seconds,
-        help="how long the import may take in all (default: 60; a command has 600 more until its first answer)",
+        help=f"{timeout} (default: 60; a command has 600 more until its first answer)",
     )
     parser.add_argument(
         "--max-bytes",
@@ -119,14 +129,36 @@ def add_options(parser: CommandParser, only_after: str | None = None) -> None:
         type=_parse_size,
         help="how much the server may send in all, after decompression, such as 256MiB (default: 64MiB)",
     )
+    parser.add_argument(
+        "--max-pages", metavar="N", type=_parse_count, help="how many pages a list may have (default: 1000)"
+    )
+
+
+def find_limits(arguments: argparse.Namespace, source: Source | None = None) -> Limits:
+    """Return the limits that the command line gives.
+
+    Args:
+        arguments: The command line.
+        source: The server; time to start is only for commands. `None` if there are several.
+    """
+    from stubwright.importers import limits
+    from stubwright.importers.sources import Command
+
+    is_started = source is None or isinstance(source, Command)
+    default = limits.Limits()
+    return limits.Limits(
+        arguments.timeout or default.seconds,
+        limits.STARTING if is_started and not arguments.timeout else None,
+        arguments.max_bytes or default.size,
+        arguments.max_pages or default.pages,
+    )
 
 
 def start_deadline(arguments: argparse.Namespace) -> Deadline:
     """Return the time that `--timeout` gives, from now on."""
-    from stubwright.importers import live
-    from stubwright.importers.deadline import Deadline
+    from stubwright.importers.limits import Deadline
 
-    return Deadline(arguments.timeout or live.TIMEOUT)
+    return Deadline(find_limits(arguments).seconds)
 
 
 def prepare_manifest(
@@ -136,15 +168,8 @@ def prepare_manifest(
 
     def run_import() -> ImportResult:
         from stubwright.importers import live
-        from stubwright.importers.sources import Command
 
-        listing = live.read(
-            source,
-            deadline.seconds,
-            arguments.max_bytes or live.MAX_BYTES,
-            starting=live.STARTING if isinstance(source, Command) and not arguments.timeout else None,
-            started=deadline.restart,
-        )
+        listing = live.read(source, find_limits(arguments, source), started=deadline.restart)
         with deadline.enforce():
             return make(listing)
 
@@ -258,6 +283,12 @@ def parse_positive(text: str, described: str) -> float:
     if not 0 < number < 1_000_000:
         raise argparse.ArgumentTypeError(f"`{text}` is not {described}")
     return number
+
+
+def _parse_count(text: str) -> int:
+    if re.fullmatch("[1-9][0-9]{0,6}", text) is None:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 to 9999999")
+    return int(text)
 
 
 def _parse_size(text: str) -> int:

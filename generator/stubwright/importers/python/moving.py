@@ -25,6 +25,7 @@ from stubwright_runtime.values.terminal import to_one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from stubwright.importers.limits import Limits
     from stubwright.importers.listing import ServerListing
 
 PROGRAM: Final = Path(__file__).with_name("program.py")
@@ -54,7 +55,7 @@ class Source:
         return to_one_line(f"{self.file}:{self.name}" if self.name else str(self.file))
 
 
-def read(source: Source, timeout: float, max_bytes: int) -> tuple[ServerListing, Old]:
+def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
     """Run the file, and ask its server for all that it has.
 
     Raises:
@@ -65,12 +66,12 @@ def read(source: Source, timeout: float, max_bytes: int) -> tuple[ServerListing,
         report = Path(folder) / "report.json"
         words = [*source.python, str(PROGRAM), str(source.file), source.name, str(report)]
         try:
-            listing = live.read(sources.Command(words, source.environment), timeout, max_bytes)
+            listing = live.read(sources.Command(words, source.environment), limits)
         except live.UnreachableError as error:
             if "did not answer" in str(error):
                 raise NotMovedError(
-                    f"the server in `{source.file}` did not answer within {timeout:g} s; does the file call `run()` "
-                    'outside of `if __name__ == "__main__":`?'
+                    f"the server in `{source.file}` did not answer within {limits.seconds:g} s; does the file call "
+                    '`run()` outside of `if __name__ == "__main__":`?'
                 ) from error
             facts = _read_report(report)
             if facts is None or "sdk" in facts:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision
 from ...values.terminal import shorten
-from ..features.list_pages import fetch_pages
+from ..features.list_pages import MOST_PAGES, fetch_pages
 from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.guarded import SafeTransport, explain
 from ..transports.parameter_headers import ParameterHeaders
@@ -151,13 +151,16 @@ class Session:
         if not isinstance(self._client.server, SafeTransport):
             Bound(options.max_result_bytes).check(_measure_json(result))
 
-    def fetch_pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
+    def fetch_pages(
+        self, fetch: Callable[..., Awaitable[_Page]], options: Options, most_pages: int = MOST_PAGES
+    ) -> AsyncIterator[_Page]:
         """Return all pages of a list.
 
         Args:
             fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that
                 all pages are of one list.
             options: As for all requests.
+            most_pages: The most pages that the list may have.
 
         Raises:
             mcp.MCPError: As for all requests; also where the list has no end.
@@ -169,7 +172,7 @@ class Session:
             self.check_kind(answer)
             return answer
 
-        return fetch_pages(fetch_page, options.max_result_bytes)
+        return fetch_pages(fetch_page, options.max_result_bytes, most_pages)
 
     async def send(
         self,

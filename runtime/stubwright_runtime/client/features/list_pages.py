@@ -18,16 +18,22 @@ if TYPE_CHECKING:
 _Any = TypeVar("_Any")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
-_PAGES: Final = 1000
-"""The most pages that a list may have."""
+MOST_PAGES: Final = 1000
+"""The most pages that a list may have by default."""
 
 
 class EndlessError(Exception):
     """A list has no end; the message says how."""
 
 
+class TooManyPagesError(EndlessError):
+    """A list has more pages than it may have."""
+
+
 async def follow_pages(
-    fetch: Callable[[str | None], Awaitable[_Any]], following: Callable[[_Any], str | None]
+    fetch: Callable[[str | None], Awaitable[_Any]],
+    following: Callable[[_Any], str | None],
+    most_pages: int = MOST_PAGES,
 ) -> AsyncIterator[_Any]:
     """Yield all pages of a list.
 
@@ -36,13 +42,14 @@ async def follow_pages(
     Args:
         fetch: Takes the cursor of a page, `None` for the first.
         following: Takes a page; gives the cursor of the next one, `None` if it is the last.
+        most_pages: The most pages that the list may have.
 
     Raises:
         EndlessError: There are too many pages, or a cursor comes again.
     """
     cursor: str | None = None
     seen: set[str] = set()
-    for _ in range(_PAGES):
+    for _ in range(most_pages):
         page = await fetch(cursor)
         cursor = following(page)
         yield page
@@ -52,17 +59,20 @@ async def follow_pages(
             fix = "" if cursor else "; the last page has no `nextCursor`, not an empty one"
             raise EndlessError(f"goes round in a circle: the cursor {cursor[:100]!r} comes again{fix}")
         seen.add(cursor)
-    raise EndlessError(f"has more than {_PAGES} pages")
+    raise TooManyPagesError(f"has more than {most_pages} pages")
 
 
 async def fetch_pages(
-    fetch: Callable[[str | None], Awaitable[_Page]], most: int | None = MAX_RESULT_BYTES
+    fetch: Callable[[str | None], Awaitable[_Page]],
+    most: int | None = MAX_RESULT_BYTES,
+    most_pages: int = MOST_PAGES,
 ) -> AsyncIterator[_Page]:
     """Yield all pages of a list, as far as they are bounded.
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.
         most: Bytes that all pages may have together; `None` for no bound. One page is bounded where it is read.
+        most_pages: The most pages that the list may have.
 
     Raises:
         mcp.MCPError: There is too much, or no end.
@@ -73,13 +83,13 @@ async def fetch_pages(
     bounds = Bounds(None, most)
     is_only = True
     try:
-        async for page in follow_pages(fetch, lambda page: page.next_cursor):
+        async for page in follow_pages(fetch, lambda page: page.next_cursor, most_pages):
             is_only = is_only and page.next_cursor is None
             if not is_only:
                 _count_bytes(bounds, page)
             yield page
     except EndlessError as error:
-        raise MCPError(code=INVALID_REQUEST, message=f"the server's list {error}") from None
+        raise MCPError(code=INVALID_REQUEST, message=f"the server's list {error}") from error
 
 
 def _count_bytes(bounds: Bounds, page: PaginatedResult) -> None:
@@ -89,4 +99,4 @@ def _count_bytes(bounds: Bounds, page: PaginatedResult) -> None:
     try:
         bounds.add(len(page.model_dump_json()))
     except TooLargeError as error:
-        raise MCPError(code=INVALID_REQUEST, message=f"{error} in the pages of one list") from None
+        raise MCPError(code=INVALID_REQUEST, message=f"{error} in the pages of one list") from error

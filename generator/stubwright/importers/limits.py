@@ -1,6 +1,6 @@
-"""A time by which an import ends, also while it computes.
+"""Limits of an import in time, bytes and pages, and the count of the pages that were read.
 
-Takes seconds; interrupts the main thread when they are over. The interrupted code has written nothing yet.
+A deadline interrupts the main thread, also while it computes; the interrupted code has written nothing yet.
 """
 
 from __future__ import annotations
@@ -10,13 +10,65 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.importers.reading import SourceError
+from stubwright_runtime.client.features.list_pages import MOST_PAGES
+from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import FrameType
+
+TIMEOUT: Final = 60.0
+"""Seconds for all lists by default: from the server's first answer on, or for a URL from the start."""
+
+STARTING: Final = 600.0
+"""Seconds until the first answer of a command by default: its package manager may have to fetch it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits on reading one server.
+
+    Attributes:
+        seconds: Seconds for everything.
+        starting: Seconds until the first answer; None if these count as part of `seconds`.
+        size: Bytes that the server may send in all, after decompression.
+        pages: Pages that a list may have.
+    """
+
+    seconds: float = TIMEOUT
+    starting: float | None = None
+    size: int = MAX_RESULT_BYTES
+    pages: int = MOST_PAGES
+
+
+@dataclass(slots=True)
+class Progress:
+    """The pages of lists that were read so far.
+
+    Attributes:
+        pages: Their number.
+        entries: The number of entries on them.
+    """
+
+    pages: int = 0
+    entries: int = 0
+
+    def add(self, entries: Sequence[Any]) -> None:
+        """Count a page."""
+        self.pages += 1
+        self.entries += len(entries)
+
+    def describe(self) -> str:
+        """Return the count as a clause for the end of a message; empty if no page was read."""
+        if not self.pages:
+            return ""
+        pages = "1 page" if self.pages == 1 else f"{self.pages:,} pages"
+        entries = "1 entry" if self.entries == 1 else f"{self.entries:,} entries"
+        return f" ({pages} with {entries} had been read)"
 
 
 class TooSlowError(SourceError):
@@ -39,6 +91,11 @@ class Deadline:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
+    @property
+    def remaining(self) -> float:
+        """The seconds that are left; negative once the time is over."""
+        return self._end - time.monotonic()
+
     def restart(self) -> None:
         """Begin again, because the time until now does not count."""
         self._end = time.monotonic() + self.seconds
@@ -54,7 +111,7 @@ class Deadline:
         if threading.current_thread() is not threading.main_thread() or previous is None:
             yield
             return
-        remaining, is_over, is_done = self._end - time.monotonic(), False, False
+        remaining, is_over, is_done = self.remaining, False, False
 
         def end() -> None:
             nonlocal is_over

@@ -1,0 +1,80 @@
+"""The deadline of a whole call: connecting, listing and the answer, without the time in which a person is asked."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from stubwright.importers.limits import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from stubwright.importers.limits import Limits
+    from stubwright_runtime.client.features.questions import OnQuestion, Question
+
+
+class Clock:
+    """A deadline that moves with the phases of a call.
+
+    Attributes:
+        starting: Seconds until the connection is open.
+        progress: The pages of the list of tools that were read.
+    """
+
+    def __init__(self, limits: Limits, seconds: float | None) -> None:
+        """Set the deadline.
+
+        Args:
+            limits: The limits on connecting and listing, if `seconds` is None.
+            seconds: Seconds for everything.
+        """
+        self.starting = seconds or limits.starting or limits.seconds
+        self.progress = Progress()
+        self._limits, self._seconds = limits, seconds
+        self._limit = self.starting
+        self._scope = anyio.CancelScope()
+        self._questions, self._left = 0, math.inf
+
+    @contextmanager
+    def enforce(self) -> Iterator[None]:
+        """Cancel the block at the deadline. Raises TimeoutError."""
+        with anyio.fail_after(self.starting) as self._scope:
+            yield
+
+    def start_listing(self) -> None:
+        """Give a command that has started the time for listing, unless there is one deadline for everything."""
+        if self._seconds is None and self._limits.starting is not None:
+            self._limit = self._limits.seconds
+            self._scope.deadline = anyio.current_time() + self._limit
+
+    def start_calling(self) -> None:
+        """Remove the deadline for the answer, unless there is one deadline for everything."""
+        if self._seconds is None:
+            self._scope.deadline = math.inf
+
+    def exclude(self, on_question: OnQuestion) -> Callable[[Question], Awaitable[Any]]:
+        """Return the callback with the clock stopped while it asks a person."""
+
+        async def ask(question: Question) -> Any:
+            if not self._questions:
+                self._left = self._scope.deadline - anyio.current_time()
+                self._scope.deadline = math.inf
+            self._questions += 1
+            try:
+                answer = on_question(question)
+                return await answer if isawaitable(answer) else answer
+            finally:
+                self._questions -= 1
+                if not self._questions:
+                    self._scope.deadline = anyio.current_time() + self._left
+
+        return ask
+
+    def describe_overrun(self) -> str:
+        """Return the missed deadline as a sentence that continues the name of the server."""
+        return f"did not answer within {self._limit:g} s{self.progress.describe()}; allow more time with --timeout"
