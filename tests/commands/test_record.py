@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -43,8 +43,9 @@ from processes import running
 from serving import Asked, Handling, asgi, served
 from stubwright import cli
 from stubwright.recording import encodings, http, stdio
+from stubwright.recording.copies import Copies, Copy, Lines
 from stubwright.recording.redaction import Redactor
-from stubwright.recording.writing import Lines, Recorder
+from stubwright.recording.writing import Recorder
 
 WEATHER: Final = str(ROOT / "specs" / "weather.yaml")
 JWT: Final = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
@@ -321,7 +322,7 @@ def test_a_message_that_takes_long_to_record_passes_whole(monkeypatch: pytest.Mo
     (source, written), (read, sink) = os.pipe(), os.pipe()
     os.write(written, b"{}\n")
     os.close(written)
-    passing = stdio._Passing(source, sink, Lines(lambda line: time.sleep(0.05)), lambda: None)
+    passing = stdio._Passing(source, sink, Lines(lambda line: time.sleep(0.05), print), lambda: None)
     passing.start()
     passing.finish()
     os.close(sink)
@@ -647,7 +648,7 @@ def test_why_an_answer_is_not_recorded(encoding: str, body: bytes, why: str, kin
 
 
 def test_an_event_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_LARGEST", 1000)
+    monkeypatch.setattr(http, "LARGEST", 1000)
     events = http._Events("")
     assert events.feed(b"data: " + b"x" * 900 + b"\n\n") == [b"x" * 900]
     assert [*events.feed(b"data: " + b"x" * 900)] == []
@@ -656,6 +657,83 @@ def test_an_event_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) ->
         assert [*events.feed(b"x" * 100)] == []
     assert events.problem.startswith("an event has more than")
     assert events.size == len(b"data: ") + 900 + 300
+
+
+def pass_through(
+    proxy_limits: Copies, sent: Sequence[bytes], answer: Sequence[bytes]
+) -> tuple[list[Any], bytes, bytes]:
+    """The lines of a recording, the body at the endpoint, and the body of the answer at the client."""
+    lines: list[Any] = []
+    got = bytearray()
+
+    async def parts() -> AsyncIterator[bytes]:
+        for part in answer:
+            yield part
+
+    async def handle(request: httpx2.Request) -> httpx2.Response:
+        got.extend(await request.aread())
+        return httpx2.Response(200, headers={"content-type": "application/json"}, content=parts())
+
+    async def talk() -> bytes:
+        incoming = [{"type": "http.request", "body": part, "more_body": True} for part in sent]
+        coming = iter([*incoming[:-1], {**incoming[-1], "more_body": False}])
+        outgoing: list[Any] = []
+
+        async def receive() -> Any:
+            message = next(coming, None)
+            return message or await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            outgoing.append(message)
+
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(handle)) as client:
+            recorder = Recorder(lambda line: lines.append(json.loads(line)), Redactor(), {})
+            proxy = http._Proxy("http://127.0.0.1/mcp", {}, client, recorder, ("localhost",), lambda _: None)
+            proxy._copies = proxy_limits
+            scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"host", b"localhost")]}
+            await proxy(scope, receive, send)
+        assert outgoing[-1].get("more_body", False) is False
+        return b"".join(message.get("body", b"") for message in outgoing)
+
+    answered = asyncio.run(talk())
+    return lines[1:], bytes(got), answered
+
+
+@pytest.mark.parametrize("held", [10, 1 << 20])
+def test_large_bodies_pass_and_only_their_size_is_recorded(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_HELD", held)
+    small, large = [b'{"a":', b'"' + b"x" * 20 + b'"}'], [b"[" + b"x" * 900] * 3
+    limits = Copies(largest=2_000)
+    [request, answer], got, answered = pass_through(limits, large, large)
+    assert got == answered == b"".join(large)
+    assert (request["from"], request["unreadable"], request["why"]) == ("client", 2703, "it has more than 0 MiB")
+    assert (answer["from"], answer["unreadable"], answer["why"]) == ("server", 2703, "it has more than 0 MiB")
+    [request, answer], got, answered = pass_through(limits, small, small)
+    assert got == answered == b"".join(small)
+    assert request["message"] == answer["message"] == {"a": "x" * 20}
+    assert limits.held == 0
+
+
+def test_the_copies_of_all_messages_in_progress_are_limited() -> None:
+    copies = Copies(largest=100, total=150)
+    first, second = Copy(copies), Copy(copies)
+    first.add(b"x" * 90)
+    second.add(b"x" * 60)
+    assert copies.held == 150
+    second.add(b"y")
+    assert (second.problem, second.size, copies.held) == ("the messages in progress have more than 0 MiB", 61, 90)
+    assert first.take() == b"x" * 90
+    first.drop()
+    assert copies.held == 0
+
+
+def test_a_line_that_is_too_large_is_not_kept() -> None:
+    taken: list[bytes | int] = []
+    lines = Lines(taken.append, taken.append, 10)
+    for part in (b"ab", b"c\n\nd", b"x" * 10, b"x" * 5, b"\n12345", b"67890\nend"):
+        lines.feed(part)
+    lines.end()
+    assert taken == [b"abc", b"", 16, b"1234567890", b"end"]
 
 
 def test_a_body_that_expands_without_end_or_is_not_whole_is_not_read() -> None:
@@ -714,9 +792,11 @@ async def break_off(scope: Any, receive: Any, send: Any) -> None:
         return
     is_stream = dict(scope["headers"])[b"accept"] == b"text/event-stream"
     kind = (b"content-type", b"text/event-stream" if is_stream else b"application/json")
-    length = [] if is_stream else [(b"content-length", b"99")]
+    length = [] if is_stream else [(b"content-length", b"9999999")]
     await send({"type": "http.response.start", "status": 200, "headers": [kind, *length]})
     message = b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}'
+    if b"x-large" in dict(scope["headers"]):
+        message += b" " * (2 << 20)
     await send({"type": "http.response.body", "body": b"data: " + message + b"\n\n", "more_body": True})
     await asyncio.sleep(0.1)
     raise RuntimeError
@@ -727,11 +807,13 @@ def test_an_answer_that_the_endpoint_breaks_off_is_no_traceback(tmp_path: Path) 
     with asgi(break_off) as url, over_http(tmp_path, "record", "-o", "r.jsonl", f"{url}/mcp") as proxy:
         whole = httpx2.post(proxy, json=request, headers={"Accept": "application/json"})
         assert (whole.status_code, whole.text) == (502, "The endpoint broke off its answer.")
+        with pytest.raises(httpx2.RemoteProtocolError):
+            httpx2.post(proxy, json=request, headers={"Accept": "application/json", "X-Large": "1"})
         stream = httpx2.post(proxy, json=request, headers={"Accept": "text/event-stream"})
         assert stream.text.startswith("data: ")
     lines = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
     assert [(line.get("from"), line.get("status")) for line in lines[1:]] == [
-        *[("client", None), ("server", 502)],
+        *[("client", None), ("server", 502)] * 2,
         *[("client", None), ("server", 200)],
     ]
 

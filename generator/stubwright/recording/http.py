@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
+from stubwright.recording.copies import LARGEST, Copies, Copy
 from stubwright.recording.encodings import Decoder, EncodingError, decode
 from stubwright.recording.redaction import list_parts
 from stubwright_runtime.observability.redaction import is_secret_name
@@ -30,7 +31,7 @@ from stubwright_runtime.values.network_errors import SettingError, check_proxies
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 
     from stubwright.recording.writing import Recorder, Sender
 
@@ -48,8 +49,8 @@ _GRACE: Final = 1
 
 _CONNECTING: Final = 30.0
 
-_LARGEST: Final = 64 * 1024 * 1024
-"""Bytes of an event in a recording; a larger event passes, and only its size is written."""
+_HELD: Final = 1024 * 1024
+"""Bytes of a body that are held: of a smaller one, all is recorded before the first byte passes on."""
 
 _OWN: Final = frozenset(
     {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
@@ -124,6 +125,7 @@ class _Proxy:
         self._numbers = itertools.count(1)
         self._streams: set[asyncio.Task[None]] = set()
         self._client = client
+        self._copies = Copies()
 
     def end_streams(self) -> None:
         """End the streams of events, which otherwise last as long as their clients."""
@@ -153,14 +155,18 @@ class _Proxy:
         elif scope["path"].rstrip("/") != PATH:
             await _refuse(send, 404, f"The endpoint is at {PATH}.")
         else:
-            body = await _read(receive)
-            if body is not None:
-                await self._until_left(self._pass(scope, body, given, send), receive)
+            body = _Body(receive, Copy(self._copies))
+            with suppress(_ClientLeftError):
+                await body.begin()
+                try:
+                    await self._until_left(self._pass(scope, body, given, send), body)
+                finally:
+                    body.copy.drop()
 
-    async def _until_left(self, passing: Any, receive: Receive) -> None:
+    async def _until_left(self, passing: Any, body: _Body) -> None:
         """Pass a request on; if its client leaves, the endpoint sees that, too."""
         task = asyncio.create_task(passing)
-        leaving = asyncio.create_task(_wait_until_left(receive))
+        leaving = asyncio.create_task(body.wait_until_left())
         try:
             await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -171,21 +177,27 @@ class _Proxy:
         if was_done and not task.cancelled():
             task.result()
 
-    async def _pass(self, scope: Scope, body: bytes, given: Mapping[bytes, bytes], send: Send) -> None:
+    async def _pass(self, scope: Scope, body: _Body, given: Mapping[bytes, bytes], send: Send) -> None:
         exchange = next(self._numbers)
         known: dict[str, Any] = {"session": _SESSION in given}
         if b"mcp-protocol-version" in given:
             known["protocolVersion"] = given[b"mcp-protocol-version"].decode("latin-1")
         self._recorder.add_secrets(_list_credentials(scope["headers"]))
-        if body:
-            encoding = given.get(b"content-encoding", b"").decode("latin-1")
-            self._record("client", body, encoding, exchange, known)
+        encoding = given.get(b"content-encoding", b"").decode("latin-1")
+        content: bytes | AsyncIterator[bytes] = body.start
+        if body.is_whole:
+            self._record("client", body.copy, encoding, exchange, known)
+        else:
+            content = body.stream(lambda: self._record("client", body.copy, encoding, exchange, known))
         left_out = _REPLACED | _list_hop_headers(scope["headers"]) | {name for name, _ in self._headers}
         headers = [(name, value) for name, value in scope["headers"] if name not in left_out]
         # Not every compression can be read for the recording.
         headers += [*self._headers, (b"accept-encoding", b"identity")]
-        request = self._client.build_request(scope["method"], self._url, headers=headers, content=body)
+        if not body.is_whole and b"content-length" in given:
+            headers.append((b"content-length", given[b"content-length"]))
+        request = self._client.build_request(scope["method"], self._url, headers=headers, content=content)
         async with AsyncExitStack() as stack:
+            stack.callback(self._note_unread, body, exchange, known)
             try:
                 response = await self._client.send(request, stream=True)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -201,20 +213,33 @@ class _Proxy:
                 await self._give(response, exchange, send)
 
     async def _give(self, response: httpx2.Response, exchange: int, send: Send) -> None:
+        start, known = _begin(response)
+        copy, held, has_begun = Copy(self._copies), bytearray(), False
         try:
-            body = b"".join([part async for part in response.aiter_raw()])
+            async for part in response.aiter_raw():
+                copy.add(part)
+                held += part
+                if len(held) > _HELD:
+                    if not has_begun:
+                        await send(start)
+                        has_begun = True
+                    await send({"type": "http.response.body", "body": bytes(held), "more_body": True})
+                    held.clear()
+            if copy.size:
+                self._record("server", copy, response.headers.get("content-encoding", ""), exchange, known)
+            else:
+                self._recorder.note("server", exchange, **known)
         except httpx2.HTTPError as error:
             self._say(f"the endpoint broke off its answer: {describe(error, url=self._url)}")
             self._recorder.note("server", exchange, status=502)
-            await _refuse(send, 502, "The endpoint broke off its answer.")
-            return
-        start, known = _begin(response)
-        if body:
-            self._record("server", body, response.headers.get("content-encoding", ""), exchange, known)
-        else:
-            self._recorder.note("server", exchange, **known)
-        await send(start)
-        await send({"type": "http.response.body", "body": body})
+            if not has_begun:
+                await _refuse(send, 502, "The endpoint broke off its answer.")
+            return  # an answer without an end closes its connection, so that the client notices
+        finally:
+            copy.drop()
+        if not has_begun:
+            await send(start)
+        await send({"type": "http.response.body", "body": bytes(held)})
 
     async def _give_events(self, response: httpx2.Response, exchange: int, send: Send) -> None:
         task = asyncio.current_task()
@@ -236,18 +261,82 @@ class _Proxy:
                 self._note_unreadable("server", events.size, events.problem, exchange, known)
         await send({"type": "http.response.body", "body": b""})
 
-    def _record(self, sender: Sender, body: bytes, encoding: str, exchange: int, known: Mapping[str, Any]) -> None:
+    def _record(self, sender: Sender, copy: Copy, encoding: str, exchange: int, known: Mapping[str, Any]) -> None:
+        body = copy.take()
+        if copy.problem:
+            self._note_unreadable(sender, copy.size, copy.problem, exchange, known)
+            return
         try:
-            decoded = decode(encoding, body)
+            decoded = decode(encoding, body) if body else b""
         except EncodingError as error:
             self._note_unreadable(sender, len(body), str(error), exchange, known)
         else:
             self._recorder.take(sender, decoded, exchange, **known)
 
+    def _note_unread(self, body: _Body, exchange: int, known: Mapping[str, Any]) -> None:
+        if not body.is_whole:
+            why = "it was not read to its end"
+            self._note_unreadable("client", body.copy.size, why, exchange, known)
+
     def _note_unreadable(self, sender: Sender, size: int, why: str, exchange: int, known: Mapping[str, Any]) -> None:
         whose = "the endpoint" if sender == "server" else "a client"
         self._say(f"a message of {whose} is not recorded: {why}")
         self._recorder.note(sender, exchange, **known, unreadable=size, why=why)
+
+
+class _ClientLeftError(Exception):
+    """The client closed its connection before the end of its request."""
+
+
+class _Body:
+    """The body of a request.
+
+    Attributes:
+        start: Its first bytes; all of them if `is_whole` is set by `begin`.
+        is_whole: True once its last byte was read.
+        copy: Its copy for the recording.
+    """
+
+    def __init__(self, receive: Receive, copy: Copy) -> None:
+        """Take the request's `receive`."""
+        self.start = b""
+        self.is_whole = False
+        self.copy = copy
+        self._receive = receive
+        self._ended = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Read the first bytes. Raises _ClientLeftError."""
+        start = bytearray()
+        while not self.is_whole and len(start) <= _HELD:
+            start += await self._read()
+        self.start = bytes(start)
+
+    async def stream(self, on_end: Callable[[], None]) -> AsyncIterator[bytes]:
+        """Yield all bytes, and call `on_end` before the last ones. Raises _ClientLeftError."""
+        yield self.start
+        while not self.is_whole:
+            part = await self._read()
+            if self.is_whole:
+                on_end()
+            yield part
+
+    async def wait_until_left(self) -> None:
+        """Wait until the client closes its connection after its whole request."""
+        await self._ended.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _read(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise _ClientLeftError
+        part: bytes = message.get("body", b"")
+        self.copy.add(part)
+        if not message.get("more_body", False):
+            self.is_whole = True
+            self._ended.set()
+        return part
 
 
 class _Events:
@@ -284,9 +373,9 @@ class _Events:
     def _read(self, decoded: bytes) -> Sequence[bytes]:
         """Return the data of each event that ends in these bytes. Raises EncodingError if one is too large."""
         events = [*self._reader.feed(decoded)]
-        if not events and self._pending + len(decoded) > _LARGEST:
+        if not events and self._pending + len(decoded) > LARGEST:
             self.size += self._pending
-            raise EncodingError(f"an event has more than {_LARGEST // 1024 // 1024} MiB")
+            raise EncodingError(f"an event has more than {LARGEST // 1024 // 1024} MiB")
         self._pending = 0 if events else self._pending + len(decoded)
         return events
 
@@ -317,23 +406,6 @@ def _list_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
             yield from list_parts(text)
             if name == b"cookie":
                 yield from (pair.partition("=")[2] for pair in text.split("; "))
-
-
-async def _read(receive: Receive) -> bytes | None:
-    """Return the body of a request; None if its client has left."""
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return bytes(body)
-
-
-async def _wait_until_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _refuse(send: Send, status: int, words: str) -> None:

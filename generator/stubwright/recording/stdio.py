@@ -13,12 +13,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from stubwright.mock.server import forward_signals
-from stubwright.recording.writing import Lines
+from stubwright.recording.copies import LARGEST, Lines, describe_excess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from stubwright.recording.writing import Recorder
+    from stubwright.recording.writing import Recorder, Sender
 
 _INPUT: Final = 0
 _OUTPUT: Final = 1
@@ -73,8 +73,7 @@ def run(
                 if not _has_ended(process):
                     process.kill()
 
-        client = Lines(lambda line: recorder.take("client", line))
-        server = Lines(lambda line: recorder.take("server", line))
+        client, server = _make_lines(recorder, "client"), _make_lines(recorder, "server")
         reading = _Passing(_INPUT, sink.fileno(), client, close)
         writing = _Passing(source.fileno(), _OUTPUT, server, close)
         reading.start()
@@ -117,6 +116,14 @@ class _Passing(threading.Thread):
             self.join(_LAST)
             if steps == self._steps and steps % 2 == 0:
                 return
+
+
+def _make_lines(recorder: Recorder, sender: Sender) -> Lines:
+    """Return a reader that records the lines of one direction."""
+    return Lines(
+        lambda line: recorder.take(sender, line),
+        lambda size: recorder.note(sender, unreadable=size, why=describe_excess(LARGEST)),
+    )
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

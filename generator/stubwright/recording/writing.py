@@ -75,11 +75,18 @@ class Recorder:
         with self._lock:
             self._redactor.add_secrets(secrets)
 
-    def note(self, sender: Sender, exchange: int, **more: Any) -> None:
-        """Write down what is known of a part of HTTP that has no message."""
+    def note(self, sender: Sender, exchange: int | None = None, **more: Any) -> None:
+        """Write down what is known of a part of the conversation whose message is missing.
+
+        Args:
+            sender: Its sender.
+            exchange: Over HTTP, the number of the request that it belongs to.
+            more: The keys of the line.
+        """
         with self._lock:
             line = {"run": self._run, "at": round(time.monotonic() - self._start, 3), "from": sender}
-            self._write({**line, "exchange": exchange, **more})
+            line |= {} if exchange is None else {"exchange": exchange}
+            self._write({**line, **more})
 
     def _describe(self, sender: Sender, data: bytes, exchange: int | None) -> dict[str, Any]:
         try:
@@ -112,31 +119,6 @@ class Recorder:
             self._append(_encode(line) + b"\n")
         except OSError as error:
             self.failure = error
-
-
-class Lines:
-    """Bytes as they come in, as lines."""
-
-    def __init__(self, take: Callable[[bytes], None]) -> None:
-        """Take the function that gets each line, without its line break."""
-        self._take = take
-        self._begun = bytearray()
-
-    def feed(self, data: bytes) -> None:
-        """Take more bytes."""
-        if b"\n" not in data:
-            self._begun += data
-            return
-        *lines, rest = data.split(b"\n")
-        lines[0] = bytes(self._begun) + lines[0]
-        self._begun = bytearray(rest)
-        for line in lines:
-            self._take(line)
-
-    def end(self) -> None:
-        """Pass on the text after the last line break."""
-        self._take(bytes(self._begun))
-        self._begun.clear()
 
 
 def _encode(line: Mapping[str, Any]) -> bytes:

@@ -1,0 +1,124 @@
+"""Copies of messages that pass through a proxy, limited in size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LARGEST: Final = 64 * 1024 * 1024
+"""Bytes of a message in a recording. A larger message is recorded by its size alone."""
+
+TOTAL: Final = 256 * 1024 * 1024
+"""Bytes of all messages that are in progress."""
+
+
+class Copies:
+    """The copies of all messages in progress, limited in total.
+
+    Attributes:
+        largest: Bytes of one copy.
+        total: Bytes of all copies together.
+        held: Bytes that they have now.
+    """
+
+    def __init__(self, largest: int = LARGEST, total: int = TOTAL) -> None:
+        """Set the limits."""
+        self.largest = largest
+        self.total = total
+        self.held = 0
+
+
+class Copy:
+    """A copy of one message, dropped when it passes a limit.
+
+    Attributes:
+        size: Bytes of the message so far.
+        problem: The limit that it passed; empty if the copy is complete.
+    """
+
+    def __init__(self, copies: Copies) -> None:
+        """Begin an empty copy that counts towards the total of `copies`."""
+        self.size = 0
+        self.problem = ""
+        self._copies = copies
+        self._data = bytearray()
+
+    def add(self, part: bytes) -> None:
+        """Append bytes, or count them if a limit was passed."""
+        self.size += len(part)
+        if self.problem:
+            return
+        if self.size > self._copies.largest:
+            self.problem = describe_excess(self._copies.largest)
+            self.drop()
+        elif self._copies.held + len(part) > self._copies.total:
+            self.problem = f"the messages in progress have more than {_format(self._copies.total)}"
+            self.drop()
+        else:
+            self._copies.held += len(part)
+            self._data += part
+
+    def take(self) -> bytes:
+        """Return the bytes, empty if a limit was passed, and drop the copy."""
+        data = bytes(self._data)
+        self.drop()
+        return data
+
+    def drop(self) -> None:
+        """Stop counting towards the total; has no effect the second time."""
+        self._copies.held -= len(self._data)
+        self._data = bytearray()
+
+
+class Lines:
+    """A reader that splits incoming bytes into lines."""
+
+    def __init__(self, take: Callable[[bytes], None], skip: Callable[[int], None], largest: int = LARGEST) -> None:
+        """Set the functions that get the lines.
+
+        Args:
+            take: Called with each line, without its line break.
+            skip: Called with the size of each line that is too large.
+            largest: Bytes that a line may have.
+        """
+        self._take = take
+        self._skip = skip
+        self._largest = largest
+        self._begun = bytearray()
+        self._size = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take more bytes."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._add(line)
+            self.end()
+        self._add(rest)
+
+    def end(self) -> None:
+        """Pass on the text after the last line break."""
+        line, size = bytes(self._begun), self._size
+        self._begun.clear()
+        self._size = 0
+        if size > self._largest:
+            self._skip(size)
+        else:
+            self._take(line)
+
+    def _add(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > self._largest:
+            self._begun = bytearray()
+        else:
+            self._begun += data
+
+
+def describe_excess(most: int) -> str:
+    """Return the reason that a message is not recorded."""
+    return f"it has more than {_format(most)}"
+
+
+def _format(size: int) -> str:
+    return f"{size // 1024 // 1024} MiB"
