@@ -185,7 +185,8 @@ def foreign(site: Path) -> Iterator[str]:
 def main() -> None:
     """Build the site."""
     configuration = tomllib.loads(CONFIGURATION.read_text("utf-8"))
-    source = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    source = project.get("urls", {}).get("Repository", "https://github.com/OWNER/stubwright")
     listed = navigation(configuration["project"]["nav"])
     paths = [path for group in listed for path in group.paths]
     for folder in (PAGES, SITE):
