@@ -158,13 +158,16 @@ def commands() -> dict[str, list[str]]:
 def parsed(shop: ModuleType, words: list[str]) -> Any:
     main = importlib.import_module("stubwright_runtime.server.main")
     package = importlib.import_module("shop_mcp.registry").PACKAGE
-    return main._parser(package).parse_args([word.replace("$(STATE_URL)", "redis://here/0") for word in words])
+    return main._parser(package).parse_args(words)
 
 
 @pytest.mark.parametrize("name", commands())
-def test_each_command_is_understood(name: str, shop: ModuleType) -> None:
+def test_each_command_is_understood(name: str, shop: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--state" not in commands()[name], "other processes can read it there"
+    monkeypatch.setenv("STUBWRIGHT_STATE", "redis://here/0")
     options = parsed(shop, commands()[name])
-    assert options.state.startswith("redis://")
+    assert options.state == "redis://here/0"
+    assert parsed(shop, [*commands()[name], "--state", "redis://there/1"]).state == "redis://there/1"
     if options.command == "worker":
         assert (options.http, options.workers) == (None, None)
     else:
@@ -186,11 +189,51 @@ def test_keys_are_given_as_the_server_reads_them(shop: ModuleType, monkeypatch: 
     places = importlib.import_module("stubwright_runtime.state.stores")
     package = importlib.import_module("shop_mcp.registry").PACKAGE
     for name in ("server", "worker"):
-        [variable] = COMPOSE["services"][name]["environment"]
+        variable, url = COMPOSE["services"][name]["environment"]
+        assert url == "STUBWRIGHT_STATE"
+        assert f"{url}=" in (FOLDER / "kubernetes.yaml").read_text("utf-8")
         assert f"{variable}=" in (FOLDER / "kubernetes.yaml").read_text("utf-8")
         monkeypatch.setenv(variable, "short")
         with pytest.raises(places.StoreConfigurationError, match=f"{variable} holds no keys"):
             places.store_at("redis://here", package)
+
+
+def test_containers_of_compose_are_as_closed_as_pods() -> None:
+    services = COMPOSE["services"]
+    for service in services.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+    assert services["redis"]["networks"] == ["state"]
+    assert "state" not in services["proxy"]["networks"]
+    assert COMPOSE["networks"]["state"] == {"internal": True}
+    assert COMPOSE["configs"]["redis"]["content"].startswith("requirepass ${REDIS_PASSWORD")
+    assert "/etc/redis.conf" in services["redis"]["command"]
+    for name in ("server", "worker"):
+        assert "${REDIS_PASSWORD" in services[name]["environment"]["STUBWRIGHT_STATE"]
+
+
+def test_pods_are_closed_spread_and_kept() -> None:
+    kinds = {kind for kind, _ in KUBERNETES}
+    assert {"NetworkPolicy", "PodDisruptionBudget"} <= kinds
+    for name, pod in PODS.items():
+        labels = {"matchLabels": {"app": name}}
+        assert pod["automountServiceAccountToken"] is False
+        [spread] = pod["topologySpreadConstraints"]
+        assert spread["labelSelector"] == labels
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        [container] = pod["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert KUBERNETES["Deployment", name]["spec"]["replicas"] >= 2
+        assert KUBERNETES["PodDisruptionBudget", name]["spec"] == {"maxUnavailable": 1, "selector": labels}
+        assert KUBERNETES["NetworkPolicy", name]["spec"]["podSelector"] == labels
+    [rule] = KUBERNETES["NetworkPolicy", "shop"]["spec"]["ingress"]
+    assert rule["ports"] == [{"port": "http"}]
+    assert "ingress" not in KUBERNETES["NetworkPolicy", "shop-worker"]["spec"]
 
 
 def test_pods_are_chosen_by_their_labels() -> None:
@@ -198,7 +241,9 @@ def test_pods_are_chosen_by_their_labels() -> None:
         one["spec"]["template"]["metadata"]["labels"] for (kind, _), one in KUBERNETES.items() if kind == "Deployment"
     ]
     chosen = {
-        name: one["spec"]["selector"].get("matchLabels", one["spec"]["selector"]) for name, one in KUBERNETES.items()
+        name: one["spec"]["selector"].get("matchLabels", one["spec"]["selector"])
+        for name, one in KUBERNETES.items()
+        if "selector" in one["spec"]
     }
     assert all(labels in pods for labels in chosen.values())
     assert [kind for (kind, _), labels in chosen.items() if labels == {"app": "shop"}] == [

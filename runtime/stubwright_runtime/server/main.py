@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from .app.core import Core
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
+_STATE: Final = "STUBWRIGHT_STATE"
+"""The variable with the default of `--state`, which other processes cannot read, unlike a command line."""
+
 _ALL: Final = "*"
 """The host name for all interfaces, with IPv4 and IPv6."""
 
@@ -212,8 +215,9 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     parser.add_argument(
         "--state",
         metavar="URL",
-        default="memory://",
-        help="where to keep state: memory:// is this process (default); redis://HOST:PORT is shared by many",
+        default=os.environ.get(_STATE, "memory://"),
+        help="where to keep state: memory:// is this process, redis://HOST:PORT is shared by many "
+        f"(default: the variable {_STATE}, otherwise memory://)",
     )
     parser.add_argument(
         "--audit",
@@ -414,7 +418,8 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     except required_features.UnsupportedManifestError as error:
         raise StartError(str(error)) from None
     except StoreConfigurationError as error:
-        raise StartError(f"--state: {error}") from None
+        place = _STATE if options.state == os.environ.get(_STATE) else "--state"
+        raise StartError(f"{place}: {error}") from None
     except OSError as error:
         if error.filename is None:
             raise
