@@ -223,6 +223,8 @@ class Request(Scope):
         """Run a function in a thread, which keeps the place of the call until it ends. Raises NoFreeThreadError."""
         if self.threads is None:
             raise RuntimeError("the request has no pool of threads")
+        if self._cancellation is None:  # the thread and the event loop might make one each
+            self._cancellation = Cancellation()
         hold = None if self.limits is None else self.limits.hold
         return await self.threads.run(self.running, function, patience=self.patience, hold=hold)
 
