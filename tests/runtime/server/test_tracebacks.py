@@ -45,6 +45,8 @@ def log(request: pytest.FixtureRequest, project: Path) -> Iterator[tuple[str, st
     process = Process(project, "--log-level", request.param)
     process.send("initialize", {**HELLO, "protocolVersion": "2025-11-25"})
     process.call("fail")
+    for _ in range(2):  # a server whose input ends gives a call two seconds, which a busy machine needs to start
+        process.receive()
     process.close()
     yield request.param, process.end()[1]
     process.kill()
