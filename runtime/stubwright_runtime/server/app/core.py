@@ -130,8 +130,9 @@ class Core(Hub):
         request.secrets = SCOPE.get().secrets  # of a call whose handler calls another server in this process
         token = SCOPE.set(request)
         try:
-            if self.instrumentation.observes(request):
-                return await self.instrumentation.observe(answer, request)
+            is_traced = self.instrumentation.traces(request)
+            if is_traced or self.instrumentation.records(request):
+                return await self.instrumentation.observe(answer, request, is_traced=is_traced)
             return await answer(request)
         except ProtocolError:
             raise

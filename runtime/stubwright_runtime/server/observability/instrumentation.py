@@ -53,12 +53,14 @@ def is_observed() -> bool:
         return True
     if "opentelemetry.trace" not in modules and "opentelemetry.metrics" not in modules:
         return False
-    providers = []
-    if (trace := find_loaded("opentelemetry.trace")) is not None:
-        providers.append(trace.get_tracer_provider())
-    if (metrics := find_loaded("opentelemetry.metrics")) is not None:
-        providers.append(metrics.get_meter_provider())
-    return any(not type(provider).__module__.startswith(_NO_OPS) for provider in providers)
+    trace, metrics = find_loaded("opentelemetry.trace"), find_loaded("opentelemetry.metrics")
+    return (trace is not None and _records(trace.get_tracer_provider())) or (
+        metrics is not None and _records(metrics.get_meter_provider())
+    )
+
+
+def _records(provider: object) -> bool:
+    return not type(provider).__module__.startswith(_NO_OPS)
 
 
 class Instrumentation:
@@ -70,21 +72,26 @@ class Instrumentation:
         self._recorder = recorder
         self._user = user
 
-    def observes(self, request: Request) -> bool:
-        """Tell whether a message is recorded or traced."""
-        return (self._recorder is not None and request.method == "tools/call") or is_observed()
+    def records(self, request: Request) -> bool:
+        """Return whether a message is recorded."""
+        return self._recorder is not None and request.method == "tools/call"
 
-    async def observe(self, answer: Answer, request: Request) -> Result:
-        """Answer a message, and look at how that ends."""
+    def traces(self, request: Request) -> bool:
+        """Return whether telemetry observes a message. Over HTTP, it has its sender only then."""
+        return (request.peer is not None or request.transport != "http") and is_observed()
+
+    async def observe(self, answer: Answer, request: Request, *, is_traced: bool) -> Result:
+        """Answer a message that is recorded or traced, and report how that ends."""
         start = time.perf_counter()
-        record = None
-        if request.method == "tools/call" and request.id is not None:
+        recorder, record = self._recorder, None
+        is_shown = is_traced and self._telemetry.shows
+        if (recorder is not None or is_shown) and request.method == "tools/call" and request.id is not None:
             record = request.record = CallState(time.time(), request.transport, request.revision.date)
-            if self._recorder is not None:
+            if recorder is not None:
                 record.traceparent = find_traceparent(request.params, request.traceparent)
         result: Result = None
         error: BaseException | None = None
-        observation = self._telemetry.begin(request) if is_observed() else None
+        observation = self._telemetry.begin(request) if is_traced else None
         try:
             result = await answer(request)
         except ProtocolError as raised:
@@ -98,10 +105,12 @@ class Instrumentation:
             raise
         finally:
             seconds = time.perf_counter() - start
-            trace = None if observation is None else observation.end(seconds, result, error, record)
-            if self._recorder is not None and record is not None and _is_over(result, error):
+            if observation is not None:
+                observation.end(seconds, result, error, record)
+            if recorder is not None and record is not None and _is_over(result, error):
+                trace = None if observation is None else observation.find_trace_id()
                 record.seconds, record.trace = seconds, trace or read_trace_id(record.traceparent)
-                self._record(self._recorder, request, record, error)
+                self._record(recorder, request, record, error)
             error = None  # its traceback holds this frame
         return result
 

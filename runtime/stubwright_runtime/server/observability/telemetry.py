@@ -6,8 +6,7 @@ never become names of spans or attributes of metrics.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import context, propagate, trace
 from opentelemetry.trace import SpanKind, StatusCode
@@ -42,109 +41,155 @@ _SESSIONS: Final = common.create_histogram(
 _INITIALIZED: Final = "notifications/initialized"
 """It is answered as long as its session lives, which hears of changes from then on."""
 
-_TO_SPANS_ALONE: Final = frozenset({"mcp.resource.uri", "gen_ai.tool.name", "gen_ai.prompt.name"})
+_URI: Final = "mcp.resource.uri"
+
+_NAMING: Final = ("tools/call", "prompts/get")
+"""The methods whose messages name an entry."""
+
+_DESCRIPTIONS: Final = 4096
+"""Descriptions that are kept, at most."""
+
+_TO_SPANS_ALONE: Final = frozenset({"gen_ai.tool.name", "gen_ai.prompt.name"})
+
+_RESERVED: Final = ("io.modelcontextprotocol/", "progressToken")
+"""The keys of MCP itself in `_meta`, which no propagator reads (MCP 2026-07-28, basic, "`_meta`")."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class _Description(NamedTuple):
+    """What is the same for all messages of a kind.
+
+    Attributes:
+        name: The name of their spans.
+        span: The attributes of their spans.
+        metric: The attributes of their durations; never changed, since OpenTelemetry keeps it.
+    """
+
+    name: str
+    span: Mapping[str, AttributeValue]
+    metric: Mapping[str, AttributeValue]
+
+
+class Observation(NamedTuple):
     """One message that is being answered. Its span is current until the end."""
 
-    _telemetry: Telemetry
-    _method: str
-    _span: Span
-    _token: Token[context.Context]
-    _metric: dict[str, AttributeValue]
+    telemetry: Telemetry
+    method: str
+    span: Span
+    token: Token[context.Context]
+    metric: Mapping[str, AttributeValue]
 
-    def end(
-        self, seconds: float, result: object, error: BaseException | None, call_state: CallState | None
-    ) -> str | None:
-        """End the span; return the id of its trace, or `None` if nothing is traced."""
+    def end(self, seconds: float, result: object, error: BaseException | None, call_state: CallState | None) -> None:
+        """End the span."""
         try:
-            if self._method != _INITIALIZED:
-                self._telemetry.end(self._span, self._metric, seconds, result, error, call_state)
+            if self.method != _INITIALIZED:
+                self.telemetry.end(self, seconds, result, error, call_state)
             elif error is not None:
-                self._telemetry.end_session(self._metric, seconds)
+                self.telemetry.end_session(self.metric, seconds)
         finally:
-            self._span.end()
-            context.detach(self._token)
-        of_trace = self._span.get_span_context()
+            self.span.end()
+            context.detach(self.token)
+
+    def find_trace_id(self) -> str | None:
+        """Return the id of the span's trace in hexadecimal; `None` if nothing is traced."""
+        of_trace = self.span.get_span_context()
         return f"{of_trace.trace_id:032x}" if of_trace.is_valid else None
 
 
 class Telemetry:
-    """The spans and metrics of one server's requests."""
+    """The spans and metrics of one server's requests.
+
+    Attributes:
+        shows: True if spans have the arguments and the results of calls.
+    """
 
     def __init__(self, package: Package) -> None:
         """Take the package."""
+        self.shows = shows_arguments(package)
         self._package = package
-        self._shows = shows_arguments(package)
         self._tracer = trace.get_tracer("stubwright")
+        self._descriptions: dict[tuple[str | None, ...], _Description] = {}
 
     def begin(self, request: Request) -> Observation:
         """Start the span of a message, below the one that its sender names in `_meta`."""
-        attributes = self._describe(request)
-        is_known = self._knows(attributes)
-        span = self._tracer.start_span(
-            _name(request, attributes, is_known=is_known),
-            _find_parent(request),
-            SpanKind.SERVER,
-            {**attributes, **_describe_connection(request)},
-        )
+        description = self._describe(request)
+        attributes = {**description.span, **_describe_own(request)}
+        span = self._tracer.start_span(description.name, _find_parent(request), SpanKind.SERVER, attributes)
         token = context.attach(trace.set_span_in_context(span))
-        return Observation(self, request.method, span, token, _of_metric(attributes, is_known=is_known))
+        return Observation(self, request.method, span, token, description.metric)
 
     def begin_session(self, request: Request) -> Callable[[float], None]:
         """Return a function that records the duration in seconds of the session that a handshake begins."""
-        metric = _of_metric(self._describe(request), is_known=True)
+        metric = self._describe(request).metric
         return lambda seconds: self.end_session(metric, seconds)
 
-    def _describe(self, request: Request) -> dict[str, AttributeValue]:
+    def _describe(self, request: Request) -> _Description:
+        """Return the description of a message. Those of methods and entries that exist are kept: they are few."""
+        method, peer = request.method, request.peer
+        name = request.params.get("name") if method in _NAMING else None
+        key = (
+            method,
+            name if isinstance(name, str) else None,
+            request.revision.date,
+            request.transport,
+            None if peer is None else peer.http_version,
+        )
+        description = self._descriptions.get(key)
+        if description is None:
+            description, is_known = self._make_description(request)
+            if is_known and len(self._descriptions) < _DESCRIPTIONS:
+                self._descriptions[key] = description
+        return description
+
+    def _make_description(self, request: Request) -> tuple[_Description, bool]:
+        """Return the description of a message, and whether its method and the entry that it names exist."""
         attributes = common.describe_request(request.method, request.params)
+        attributes.pop(_URI, None)
         attributes["mcp.protocol.version"] = request.revision.date
         if request.transport != "memory":
             attributes |= common.PIPE if request.transport == "stdio" else common.HTTP
         if request.peer is not None:
             attributes["network.protocol.version"] = request.peer.http_version
-        return attributes
+        is_known = self._knows(attributes)
+        name, metric = _name(request, attributes, is_known=is_known), _of_metric(attributes, is_known=is_known)
+        return _Description(name, attributes, metric), is_known
 
     def end(
         self,
-        span: Span,
-        metric: dict[str, AttributeValue],
+        observation: Observation,
         seconds: float,
         result: object,
         error: BaseException | None,
         call_state: CallState | None,
     ) -> None:
         """Tell the span and the metric how it ended."""
-        if is_mapping(result):
-            if metric["mcp.method.name"] == "initialize" and isinstance(result.get("protocolVersion"), str):
-                metric["mcp.protocol.version"] = result["protocolVersion"]
-                span.set_attribute("mcp.protocol.version", result["protocolVersion"])
-            if metric["mcp.method.name"] == "tools/call" and result.get("isError") is True:
-                metric["error.type"] = "tool_error"
-                span.set_attribute("error.type", "tool_error")
-                span.set_status(StatusCode.ERROR)
+        span, method = observation.span, observation.method
+        ending: dict[str, AttributeValue] = {}
+        if method == "initialize" and is_mapping(result) and isinstance(result.get("protocolVersion"), str):
+            ending["mcp.protocol.version"] = result["protocolVersion"]
+        if method == "tools/call" and is_mapping(result) and result.get("isError") is True:
+            ending["error.type"] = "tool_error"
+            span.set_status(StatusCode.ERROR)
         if error is not None:
             of_error, text = _describe_error(error)
-            metric |= of_error
-            span.set_attributes(of_error)
+            ending |= of_error
             span.set_status(StatusCode.ERROR, text)
+        if ending:
+            span.set_attributes(ending)
         if (
-            self._shows
+            self.shows
             and call_state is not None
             and call_state.tool is not None
             and call_state.is_valid
             and span.is_recording()
         ):
             _show(span, call_state.tool, call_state)
-        _OPERATIONS.record(seconds, metric)
+        _OPERATIONS.record(seconds, {**observation.metric, **ending} if ending else observation.metric)
 
-    def end_session(self, metric: dict[str, AttributeValue], seconds: float) -> None:
+    def end_session(self, metric: Mapping[str, AttributeValue], seconds: float) -> None:
         """Tell the metric how long a session was there."""
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
-    def _knows(self, attributes: dict[str, AttributeValue]) -> bool:
+    def _knows(self, attributes: Mapping[str, AttributeValue]) -> bool:
         """Tell whether a request names an existing entry, so that its name is one of few."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
@@ -167,7 +212,9 @@ def _find_parent(request: Request) -> context.Context | None:
     It is `None` if neither is valid.
     """
     meta = request.params.get("_meta")
-    carried = _extract(meta) if is_mapping(meta) else None
+    carried = None
+    if is_mapping(meta) and not all(key.startswith(_RESERVED) for key in meta):
+        carried = _extract(meta)
     if carried is None and request.traceparent is not None and not trace.get_current_span().get_span_context().is_valid:
         return _extract({"traceparent": request.traceparent})
     return carried
@@ -183,14 +230,16 @@ def _extract(carrier: Mapping[str, Any]) -> context.Context | None:
 
 def _of_metric(attributes: Mapping[str, AttributeValue], *, is_known: bool) -> dict[str, AttributeValue]:
     metric = {key: value for key, value in attributes.items() if is_known or key not in _TO_SPANS_ALONE}
-    metric.pop("mcp.resource.uri", None)
     if not common.is_method(str(metric["mcp.method.name"])):
         metric["mcp.method.name"] = common.OTHER
     return metric
 
 
-def _describe_connection(request: Request) -> dict[str, AttributeValue]:
+def _describe_own(request: Request) -> dict[str, AttributeValue]:
+    """Return the attributes that no other message has."""
     attributes: dict[str, AttributeValue] = {}
+    if request.method.startswith("resources/") and isinstance(uri := request.params.get("uri"), str):
+        attributes[_URI] = shorten(uri)
     if request.id is not None:
         attributes["jsonrpc.request.id"] = shorten(str(request.id))
     peer = request.peer
