@@ -103,13 +103,10 @@ class _Direct:
         self.may_answer.set()
         self.held = asyncio.Semaphore(0)
 
-    def reads_raw(self) -> bool:
-        return True
-
     def parse_head(self, _headers: object) -> object:
         return object()
 
-    async def take(self, _head: object, body: bytes, _connect: object, *, address: str) -> Response:
+    async def take(self, _head: object, body: bytes, _connect: object, *, peer: object, address: str) -> Response:
         assert address == "127.0.0.1"
         self.held.release()
         await self.may_answer.wait()

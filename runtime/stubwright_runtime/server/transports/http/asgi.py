@@ -157,7 +157,8 @@ def asgi_app(
         routes += health_routes(core)
     endpoints = {place: shared.wrap(app) for place, app in named.items()}
     app = _Application(routes=[*_routes(endpoints), *routes], lifespan=lambda _: direct.run())
-    app.paths, app.endpoint, app.direct_endpoint = frozenset(_spellings(path)), endpoints[path], direct_endpoint
+    app.paths, app.endpoint = frozenset(_spellings(path)), endpoints[path]
+    app.direct_endpoint = None if app.user_middleware else direct_endpoint  # instrumentation of Starlette adds some
     app.state.server = core
     redact_library_logs()
     return app

@@ -149,10 +149,6 @@ class HttpEndpoint:
         else:
             await self._delete(head, owner, send)
 
-    def reads_raw(self) -> bool:
-        """Tell whether requests may be answered as they are read: not if telemetry asks for their senders."""
-        return not is_observed()
-
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message, or those of a batch."""
         wire: Wire | None = scope.get(WIRE)

@@ -253,6 +253,7 @@ class Connection(asyncio.Protocol):
     timeout_keep_alive: float
     timeout_keep_alive_task: asyncio.TimerHandle | None
     access_log: bool
+    client: tuple[str, int] | None
     scope: Any
     flow: FlowControl
     tasks: set[asyncio.Task[None]]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from .....observability.logs import log, name_records
 from ....app.toolsets import HEADER
+from ....core.request import Peer
+from ....observability.instrumentation import is_observed
 from .. import heads
 from ..events import Response
 from .posts import END, LARGEST, read_post
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from ..posts.post import Post
 
 _TOOLSET: Final = HEADER.encode()
+_FORWARDED: Final = b"x-forwarded-"
+"""The beginning of headers in which a proxy names the client; uvicorn knows which proxies to believe."""
+
 _HEADS: Final = 1024
 """The number of parsed heads that are cached, since clients repeat theirs."""
 
@@ -47,10 +52,12 @@ class Known(NamedTuple):
     Attributes:
         head: Its content.
         length: The bytes of the body.
+        is_forwarded: True if a proxy names the client.
     """
 
     head: Head
     length: int
+    is_forwarded: bool
 
 
 class Endpoint:
@@ -73,7 +80,7 @@ class Endpoint:
         post = read_post(head, self._path.encode())
         is_whole = post is not None and _TOOLSET not in head.lower()  # which the application looks at
         parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
-        return None if post is None or parsed is None else Known(parsed, post.length)
+        return None if post is None or parsed is None else Known(parsed, post.length, _FORWARDED in head.lower())
 
 
 class Line(Protocol):
@@ -81,6 +88,9 @@ class Line(Protocol):
 
     address: str
     """The IP address of the client."""
+
+    client: tuple[str, int] | None
+    """Its address and port."""
 
     @property
     def is_between(self) -> bool:
@@ -131,8 +141,10 @@ class DirectReader:
             return
         data = self._held + data
         end = data.find(END, 0, LARGEST)
-        is_first = end >= 0 and self._line.is_between and self._endpoint.direct.reads_raw()
-        known = self._endpoint.known(data[:end]) if is_first else None
+        known = self._endpoint.known(data[:end]) if end >= 0 and self._line.is_between else None
+        is_traced = known is not None and is_observed()
+        if known is not None and known.is_forwarded and is_traced:
+            known = None
         missing = -1 if known is None else end + len(END) + known.length - len(data)
         # `missing` is negative, too, if a client sends its next request before the answer to this one.
         if known is None or missing < 0 or known.length > heads.LARGEST:
@@ -141,7 +153,8 @@ class DirectReader:
         elif missing:
             self._hold(data)
         else:
-            self._answer(known.head, data, data[end + len(END) :])
+            peer = Peer(self._line.client, known.head.session, "1.1") if is_traced else None
+            self._answer(known.head, peer, data, data[end + len(END) :])
 
     def release(self) -> None:
         """Have uvicorn read the bytes that were held."""
@@ -165,11 +178,12 @@ class DirectReader:
         self._stop_holding()
         self._line.feed(data)
 
-    def _answer(self, head: Head, data: bytes, body: bytes) -> None:
+    def _answer(self, head: Head, peer: Peer | None, data: bytes, body: bytes) -> None:
         if body.lstrip()[:1] == b"[":  # a batch, which the endpoint takes apart
             self._give_back(data)
             return
-        answering = self._endpoint.direct.take(head, body, partial(self._connect, data), address=self._line.address)
+        connect, address = partial(self._connect, data), self._line.address
+        answering = self._endpoint.direct.take(head, body, connect, peer=peer, address=address)
         self._stop_holding()
         self.is_answering = True
         self._line.on_request()
