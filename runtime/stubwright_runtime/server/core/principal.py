@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from sys import modules
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -42,12 +43,17 @@ class Principal:
     @property
     def key(self) -> str:
         """A text that no other principal has; a token without a subject stands for its client."""
-        who = self.subject if self.kind != "token" or self.subject is not None else [self.client]
-        return json.dumps([self.kind, self.issuer, who])
+        return _make_key(self.kind, self.issuer, self.subject, self.client)
 
     def __str__(self) -> str:
         """Return the principal in a few words."""
         return self.kind if self.kind != "token" else f"{self.subject or self.client} of {self.issuer or 'a token'}"
+
+
+@lru_cache(1024)
+def _make_key(kind: Kind, issuer: str | None, subject: str | None, client: str | None) -> str:
+    who = subject if kind != "token" or subject is not None else [client]
+    return json.dumps([kind, issuer, who])
 
 
 _AUTH: Final = "mcp.server.auth.middleware.auth_context"
@@ -101,5 +107,10 @@ def find_current(*, over_http: bool, user: Principal) -> Principal:
     """Return the sender of the request that is being answered; `user` is the local user."""
     if not over_http:
         return user
-    token = find_access_token()
-    return ANONYMOUS if token is None else make_from_token(token)
+    auth = find_loaded(_AUTH)
+    caller = None if auth is None else auth.auth_context_var.get()
+    if caller is None:
+        return ANONYMOUS
+    # That of our own authentication has its principal; an application that mounts the server has an authentication too.
+    principal: Principal | None = getattr(caller, "principal", None)
+    return make_from_token(caller.access_token) if principal is None else principal
