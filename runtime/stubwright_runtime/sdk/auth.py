@@ -1,6 +1,7 @@
 """The SDK's authorization: access tokens and the principal of a request (MCP 2025-11-25, basic/authorization)."""
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware as AuthContextMiddleware
+from mcp.server.auth.middleware.auth_context import auth_context_var as auth_context_var
 from mcp.server.auth.middleware.auth_context import get_access_token as get_access_token
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser as AuthenticatedUser
 from mcp.server.auth.middleware.bearer_auth import authorization_context as authorization_context

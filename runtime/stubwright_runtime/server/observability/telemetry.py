@@ -56,7 +56,7 @@ _RESERVED: Final = ("io.modelcontextprotocol/", "progressToken")
 
 
 class _Description(NamedTuple):
-    """What is the same for all messages of a kind.
+    """The name and the attributes that all messages of a kind share.
 
     Attributes:
         name: The name of their spans.

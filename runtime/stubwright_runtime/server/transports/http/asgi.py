@@ -148,8 +148,9 @@ def asgi_app(
     if token_verifier is not None or core.package.manifest.get("auth"):
         from .protection import protect
 
-        endpoint, routes = protect(direct, core, token_verifier)
-        direct_endpoint = None
+        authentication, routes = protect(direct, core, token_verifier)
+        direct_endpoint = Endpoint(direct, path, core.package.name, authentication)
+        endpoint = authentication
     if shared.origins:
         direct_endpoint = None  # its answers have no headers for browsers
     named = _endpoints(path, endpoint, core)

@@ -1,28 +1,30 @@
 """Authentication over HTTP: it admits requests with a valid access token and the scopes that every request needs.
 
-Takes and gives ASGI, above the endpoint, since only a response's status and headers can ask for a token or for more
+It stands above the endpoint, since only a response's status and headers can ask for a token or for more
 scopes (RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling").
-All layers below get the caller from the SDK's own context; the token itself goes no further.
+All layers below get the caller from the SDK's own context; the token itself goes no further. Requests come as ASGI, or
+from a connection that reads them ahead of uvicorn.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from starlette.authentication import AuthCredentials
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 
 from ....observability.logs import log
-from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
+from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser, auth_context_var, authorization_context
 from ....values.json import is_list
 from ....values.urls import normalize_url
 from ...core.call_state import CallState
 from ...core.principal import VerificationUnavailableError, make_from_token
 from ...middlewares.expiry import pass_while_valid
+from .events import Response
+from .keys import POST
 from .uploads import Uploads, replay_body
 
 if TYPE_CHECKING:
@@ -38,6 +40,27 @@ if TYPE_CHECKING:
 
 
 _BEARER: Final = "bearer "
+_AUTHORIZATION: Final = b"authorization"
+_REVISION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
+
+
+class Caller(AuthenticatedUser):
+    """The sender of a request with a valid token.
+
+    Attributes:
+        principal: Its principal, with the scopes of the token.
+        owner: The same, as sessions are bound to it.
+    """
+
+    def __init__(self, token: AccessToken) -> None:
+        """Take the token."""
+        super().__init__(token)
+        self.principal = make_from_token(token)
+        self.owner: Mapping[str, Any] = {**authorization_context(self)}
+
+    def enter(self) -> None:
+        """Become the caller of the current task."""
+        auth_context_var.set(self)
 
 
 class Authentication:
@@ -76,57 +99,80 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or POST in scope:  # a request that was admitted as it was read
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        sent, revision = headers.getlist("authorization"), headers.get(MCP_PROTOCOL_VERSION_HEADER)
-        if len(sent) > 1:
-            self._note("denied", "unauthenticated", revision)
-            text = "The request has more than one Authorization header"
-            await self._refuse(400, "invalid_request", text)(scope, receive, send)
+        headers = scope["headers"]
+        sent = [value for name, value in headers if name == _AUTHORIZATION]
+        revision = next((value.decode("latin-1") for name, value in headers if name == _REVISION), None)
+        caller = await self.authenticate(sent, revision)
+        if isinstance(caller, Response):
+            await caller.send(send)
             return
-        if not sent or not sent[0].lower().startswith(_BEARER):
-            self._note("denied", "unauthenticated", revision)
-            await self._refuse(401, None, "Authentication required", self._required)(scope, receive, send)
-            return
-        try:
-            token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip(" \t"))
-        except VerificationUnavailableError as error:
-            log().error("a token cannot be verified: %s", error)
-            self._note("failed", "unverifiable", revision)
-            response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": str(error.retry_after)})
-            await response(scope, receive, send)
-            return
-        if token is None or not self._is_current(token):
-            self._note("denied", "unauthenticated", revision)
-            text = "The access token is not valid here"
-            await self._refuse(401, "invalid_token", text, self._required)(scope, receive, send)
-            return
-        principal = make_from_token(token)
-        if self._scopes is not None:
-            principal = self._scopes.widen(principal)
-        user = AuthenticatedUser(token)
-        scope = {**scope, "user": user, "auth": AuthCredentials(user.scopes)}
-        calls: Sequence[Mapping[str, Any]] = ()
-        lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
+        body = None
         if scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
             body = await self._uploads.read(receive, send)
             if body is None:
                 return
             receive = replay_body(body, receive)
-            more, calls = _find_lacking(self._scopes, principal, body)
-            lacking = tuple(dict.fromkeys((*lacking, *more)))
-        if lacking:
-            for params in calls or (None,):
-                self._note("denied", "insufficient_scope", revision, principal, params)
-            text = f"This request needs the scopes {' '.join(lacking)}"
-            await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
+        refusal = self.find_refusal(caller, revision, body)
+        if refusal is not None:
+            await refusal.send(send)
             return
+        scope = {**scope, "user": caller, "auth": AuthCredentials(caller.scopes)}
         if scope["method"] == "GET":
-            await pass_while_valid(token, self._app, scope, receive, send)
+            await pass_while_valid(caller.access_token, self._app, scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    async def authenticate(self, sent: Sequence[bytes], revision: str | None) -> Caller | Response:
+        """Return the caller of a request, or its refusal.
+
+        Args:
+            sent: The values of its headers `Authorization`.
+            revision: The revision that it names, for the record of a refusal.
+        """
+        if len(sent) > 1:
+            self._note("denied", "unauthenticated", revision)
+            return self._refuse(400, "invalid_request", "The request has more than one Authorization header")
+        text = sent[0].decode("latin-1") if sent else ""
+        if not text.lower().startswith(_BEARER):
+            self._note("denied", "unauthenticated", revision)
+            return self._refuse(401, None, "Authentication required", self._required)
+        try:
+            token = await self._verifier.verify_token(text[len(_BEARER) :].strip(" \t"))
+        except VerificationUnavailableError as error:
+            log().error("a token cannot be verified: %s", error)
+            self._note("failed", "unverifiable", revision)
+            retry_after = (b"retry-after", b"%d" % error.retry_after)
+            return _encode(503, {"error": "temporarily_unavailable"}, retry_after)
+        if token is None or not self._is_current(token):
+            self._note("denied", "unauthenticated", revision)
+            return self._refuse(401, "invalid_token", "The access token is not valid here", self._required)
+        return Caller(token)
+
+    def find_refusal(self, caller: Caller, revision: str | None, body: bytes | None) -> Response | None:
+        """Return the refusal of a request whose caller lacks scopes; `None` if it has all of them.
+
+        Args:
+            caller: The caller.
+            revision: The revision that the request names, for the record of a refusal.
+            body: The body of a POST, if entries may need scopes.
+        """
+        principal = caller.principal
+        calls: Sequence[Mapping[str, Any]] = ()
+        if self._scopes is not None:
+            principal = self._scopes.widen(principal)
+        lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
+        if body is not None and self._scopes is not None and self._scopes.challenges:
+            more, calls = _find_lacking(self._scopes, principal, body)
+            lacking = tuple(dict.fromkeys((*lacking, *more)))
+        if not lacking:
+            return None
+        for params in calls or (None,):
+            self._note("denied", "insufficient_scope", revision, principal, params)
+        text = f"This request needs the scopes {' '.join(lacking)}"
+        return self._refuse(403, "insufficient_scope", text, lacking)
 
     def _note(
         self,
@@ -148,7 +194,7 @@ class Authentication:
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences
 
-    def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str] = ()) -> JSONResponse:
+    def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str] = ()) -> Response:
         challenge = {
             "error": error,
             "error_description": None if error is None else text,
@@ -157,9 +203,15 @@ class Authentication:
         }
         parts = ", ".join(f'{key}="{value}"' for key, value in challenge.items() if value is not None)
         body = {"error": error or "unauthorized", "error_description": text}
-        return JSONResponse(body, status, {"WWW-Authenticate": f"Bearer {parts}".strip()})
+        return _encode(status, body, (b"www-authenticate", f"Bearer {parts}".strip().encode("latin-1")))
 
 
+def _encode(status: int, body: Mapping[str, str], header: tuple[bytes, bytes]) -> Response:
+    response = Response.from_answer(status, json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+    return response._replace(headers=(header, *response.headers))
+
+
+@lru_cache(256)
 def _strip_slash(url: str) -> str:
     """Return a normal URL without a slash at its end."""
     return normalize_url(url).removesuffix("/")

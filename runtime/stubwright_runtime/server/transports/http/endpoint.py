@@ -266,6 +266,9 @@ def _owner(scope: Scope) -> Owner:
     user = scope.get("user")
     if user is None:
         return None
+    owner: Owner = getattr(user, "owner", None)  # of our own authentication
+    if owner is not None:
+        return owner
     from ....sdk.auth import AuthenticatedUser, authorization_context
 
     return {**authorization_context(user)} if isinstance(user, AuthenticatedUser) else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...app.core import Core
 
 
-def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[ASGIApp, list[BaseRoute]]:
+def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[Authentication, list[BaseRoute]]:
     """Return the endpoint for callers with a token.
 
     Args:

@@ -7,6 +7,7 @@ write. Other bytes go to uvicorn's protocol as they came, and so does a request 
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -19,12 +20,14 @@ from ..events import Response
 from .posts import END, LARGEST, read_post
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
+    from ..authentication import Authentication
     from ..endpoint import HttpEndpoint
     from ..heads import Head
     from ..posts.post import Post
 
+_AUTHORIZATION: Final = re.compile(rb"\r\nauthorization:[ \t]*([!-~](?:[ -~]*[!-~])?)[ \t]*(?=\r\n|\Z)", re.IGNORECASE)
 _TOOLSET: Final = HEADER.encode()
 _FORWARDED: Final = b"x-forwarded-"
 """The beginning of headers in which a proxy names the client; uvicorn knows which proxies to believe."""
@@ -66,21 +69,39 @@ class Endpoint:
     Attributes:
         direct: The HTTP endpoint.
         package: The name of the package.
-        known: Reads the bytes of a head; returns `None` if the parser, or the application, has to read them.
+        authentication: Authenticates callers; `None` if any caller may call.
     """
 
-    def __init__(self, direct: HttpEndpoint, path: str, package: str) -> None:
-        """Take the HTTP endpoint, its path, and the name of the package."""
+    def __init__(
+        self, direct: HttpEndpoint, path: str, package: str, authentication: Authentication | None = None
+    ) -> None:
+        """Take the HTTP endpoint, its path, the name of the package, and the authentication of callers."""
         self.direct = direct
         self.package = package
+        self.authentication = authentication
         self._path = path
         self.known = lru_cache(_HEADS)(self._known)
 
+    def read(self, head: bytes) -> tuple[Known | None, bytes]:
+        """Read the bytes of a head, and the credentials in it if callers are authenticated.
+
+        The head is `None` if the parser, or the application, has to read it. Heads are cached without credentials.
+        """
+        if self.authentication is None:
+            return self.known(head), b""
+        match = _AUTHORIZATION.search(head)
+        if match is None:
+            return None, b""
+        return self.known(head[: match.start()] + head[match.end() :]), match[1]
+
     def _known(self, head: bytes) -> Known | None:
+        lower = head.lower()
         post = read_post(head, self._path.encode())
-        is_whole = post is not None and _TOOLSET not in head.lower()  # which the application looks at
+        is_whole = post is not None and _TOOLSET not in lower  # which the application looks at
+        if self.authentication is not None and b"\r\nauthorization:" in lower:  # one more, which is refused
+            return None
         parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
-        return None if post is None or parsed is None else Known(parsed, post.length, _FORWARDED in head.lower())
+        return None if post is None or parsed is None else Known(parsed, post.length, _FORWARDED in lower)
 
 
 class Line(Protocol):
@@ -141,7 +162,9 @@ class DirectReader:
             return
         data = self._held + data
         end = data.find(END, 0, LARGEST)
-        known = self._endpoint.known(data[:end]) if end >= 0 and self._line.is_between else None
+        known, credentials = None, b""
+        if end >= 0 and self._line.is_between:
+            known, credentials = self._endpoint.read(data[:end])
         is_traced = known is not None and is_observed()
         if known is not None and known.is_forwarded and is_traced:
             known = None
@@ -154,7 +177,7 @@ class DirectReader:
             self._hold(data)
         else:
             peer = Peer(self._line.client, known.head.session, "1.1") if is_traced else None
-            self._answer(known.head, peer, data, data[end + len(END) :])
+            self._answer(known.head, peer, credentials, data, data[end + len(END) :])
 
     def release(self) -> None:
         """Have uvicorn read the bytes that were held."""
@@ -178,12 +201,18 @@ class DirectReader:
         self._stop_holding()
         self._line.feed(data)
 
-    def _answer(self, head: Head, peer: Peer | None, data: bytes, body: bytes) -> None:
+    def _answer(self, head: Head, peer: Peer | None, credentials: bytes, data: bytes, body: bytes) -> None:
         if body.lstrip()[:1] == b"[":  # a batch, which the endpoint takes apart
             self._give_back(data)
             return
-        connect, address = partial(self._connect, data), self._line.address
-        answering = self._endpoint.direct.take(head, body, connect, peer=peer, address=address)
+        answer = partial(
+            self._endpoint.direct.take, head, body, partial(self._connect, data), peer=peer, address=self._line.address
+        )
+        authentication = self._endpoint.authentication
+        if authentication is None:
+            answering = answer()
+        else:
+            answering = _authenticate(authentication, credentials, head.revision, body, answer)
         self._stop_holding()
         self.is_answering = True
         self._line.on_request()
@@ -212,3 +241,21 @@ class DirectReader:
         later, self._later = b"".join(self._later), []
         if later:
             self.read(later)
+
+
+async def _authenticate(
+    authentication: Authentication,
+    credentials: bytes,
+    revision: str | None,
+    body: bytes,
+    answer: Callable[..., Awaitable[Response | None]],
+) -> Response | None:
+    """Answer a request as its caller's, in the context of the current task, or refuse it."""
+    caller = await authentication.authenticate([credentials], revision)
+    if isinstance(caller, Response):
+        return caller
+    refusal = authentication.find_refusal(caller, revision, body)
+    if refusal is not None:
+        return refusal
+    caller.enter()
+    return await answer(owner=caller.owner)
