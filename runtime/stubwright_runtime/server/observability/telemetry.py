@@ -47,7 +47,7 @@ _NAMING: Final = ("tools/call", "prompts/get")
 """The methods whose messages name an entry."""
 
 _DESCRIPTIONS: Final = 4096
-"""Descriptions that are kept, at most."""
+"""The maximum number of cached descriptions."""
 
 _TO_SPANS_ALONE: Final = frozenset({"gen_ai.tool.name", "gen_ai.prompt.name"})
 
@@ -90,7 +90,7 @@ class Observation(NamedTuple):
             context.detach(self.token)
 
     def find_trace_id(self) -> str | None:
-        """Return the id of the span's trace in hexadecimal; `None` if nothing is traced."""
+        """Return the id of the span's trace in hexadecimal; `None` if the span belongs to no valid trace."""
         of_trace = self.span.get_span_context()
         return f"{of_trace.trace_id:032x}" if of_trace.is_valid else None
 
@@ -123,7 +123,7 @@ class Telemetry:
         return lambda seconds: self.end_session(metric, seconds)
 
     def _describe(self, request: Request) -> _Description:
-        """Return the description of a message. Those of methods and entries that exist are kept: they are few."""
+        """Return the description of a message, from the cache if its method and its entry exist."""
         method, peer = request.method, request.peer
         name = request.params.get("name") if method in _NAMING else None
         key = (

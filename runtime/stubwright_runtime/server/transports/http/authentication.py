@@ -1,6 +1,6 @@
 """Authentication over HTTP: it admits requests with a valid access token and the scopes that every request needs.
 
-It stands above the endpoint, since only a response's status and headers can ask for a token or for more
+It runs before the endpoint, since only a response's status and headers can ask for a token or for more
 scopes (RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling").
 All layers below get the caller from the SDK's own context; the token itself goes no further. Requests come as ASGI, or
 from a connection that reads them ahead of uvicorn.
@@ -99,7 +99,7 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
-        if scope["type"] != "http" or POST in scope:  # a request that was admitted as it was read
+        if scope["type"] != "http" or POST in scope:  # the connection has authenticated the request
             await self._app(scope, receive, send)
             return
         headers = scope["headers"]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _AUTHORIZATION: Final = re.compile(rb"\r\nauthorization:[ \t]*([!-~](?:[ -~]*[!-~])?)[ \t]*(?=\r\n|\Z)", re.IGNORECASE)
 _TOOLSET: Final = HEADER.encode()
 _FORWARDED: Final = b"x-forwarded-"
-"""The beginning of headers in which a proxy names the client; uvicorn knows which proxies to believe."""
+"""The beginning of headers in which a proxy names the client. uvicorn has the list of trusted proxies."""
 
 _HEADS: Final = 1024
 """The number of parsed heads that are cached, since clients repeat theirs."""
