@@ -107,6 +107,8 @@ def find_current(*, over_http: bool, user: Principal) -> Principal:
     """Return the sender of the request that is being answered; `user` is the local user."""
     if not over_http:
         return user
+    if _AUTH not in modules:
+        return ANONYMOUS
     auth = find_loaded(_AUTH)
     caller = None if auth is None else auth.auth_context_var.get()
     if caller is None:
