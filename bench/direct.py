@@ -98,7 +98,7 @@ def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -
         for kind, commands_of_kind, headers, targets in (
             ("", (bare, ours), {}, reader.TARGETS.values()),
             (", h11", ([*h11, *bare], [*h11, *ours]), {}, (2.0, 2.5, 3.0)),
-            (", guarded", (bare, guarded), {"Authorization": f"Bearer {token}"}, (2.0, 2.0, 2.0)),
+            (", guarded", (bare, guarded), {"Authorization": f"Bearer {token}"}, (2.0, 3.0, 3.0)),
         ):
             for name, command in zip(figures, commands_of_kind, strict=True):
                 with served(command, folder) as port:

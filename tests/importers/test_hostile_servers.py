@@ -93,7 +93,7 @@ def test_pages_without_an_end_end(era: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "answer", "told"),
     [
-        ("--timeout 1", _slow_pages, r"did not answer within [01](\.\d)? s( \(\d pages? with \d entr.*)?; .* --timeout"),
+        ("--timeout 1", _slow_pages, r"did not answer within [01](\.\d)? s( \(\d pages? with \d entr.*)?; .*timeout"),
         ("--max-pages 3", _pages, r"more than 3 pages \(3 pages with 3 entries had been read\).* --max-pages"),
         ("--max-bytes 2KiB", _pages, r"sent more than 2,048 bytes.* \(\d+ pages with \d+ entries .* --max-bytes"),
     ],
