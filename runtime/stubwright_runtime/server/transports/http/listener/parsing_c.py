@@ -8,6 +8,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .connections import Connection
+from .framing import check_framing
 from .targets import resolve_target
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         super().__init__(connections, **options)
         self.parser: Any = _Parser(self)
         self._is_in_head = False
+        self._is_in_body = False
         self._unfinished = 0
         self._head = b""
         """The head of a request, without the header `Upgrade`, until it is parsed again."""
@@ -133,10 +135,13 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Note that a head has ended, and for which host it is; one that leaves this open is refused (RFC 9112, 3.2).
+        """Note that a head has ended; a request whose host or end is unclear is refused (RFC 9112, 3.2 and 6.3).
+
+        httptools reports an exception as an error of the request, which is answered 400.
 
         Raises:
-            UnclearHostError: It does; httptools passes it on as an error of the request, which is answered 400.
+            UnclearFramingError: The end is unclear.
+            UnclearHostError: The host is unclear.
         """
         self._is_in_head = False
         version = self.parser.get_http_version().encode()
@@ -145,7 +150,9 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
             self._head = b"\r\n".join([*lines, b"", b""])
             return
+        check_framing(self.headers)
         self.url, self.headers[:] = resolve_target(self.url, version, self.headers)
+        self._is_in_body = True
         if version >= b"1.1":
             super().on_headers_complete()
             return
@@ -156,5 +163,18 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
 
     def on_message_complete(self) -> None:
         """Note that a request has ended, unless it is parsed again."""
+        self._is_in_body = False
         if not self._head:
             super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request and close; without an answer if the client would match it to another request."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or (cycle.response_complete and not self._is_in_body):
+            super().send_400_response(msg)
+        elif not self._is_in_body:
+            cycle.keep_alive = False  # after the answers to earlier requests
+        elif cycle.response_started or self.pipeline:
+            self.transport.close()
+        else:
+            super().send_400_response(msg)

@@ -8,6 +8,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .connections import Connection
+from .framing import ChunkedBody, UnclearFramingError, check_head
 from .targets import UnclearHostError, resolve_target
 
 if TYPE_CHECKING:
@@ -15,22 +16,56 @@ if TYPE_CHECKING:
 
 
 class _Parser(h11.Connection):
-    """The parser, which gives requests as uvicorn expects them: a target is a path."""
+    """A parser that returns requests as uvicorn expects them: a target is a path.
+
+    h11 accepts bare LF and folded lines, merges equal lengths, and prefers chunks to a length.
+    """
+
+    def __init__(self) -> None:
+        """Parse what a client sends."""
+        super().__init__(h11.SERVER)
+        self._body: ChunkedBody | None = None
+        self._error: UnclearFramingError | None = None
+
+    def receive_data(self, data: bytes) -> None:
+        """Add bytes, or the end of all if there are none."""
+        super().receive_data(data)
+        self._check_body(data)
 
     def next_event(self) -> Any:
         """Return the next part of a request.
 
         Raises:
-            h11.RemoteProtocolError: It is no valid HTTP, or leaves open which host it is for.
+            h11.RemoteProtocolError: It is not valid HTTP, or the host or the end of the request is unclear.
         """
-        event = super().next_event()
-        if not isinstance(event, h11.Request) or event.target.startswith(b"/"):  # h11 sees to it that there is one Host
-            return event
         try:
-            target, headers = resolve_target(event.target, event.http_version, [*event.headers])
-        except UnclearHostError as error:
+            if self.their_state is h11.IDLE:
+                check_head(self.trailing_data[0])
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                is_chunked = any(name == b"transfer-encoding" for name, _ in event.headers)
+                self._body = ChunkedBody() if is_chunked else None
+                self._check_body(self.trailing_data[0])
+                event = _resolve(event)
+            if self._error is not None:
+                raise self._error
+        except (UnclearFramingError, UnclearHostError) as error:
             raise h11.RemoteProtocolError(str(error)) from None
-        return h11.Request(method=event.method, headers=headers, target=target, http_version=event.http_version)
+        return event
+
+    def _check_body(self, data: bytes) -> None:
+        if self._body is not None and self._error is None:
+            try:
+                self._body.check(data)
+            except UnclearFramingError as error:
+                self._error = error
+
+
+def _resolve(request: h11.Request) -> h11.Request:
+    if request.target.startswith(b"/"):  # h11 ensures that there is one Host
+        return request
+    target, headers = resolve_target(request.target, request.http_version, [*request.headers])
+    return h11.Request(method=request.method, headers=headers, target=target, http_version=request.http_version)
 
 
 class H11Connection(Connection, H11Protocol):  # type: ignore[misc]
@@ -39,4 +74,11 @@ class H11Connection(Connection, H11Protocol):  # type: ignore[misc]
     def __init__(self, connections: Connections, **options: Any) -> None:
         """Take all connections of the server, and uvicorn's own options."""
         super().__init__(connections, **options)
-        self.conn: h11.Connection = _Parser(h11.SERVER)
+        self.conn: h11.Connection = _Parser()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request and close; without a second answer if one has begun."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
