@@ -14,6 +14,7 @@ import atexit
 import fcntl
 import gc
 import json
+import logging
 import os
 import runpy
 import select
@@ -290,6 +291,7 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
             sys.argv = command
             import_module("stubwright.cli").main()
         status = _python(*command[1:])
+        logging.shutdown()  # which an interpreter does at its end; a thread may be writing the log
         sys.stdout.flush()
         os._exit(status)
     except BaseException:  # noqa: BLE001 - as an interpreter does at its end
