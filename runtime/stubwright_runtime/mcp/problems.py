@@ -6,21 +6,26 @@ the problems with each of its classes: those with classes for another `type` say
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..values.terminal import shorten
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 _Place: TypeAlias = tuple[int | str, ...]
 
 _MOST: Final = 3
 
+_FUNCTION: Final = re.compile(r"function-(?:after|before|plain|wrap)\b")
+"""The steps of a place that pydantic names after the function that reads the value; no key of an answer has them."""
+
 
 def describe_problems(error: ValidationError) -> str:
     """Describe the problems of an answer briefly, without its values, except a `type` that no class has."""
-    problems = error.errors(include_url=False, include_context=False)
+    problems = error.errors(include_url=False)
     unfit: dict[_Place, dict[int | str, Any]] = {}
     for problem in problems:
         place = problem["loc"]
@@ -33,7 +38,7 @@ def describe_problems(error: ValidationError) -> str:
         unions = [place[:size] for size in range(len(place)) if place[:size] in unfit]
         if all(place[len(union)] not in unfit[union] for union in unions):
             known.update(unions)
-            lines.append(f"{_show(place)}: {problem['msg'][:200]}")
+            lines.append(f"{_show(place)}: {_word(problem)[:200]}")
     unknown = [
         f"{_show((*union, 'type'))}: {shorten(repr(next(iter(kinds.values()))))} is not known"
         for union, kinds in unfit.items()
@@ -48,4 +53,16 @@ def _is_class(name: _Place) -> bool:
 
 
 def _show(place: _Place) -> str:
-    return ".".join(map(str, place))[:200] or "it"
+    steps = (str(step) for step in place)
+    return ".".join(step for step in steps if _FUNCTION.search(step) is None)[:200] or "it"
+
+
+def _word(problem: ErrorDetails) -> str:
+    """Return the message of a problem; where it names the function that tells the kinds of a union apart, another."""
+    if not problem["type"].startswith("union_tag_"):
+        return problem["msg"]
+    context = problem.get("ctx", {})
+    if not str(context.get("discriminator")).endswith("()"):
+        return problem["msg"]
+    expected = context.get("expected_tags")
+    return "this kind of value is not known" if expected is None else f"it is none of these: {expected}"
