@@ -615,7 +615,7 @@ async def test_keys_of_meta_that_are_mcps_do_not_go_out(package: ModuleType, cap
 
 async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:
     plain = generate(tmp_path, manifest([tool("one")], name="plain"))
-    meant = {"name": "meant", "version": "1", "capabilities": {"resources": True}}
+    meant = {"name": "meant", "version": "1", "capabilities": {"logging": True, "resources": True}}
     declared = generate(tmp_path, {**manifest([tool("one")], name="meant"), "server": meant})
     handlers = SimpleNamespace(one=lambda args, ctx: "1")
     with imported(tmp_path, plain) as package:
@@ -625,6 +625,8 @@ async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:
         runtime = importlib.import_module("stubwright_runtime")
         assert not (set(runtime.__path__) and {"resources", "prompts", "completion"} & set(dir(runtime)))
     with imported(tmp_path, declared) as package:
+        async with mcp.Client(package.build_server(handlers)) as made:
+            assert made.server_capabilities.logging is not None
         async with mcp.Client(package.build_server(handlers), mode="legacy") as made:
             assert made.server_capabilities.resources is not None
             assert (await made.list_resources()).resources == []

@@ -94,6 +94,7 @@ class Core(Hub):
         self.threads = threads or Threads()
         self.tasks = get_tasks(package, store, recorder)
         self.has_sessions = True
+        self.logs = (package.manifest["server"].get("capabilities") or {}).get("logging") is True
         self.listeners = Listeners(self)
         self.lifespan = Lifespan(
             handlers,

@@ -23,7 +23,7 @@ from ..calls.old_names import find_mirrored_schema
 from ..execution.threads import THREADS
 from ..middlewares.expiry import end_stream_in_time
 from ..protocol.parameters import HANDSHAKE_TASKS, STATELESS_TASKS
-from ..protocol.requests import find_size_fault
+from ..protocol.requests import STATELESS, find_size_fault
 from .adapter import Adapter
 from .connections import Connections
 
@@ -200,6 +200,13 @@ class PackageServer(Server[Any]):
         return find_mirrored_schema(
             self.package.tools[name].definition["inputSchema"], self.package.aliases.get(called)
         )
+
+    def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
+        """Return the SDK's capabilities, with `logging` from 2026-07-28 on only if the manifest declares it."""
+        capabilities = super().get_capabilities(*arguments, **options)
+        if options.get("protocol_version") in STATELESS and not self.core.logs:
+            return capabilities.model_copy(update={"logging": None})
+        return capabilities
 
     def create_initialization_options(
         self,

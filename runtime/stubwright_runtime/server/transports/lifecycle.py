@@ -153,7 +153,7 @@ class Lifecycle:
         """Return the server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
         return {
             "protocolVersion": negotiate(params["protocolVersion"]),
-            "capabilities": self._capabilities(announces=self._core.has_sessions),
+            "capabilities": self._capabilities(announces=self._core.has_sessions, logs=True),
             "serverInfo": self._core.identity,
             **self._instructions,
         }
@@ -162,7 +162,7 @@ class Lifecycle:
         """Return the server's identity and capabilities (MCP 2026-07-28, server/discover)."""
         result = {
             "supportedVersions": list(STATELESS),
-            "capabilities": self._capabilities(announces=True),
+            "capabilities": self._capabilities(announces=True, logs=self._core.logs),
             **self._instructions,
             "ttlMs": 0,
             "cacheScope": "private",
@@ -174,8 +174,10 @@ class Lifecycle:
         instructions = self._core.package.manifest["server"].get("instructions")
         return {} if instructions is None else {"instructions": instructions}
 
-    def _capabilities(self, *, announces: bool) -> dict[str, Any]:
-        """Return the server's capabilities; `announces` says whether it tells of changes of its lists."""
+    def _capabilities(self, *, announces: bool, logs: bool) -> dict[str, Any]:
+        """Return the server's capabilities: `announces` says whether it tells of changes of its lists, `logs` whether
+        it sends log messages.
+        """
         core = self._core
         listed: dict[str, dict[str, bool]] = {
             name: {"listChanged": announces} for name in ("prompts", "resources", "tools") if name in core.lists
@@ -184,7 +186,7 @@ class Lifecycle:
             listed["resources"]["subscribe"] = announces
         completes: dict[str, Any] = {"completions": {}} if "completion/complete" in core.methods else {}
         announced: dict[str, Any] = {"extensions": core.extensions} if core.extensions else {}
-        return {**completes, **announced, "logging": {}, **listed}
+        return {**completes, **announced, **({"logging": {}} if logs else {}), **listed}
 
 
 def _open_no_channel(request: ClientRequest) -> Channel:
