@@ -136,7 +136,9 @@ def replay(script: str, connected: Connection) -> str:
             if not received:
                 raise AssertionError("\n".join(["the server ended:", *told]))
             answer = json.loads(received)
-            if "method" not in answer:
+            if isinstance(answer, list):  # to a batch
+                awaited -= {one["id"] for one in answer}
+            elif "method" not in answer:
                 awaited.discard(answer["id"])
             elif "id" in answer:
                 break  # a question, which the next line of the script answers

@@ -80,7 +80,12 @@ async def sdk_connection(core: Core) -> AsyncIterator[SdkConnection]:
 
 
 def without_words(answer: Any) -> Any:
-    """An answer without the words about invalid parameters, in which ours name the member, and the SDK's do not."""
+    """An answer without the words about invalid parameters, in which ours name the member, and the SDK's do not.
+
+    Nor does it have an `id` of null, which only ours leaves out by revision.
+    """
+    if isinstance(answer, dict) and answer.get("id", 0) is None:
+        answer = {key: value for key, value in answer.items() if key != "id"}
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict) or error.get("code") != -32602:
         return answer

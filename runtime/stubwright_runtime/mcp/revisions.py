@@ -26,6 +26,7 @@ Feature: TypeAlias = Literal[
     "resumable_streams",
     "stateless",
     "task_extension",
+    "unnamed_errors",
     "url_elicitation",
 ]
 """A feature that some revisions lack and that servers and clients must distinguish.
@@ -45,6 +46,7 @@ Feature: TypeAlias = Literal[
   basic/transports).
 - `stateless`: self-contained requests, and answers that ask for input (2026-07-28, basic).
 - `task_extension`: tasks as an extension (2026-07-28, extensions/tasks).
+- `unnamed_errors`: errors without an `id` for messages whose id is unknown, in place of `null` (2025-11-25, schema).
 - `url_elicitation`: questions that open a URL (2025-11-25, client/elicitation).
 """
 
@@ -104,7 +106,7 @@ _CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping
     ),
     (
         "2025-11-25",
-        frozenset({"choices", "handshake_tasks", "resumable_streams", "url_elicitation"}),
+        frozenset({"choices", "handshake_tasks", "resumable_streams", "unnamed_errors", "url_elicitation"}),
         _NONE,
         {
             "server": frozenset({"icons", "websiteUrl", "description"}),

@@ -393,7 +393,7 @@ async def test_one_caller_comes_back_for_so_many_streams(package: ModuleType, mo
         refused = await server.get("alice-forever", session, last_event_id=last)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
         message = "You have 2 streams open. Close one first, or try again later."
-        assert refused.json() == {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": message}}
+        assert refused.json() == {"jsonrpc": "2.0", "error": {"code": -32603, "message": message}}
         gate.go.set()
         assert [messages(await one)[-1]["id"] for one in back] == [7, 7]
         async with asyncio.timeout(60):  # until the server has seen that the others have left

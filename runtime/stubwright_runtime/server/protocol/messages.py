@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
 from types import NoneType
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeIs
 
+    from ...mcp.revisions import Revision
     from ...values.json import Json
 
 _BATCH: Final = 1000
@@ -55,11 +57,13 @@ class Incoming:
         message: The message for the server, if any: a request, a notification, or an answer to a question.
         answer: The immediate answer to the client, if any.
         problem: The fault of the message; `None` if it has none.
+        is_part: True if the message is one of a batch.
     """
 
     message: Mapping[str, Any] | None = None
     answer: Refusal | None = None
     problem: str | None = None
+    is_part: bool = False
 
 
 def _finite(text: str) -> float:
@@ -89,8 +93,10 @@ def parse(data: bytes) -> dict[str, Any] | None:
 def read(line: bytes) -> Iterator[Incoming]:
     """Yield the messages of a line: one, those of a batch (MCP 2025-03-26, basic, "Batching"), or none of a blank line.
 
-    Bytes that are not UTF-8, and half characters, become U+FFFD.
+    Bytes that are not UTF-8, and half characters, become U+FFFD. A byte order mark before the text is ignored (RFC
+    8259, 8.1).
     """
+    line = line.removeprefix(BOM_UTF8)
     if (message := parse(line)) is not None:
         yield judge(message)
         return
@@ -107,14 +113,19 @@ def read(line: bytes) -> Iterator[Incoming]:
     if not isinstance(value, list):
         yield judge(value)
     elif 0 < len(value) <= _BATCH:
-        yield from map(judge, value)
+        yield from (replace(judge(part), is_part=True) for part in value)
     else:
         yield _malformed({}, INVALID_REQUEST, f"is a batch of {len(value)} messages; a batch may have 1 to {_BATCH}")
 
 
+def is_batch(data: bytes) -> bool:
+    """Return whether the bytes of a line, or of a body, begin an array, as a batch does."""
+    return data.removeprefix(BOM_UTF8).lstrip()[:1] == b"["
+
+
 def refuse_long(start: bytes, most: int) -> Incoming:
     """Refuse a line that is longer than `most` bytes, of which only the start was kept."""
-    outline = _outline(start.decode("utf-8", "replace"))
+    outline = _outline(start.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
     return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
 
 
@@ -215,14 +226,22 @@ def _whole(text: str) -> str:
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
 
 
-def encode_error(request_id: str | int | None, error: ProtocolError) -> bytes:
-    """Return the response to a request that is refused, as JSON."""
+def encode_error(request_id: str | int | None, error: ProtocolError, revision: Revision | None = None) -> bytes:
+    """Return the response to a request that is refused, as JSON.
+
+    Args:
+        request_id: Its id; `None` if that is unknown. Then there is no `id` (MCP 2025-11-25, schema,
+            `JSONRPCErrorResponse`), and `null` in older revisions (JSON-RPC 2.0, 5).
+        error: The reason.
+        revision: The revision of the sender; `None` if it is unknown, which counts as the newest.
+    """
     error_object = {
         "code": error.code,
         "message": error.message,
         **({} if error.data is None else {"data": error.data}),
     }
-    return to_json({"jsonrpc": "2.0", "id": request_id, "error": error_object})
+    is_unnamed = request_id is None and (revision is None or revision.has("unnamed_errors"))
+    return to_json({"jsonrpc": "2.0", **({} if is_unnamed else {"id": request_id}), "error": error_object})
 
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

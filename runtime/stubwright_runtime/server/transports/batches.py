@@ -10,6 +10,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Final
 
+from ...mcp.revisions import Revision, find_revision
 from ..protocol.messages import encode_error, to_json
 from .http.keys import WIRE
 from .http.uploads import replay_body
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ..protocol.messages import Incoming
+
+_REVISION: Final = Revision.from_date(find_revision("batches"))
 
 _STREAM: Final = b"text/event-stream"
 
@@ -49,7 +52,7 @@ async def answer_batch(
         async with asyncio.TaskGroup() as tasks:
             for entry in entries:
                 if entry.answer is not None:
-                    await replies.add(_event(encode_error(entry.answer.id, entry.answer.error)))
+                    await replies.add(_event(encode_error(entry.answer.id, entry.answer.error, _REVISION)))
                 if entry.message is not None:
                     tasks.create_task(_post(to_json(entry.message), endpoint, scope, is_gone, replies))
         await replies.end()

@@ -21,13 +21,13 @@ from ....mcp.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     ProtocolError,
 )
-from ....mcp.revisions import HANDSHAKES, UNNAMED, Revision
+from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ....observability.logs import Tally, log
 from ...calls.old_names import find_mirrored_schema
 from ...core.streams import AGAIN, TooManyStreamsError
 from ...middlewares.expiry import count_own_seconds_left
-from ...protocol.messages import Refusal, encode_error, read
+from ...protocol.messages import Refusal, encode_error, is_batch, read
 from ...protocol.outgoing import Outgoing
 from ...protocol.parameter_headers import find_parameter_fault
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, get_meta, refuse_id_in_use
@@ -35,6 +35,7 @@ from ..channel import ClientChannel
 from ..clients import Client
 from ..lifecycle import Lifecycle
 from .events import Response
+from .heads import find_named
 from .judging import NO_SESSION, UNNAMED_SESSION, Refused, find_header_fault
 from .posts.moments import Moments
 from .posts.post import CANCELLED, Post
@@ -146,25 +147,24 @@ class Answering:
         """
         entries = [*read(body)]
         if not entries:
-            return self._refuse(Refusal(None, _EMPTY))
+            return self._refuse(Refusal(None, _EMPTY), head)
         [entry, *_] = entries
-        is_batch = body.lstrip()[:1] == b"["
-        if is_batch and not (entry.problem or "").startswith("is not valid JSON"):
-            return self._refuse(Refusal(None, _BATCH))
+        if body[:1] != b"{" and is_batch(body) and not (entry.problem or "").startswith("is not valid JSON"):
+            return self._refuse(Refusal(None, _BATCH), head)
         if entry.problem is not None:
             problem = ProtocolError(INVALID_REQUEST, f"The message {entry.problem}")
-            return self._refuse(entry.answer or Refusal(None, problem))
+            return self._refuse(entry.answer or Refusal(None, problem), head)
         message = entry.message or {}
         is_request = "id" in message and "method" in message
         fault = find_header_fault(head, message, headers, has_tasks=self._lifecycle.has_tasks)
         if fault is not None:
-            return self._refuse(Refusal(message["id"] if is_request else None, fault))
+            return self._refuse(Refusal(message["id"] if is_request else None, fault), head)
         session = None if head.is_stateless else self._sessions.find(head.session, owner)
         if not head.is_stateless and not self._stateless and session is None:
             if head.session is not None:
-                return _give(NO_SESSION.answer())
+                return _give(NO_SESSION.answer(head.revision))
             if not is_request or message["method"] != "initialize":
-                return _give(UNNAMED_SESSION.answer())
+                return _give(UNNAMED_SESSION.answer(head.revision))
         if not is_request:
             return self._accept(session, message, peer)
         if session is not None and message["id"] in session.posts:
@@ -173,7 +173,7 @@ class Answering:
         if head.is_stateless and sender.fault is None:
             fault = self._find_parameter_fault(head, message, headers)
             if fault is not None:
-                return self._refuse(Refusal(message["id"], fault))
+                return self._refuse(Refusal(message["id"], fault), head)
         post = Post(
             package=self._lifecycle.package,
             method=message["method"],
@@ -205,14 +205,13 @@ class Answering:
         session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:
             return False
-        named = head.revision or UNNAMED
-        revisions = [Revision.from_date(named), *([] if session is None else [session.client.revision])]
+        revisions = [find_named(head.revision), *([] if session is None else [session.client.revision])]
         return all(revision.has("batches") for revision in revisions)
 
-    def _refuse(self, refusal: Refusal) -> Awaitable[Response]:
+    def _refuse(self, refusal: Refusal, head: Head) -> Awaitable[Response]:
         """Answer a message that is refused."""
         self.refused.count(refusal.error.message)
-        return _give(Response.from_answer(400, encode_error(refusal.id, refusal.error)))
+        return _give(Response.from_answer(400, encode_error(refusal.id, refusal.error, find_named(head.revision))))
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
         """Take a notification, or the answer to a question."""
@@ -274,9 +273,9 @@ class Answering:
         session, opens = post.session, post.method == "initialize" and post.is_admissible
         if opens and not self._stateless:
             if not self._sessions.has_place():
-                return come_again(_FULL.answer())
+                return come_again(_FULL.answer(post.revision.date))
             if not self._sessions.has_room(post.client, post.account):
-                return come_again((_NO_ROOM if owner else _NO_ROOM_FOR_ADDRESS).answer())
+                return come_again((_NO_ROOM if owner else _NO_ROOM_FOR_ADDRESS).answer(post.revision.date))
             session = post.session = self._sessions.open(post.client, owner, self._open_log(), post.account)
             session.posts[post.key] = post
         post.task = asyncio.current_task()

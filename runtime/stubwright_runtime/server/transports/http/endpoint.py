@@ -18,10 +18,10 @@ from ...core.request import Peer
 from ...core.streams import Streams, TooManyStreamsError
 from ...execution.signals import stop_signals_overheard
 from ...observability.instrumentation import is_observed
-from ...protocol.messages import encode_error, read
+from ...protocol.messages import encode_error, is_batch, read
 from .answering import Answering, come_again
 from .events import EventStream, Line, Response
-from .heads import Heads
+from .heads import VERSION, Heads, find_named
 from .judging import NO_SESSION, Refused, judge_head
 from .keys import POST, WIRE
 from .posts.unattended import Unattended
@@ -141,7 +141,7 @@ class HttpEndpoint:
             if head.logged is not None:
                 self._answering.refused.count(head.logged)
             is_lost = head.session is not None and self._sessions.find(head.session, owner) is None
-            await (NO_SESSION if is_lost else head).answer().send(send)
+            await (NO_SESSION if is_lost else head).answer(_find_version(scope)).send(send)
         elif method == "POST":
             await self._post(head, owner, scope, receive, send)
         elif method == "GET":
@@ -156,7 +156,7 @@ class HttpEndpoint:
         body = await self._uploads.read(receive, send, is_there=is_there)
         if body is None:
             return
-        if body.lstrip()[:1] == b"[" and self._answering.takes_batches(head, owner):
+        if body[:1] != b"{" and is_batch(body) and self._answering.takes_batches(head, owner):
             entries = [*read(body)]
             if any(entry.message for entry in entries):
                 from ..batches import answer_batch
@@ -191,13 +191,14 @@ class HttpEndpoint:
             with self._resumed.count(find_current(over_http=True, user=ANONYMOUS)):
                 await self._listen_on(last, head, owner, receive, send)
         except TooManyStreamsError as refusal:
-            await come_again(Response.from_answer(refusal.status, encode_error(None, refusal))).send(send)
+            body = encode_error(None, refusal, find_named(head.revision))
+            await come_again(Response.from_answer(refusal.status, body)).send(send)
 
     async def _listen_on(self, last: str | None, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
         session = self._sessions.find(head.session, owner)
         if session is None:
             if last is None or self._elsewhere is None or not await self._elsewhere.answer(last, receive, send):
-                await NO_SESSION.answer().send(send)
+                await NO_SESSION.answer(head.revision).send(send)
             return
         line = Line(send, session.id)
         position = None if last is None else await session.log.find(last)
@@ -228,7 +229,7 @@ class HttpEndpoint:
         """Answer a DELETE: the client ends its session."""
         session = self._sessions.find(head.session, owner)
         if session is None:
-            await NO_SESSION.answer().send(send)
+            await NO_SESSION.answer(head.revision).send(send)
             return
         self._sessions.end(session)
         await Response.from_answer(200, b"", session.id).send(send)
@@ -259,6 +260,11 @@ def _find_stream(session: Session, position: Position | None) -> EventStream:
 def _peer(head: Head, scope: Scope) -> Peer:
     client = scope.get("client")
     return Peer(None if client is None else (client[0], client[1]), head.session, scope.get("http_version", "1.1"))
+
+
+def _find_version(scope: Scope) -> str | None:
+    """Return the revision that a request names in its header, if it does."""
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == VERSION), None)
 
 
 def _owner(scope: Scope) -> Owner:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from ....mcp.revisions import HANDSHAKES
+from ....mcp.revisions import HANDSHAKES, UNNAMED, Revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+VERSION: Final = b"mcp-protocol-version"
+"""The header that names the revision (MCP 2025-06-18, basic/transports, "Protocol Version Header")."""
 
 _KNOWN: Final = frozenset(
     {
@@ -21,7 +24,7 @@ _KNOWN: Final = frozenset(
         b"host",
         b"mcp-method",
         b"mcp-name",
-        b"mcp-protocol-version",
+        VERSION,
         b"mcp-session-id",
         b"origin",
         b"content-encoding",
@@ -109,6 +112,11 @@ def is_json(value: bytes) -> bool:
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
+def find_named(named: str | None) -> Revision:
+    """Return the revision that a header names; without one, the revision that the request counts as (`UNNAMED`)."""
+    return Revision.from_date(named or UNNAMED)
+
+
 def names_stateless(revision: str | None) -> bool:
     """Tell whether a header names a revision without a handshake, even an unknown one."""
     return revision is not None and revision not in HANDSHAKES
@@ -163,7 +171,7 @@ class Heads:
             or b"content-encoding" in fields
         ):
             return None
-        revision = _text(fields.get(b"mcp-protocol-version"))
+        revision = _text(fields.get(VERSION))
         return Head(
             _text(fields.get(b"mcp-session-id")),
             revision,

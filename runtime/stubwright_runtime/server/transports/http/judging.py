@@ -15,7 +15,7 @@ from ...protocol.messages import encode_error
 from ...protocol.parameter_headers import PREFIX, decode_value
 from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
 from .events import Response
-from .heads import NAMED, Head, find_foreign, is_json, names_stateless
+from .heads import NAMED, VERSION, Head, find_foreign, find_named, is_json, names_stateless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of the largest body that is taken."""
 
-_VERSION: Final = b"mcp-protocol-version"
-_ROUTING: Final = frozenset({_VERSION, b"mcp-method", b"mcp-name"})
+_ROUTING: Final = frozenset({VERSION, b"mcp-method", b"mcp-name"})
 """The headers that repeat the body (MCP 2026-07-28, basic/transports, "Standard Headers")."""
 
 _PARAMETER: Final = PREFIX.lower().encode()
@@ -56,10 +55,10 @@ class Refused(NamedTuple):
     logged: str | None = None
     accepted_encoding: str | None = None
 
-    def answer(self) -> Response:
-        """Return the answer."""
+    def answer(self, named: str | None = None) -> Response:
+        """Return the answer to a request whose header names a revision, if it does."""
         error = None if self.code is None else ProtocolError(self.code, self.text)
-        body = self.text.encode() if error is None else encode_error(None, error)
+        body = self.text.encode() if error is None else encode_error(None, error, find_named(named))
         kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
         instead = ((b"allow", self.allow), (b"accept-encoding", self.accepted_encoding))
         allowed = ((name, value.encode()) for name, value in instead if value is not None)
@@ -128,14 +127,14 @@ def judge_head(method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads
         fields[name] = f"{fields[name]},{text}" if name == b"accept" and name in fields else fields.get(name, text)
     head = Head(
         fields.get(b"mcp-session-id"),
-        fields.get(_VERSION),
+        fields.get(VERSION),
         fields.get(b"mcp-method"),
         fields.get(b"mcp-name"),
         fields.get(b"last-event-id") if method == "GET" else None,
         any(name.startswith(_PARAMETER) for name in fields),
         None if doubled is None else doubled.decode(),
         fields.get(b"traceparent"),
-        names_stateless(fields.get(_VERSION)),
+        names_stateless(fields.get(VERSION)),
     )
     if method == "POST" and fields.get(b"content-encoding", "").strip().lower() not in ("", "identity"):
         return _ENCODED
@@ -199,7 +198,7 @@ def _find_other_revision(
     if PROTOCOL_VERSION_META_KEY not in meta:
         return None
     in_body = meta[PROTOCOL_VERSION_META_KEY]
-    named = [value.decode("latin-1") for name, value in headers if name == _VERSION]
+    named = [value.decode("latin-1") for name, value in headers if name == VERSION]
     if not named and head.revision is not None:  # of a plain head
         named = [head.revision]
     if named and all(value == in_body for value in named):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ....mcp.errors import ProtocolError
 from ....mcp.revisions import HANDSHAKES
@@ -30,13 +30,15 @@ from ..lifecycle import ClientRequest, Lifecycle
 from .reading import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from ...app.core import Core
     from ...core.request import Channel
     from ...protocol.wants import Change
     from .reading import Line
     from .writing import Output
+
+    _Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
 _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
@@ -54,6 +56,8 @@ class Connection:
         self._outgoing = Outgoing(output.send)
         self._lifecycle = Lifecycle(core)
         self._requests: dict[str | int, ClientRequest] = {}
+        self._batches: set[asyncio.Task[None]] = set()
+        """The tasks that send the responses to batches."""
         self._has_ended = False
         self._is_stateless: bool | None = None
         """True if each request says its revision, as the first one decides; `None` before it."""
@@ -74,7 +78,7 @@ class Connection:
             return False
         if message["id"] in self._requests:
             return False
-        self._answer(message)
+        self._answer(message, self._output.send)
         return True
 
     def end(self) -> None:
@@ -88,27 +92,37 @@ class Connection:
             await self._output.wait_for_change()
         if not line.data.strip() or self.takes(line):
             return
+        revision = None if self._client is None else self._client.revision
+        batch = _Batch(self._output) if revision is not None and revision.has("batches") else None
         for entry in read(line.data) if line.is_whole else (refuse_long(line.data, LONGEST),):
+            send = self._output.send if batch is None or not entry.is_part else batch.add
             if entry.problem is not None:
                 log().warning("refused a message that %s", entry.problem)
             if entry.answer is not None:
-                await self._output.send(encode_error(entry.answer.id, entry.answer.error))
+                await send(encode_error(entry.answer.id, entry.answer.error, revision))
             if entry.message is not None:
-                await self._take(entry.message)
+                task = await self._take(entry.message, send)
+                if task is not None and batch is not None:
+                    batch.tasks.append(task)
+        if batch is not None:
+            sending = asyncio.create_task(batch.send())
+            self._batches.add(sending)
+            sending.add_done_callback(self._batches.discard)
 
-    async def _take(self, message: Mapping[str, Any]) -> None:
-        """Answer a request, or begin to; take any other message."""
+    async def _take(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None] | None:
+        """Answer a request, or begin to, in a task that is returned; take any other message."""
         if "method" not in message:
             self._outgoing.questions.take(message)
         elif "id" not in message:
             await self._hear(message)
         elif message["id"] in self._requests:
-            await self._output.send(encode_error(message["id"], refuse_id_in_use()))
+            await send(encode_error(message["id"], refuse_id_in_use()))
         else:
-            self._answer(message)
+            return self._answer(message, send)
+        return None
 
-    def _answer(self, message: Mapping[str, Any]) -> None:
-        """Begin to answer a request."""
+    def _answer(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None]:
+        """Begin to answer a request, in a task that is returned."""
         if self._is_stateless is None:
             self._is_stateless = opens_stateless(message)
         fault = self._find_fault(message)
@@ -137,7 +151,8 @@ class Connection:
         if shakes_hands:
             self._end_session = self._core.instrumentation.begin_session(request)
         self._requests[message["id"]] = request
-        request.task = asyncio.create_task(self._respond(message["id"], request))
+        request.task = asyncio.create_task(self._respond(message["id"], request, send))
+        return request.task
 
     def _open_channel(self, request: ClientRequest) -> Channel:
         urls = self._core.input_requests.urls
@@ -162,13 +177,13 @@ class Connection:
             return Client.make_unknown(STATELESS[-1], stateless=True)
         return Client.from_request(params["_meta"])
 
-    async def _respond(self, request_id: str | int, request: ClientRequest) -> None:
+    async def _respond(self, request_id: str | int, request: ClientRequest, send: _Send) -> None:
         """Answer a request."""
         try:
             while self._output.is_full:
                 await self._output.wait_for_change()
             result = await self._lifecycle.answer(request)
-            await self._output.send(self._lifecycle.encode_response(request, result))
+            await send(self._lifecycle.encode_response(request, result))
         except asyncio.CancelledError:
             if not request.is_cancelled:
                 raise
@@ -230,7 +245,8 @@ class Connection:
             await asyncio.wait(tasks)
 
     def _list_tasks(self) -> list[asyncio.Task[None]]:
-        return [task for request in self._requests.values() if (task := request.task) is not None]
+        tasks = [task for request in self._requests.values() if (task := request.task) is not None]
+        return [*tasks, *self._batches]
 
     async def close(self) -> None:
         """End all that is under way."""
@@ -244,3 +260,27 @@ class Connection:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+
+class _Batch:
+    """The responses to the requests of one batch, which are sent as one array (JSON-RPC 2.0, 6).
+
+    Attributes:
+        tasks: The tasks that answer its requests.
+    """
+
+    def __init__(self, output: Output) -> None:
+        self.tasks: list[asyncio.Task[None]] = []
+        self._output = output
+        self._responses: list[bytes] = []
+
+    async def add(self, response: bytes) -> None:
+        """Keep a response until all have come."""
+        self._responses.append(response)
+
+    async def send(self) -> None:
+        """Wait for the requests, and send their responses; there are none to notifications and cancelled requests."""
+        if self.tasks:
+            await asyncio.wait(self.tasks)
+        if self._responses:
+            await self._output.send(b"[%b]" % b",".join(self._responses))
