@@ -612,6 +612,8 @@ async def test_sizes_are_those_of_the_json_in_bytes(mode: str, module: Any) -> N
         too_large = (
             "! The result of short is too large: {} bytes; the limit is 200. The call was made; ask for less at once."
         )
+        assert await _said(client, "short", text="x" * 157) == "x" * 157  # exactly the limit
+        assert await _said(client, "short", text="x" * 158) == too_large.format(201)
         assert await _said(client, "short", text="x" * 300) == too_large.format(343)
         assert (await _said(client, "short", text="error")).startswith(too_large[:36]), "also of a failure"
 
