@@ -112,7 +112,8 @@ async def test_a_cursor_that_was_never_given(package: Any, cursor: str) -> None:
 
 
 async def test_capabilities_in_both_eras(package: Any) -> None:
-    for mode, logs in (("legacy", {"logging": {}}), ("auto", {})):
+    eras: tuple[tuple[Any, dict[str, Any]], ...] = (("legacy", {"logging": {}}), ("auto", {}))
+    for mode, logs in eras:
         async with mcp.Client(serve(package), mode=mode) as client:
             assert client.server_capabilities is not None
             declared = client.server_capabilities.model_dump(exclude_none=True)
