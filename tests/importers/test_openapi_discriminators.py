@@ -228,6 +228,68 @@ def test_a_client_gets_and_sends_the_class_that_the_value_means(tmp_path: Path) 
             assert len([asked for asked in fake.asked if asked.method == "POST"]) == 1
 
 
+def default_family(*, closed: bool = False) -> dict[str, Any]:
+    optional = {"type": "object", "properties": {"kind": TEXT}, **({"additionalProperties": False} if closed else {})}
+    pet = {"oneOf": [ref("Other"), ref("Cat"), ref("Dog")]}
+    discriminator = {"propertyName": "kind", "mapping": {"kitty": "Cat"}, "defaultMapping": "Other"}
+    family = {"Pet": {**pet, "discriminator": discriminator}, "Cat": optional, "Dog": heir("Base"), "Other": optional}
+    return {**family, "Base": optional}
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_default_alternative_has_all_other_values(closed: bool, tmp_path: Path) -> None:
+    content = {"application/json": {"schema": ref("Pet")}}
+    answers = {"200": {"description": "d", "content": content}}
+    operation = {"operationId": "op", "requestBody": {"required": True, "content": content}, "responses": answers}
+    document = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    document["components"] = {"schemas": default_family(closed=closed)}
+    shared = imported(tmp_path, {**document, "openapi": "3.2.0"}).manifest["schemas"]
+    assert shared["Other"]["properties"]["kind"] == {**TEXT, "not": {"enum": ["Dog", "kitty"]}}
+    assert "required" not in shared["Other"]
+    assert shared["Cat"]["properties"]["kind"] == const("kitty")
+    assert shared["Cat"]["required"] == shared["Dog"]["required"] == ["kind"]
+    before = imported(tmp_path, {**document, "openapi": "3.1.0"}).manifest["schemas"]
+    assert before["Other"]["properties"]["kind"] == const("Other")  # OpenAPI 3.1 has no `defaultMapping`
+    assert "required" not in before["Cat"]
+
+
+def test_a_default_alternative_elsewhere_has_every_value(tmp_path: Path) -> None:
+    properties = {"pet": ref("Pet"), "other": ref("Other")}
+    body = {"application/json": {"schema": {"type": "object", "properties": properties}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.2.0", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "components": {"schemas": default_family()}})
+    (tool,) = made.manifest["tools"]
+    name = tool["inputSchema"]["properties"]["other"]["$ref"].rpartition("/")[2]
+    assert made.manifest["schemas"][name]["properties"]["kind"] == TEXT
+
+
+def test_a_parent_with_a_default_accepts_other_values(tmp_path: Path) -> None:
+    base = {**animal(), "discriminator": {"propertyName": "kind", "mapping": {"c": "Cat"}, "defaultMapping": "Other"}}
+    family = {"Base": base, "Cat": heir("Base", meow=TEXT), "Other": heir("Base")}
+    body = {"application/json": {"schema": {"type": "object", "properties": {"pet": ref("Base"), "cat": ref("Cat")}}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.2.0", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    shared = imported(tmp_path, {**document, "components": {"schemas": family}}).manifest["schemas"]
+    assert shared["Base"]["properties"]["kind"] == TEXT
+    assert shared["Cat"]["properties"]["kind"] == const("c")
+
+
+def test_a_client_gets_the_default_class_for_an_unknown_value(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"items": {"type": "array", "items": ref("Pet")}}}
+    content = {"application/json": {"schema": schema}}
+    responses = {"200": {"description": "d", "content": content}}
+    document = {"openapi": "3.2.0", "info": {"title": "Pets", "version": "1"}}
+    document["paths"] = {"/pets": {"get": {"operationId": "pets", "responses": responses}}}
+    document["components"] = {"schemas": default_family()}
+    kinds = ["kitty", "Dog", "zebra"]
+    with api(lambda asked: {"items": [*({"kind": kind} for kind in kinds), {}]}) as fake:
+        (tmp_path / "pets.json").write_text(json.dumps({**document, "servers": [{"url": fake.url}]}))
+        package = build(tmp_path / "pets.json", tmp_path)
+        with client(tmp_path, package, "Pets") as call:
+            assert [type(pet).__name__ for pet in call("pets").items] == ["Cat", "Dog", "Other", "Other"]
+
+
 def test_a_wrapper_of_a_union_is_no_alternative_of_it(tmp_path: Path) -> None:
     wrapper = {"allOf": [ref("Pet")], "nullable": True}
     family = {"Wrapper": wrapper, "Pet": union("Cat", "Dog"), "Cat": animal(), "Dog": animal()}

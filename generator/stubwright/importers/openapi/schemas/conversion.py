@@ -450,7 +450,7 @@ class _Conversion:
             if (is_part or is_whole) and key in self._list_alternatives(at):
                 alternatives = [
                     self.convert(item, absent, is_part=True, excluded=self._find_excluded(at, item))
-                    for item in at.list_items(key)
+                    for item in self.schemas.discriminators.list_alternatives(at, key)
                 ]
                 # closed alternatives told themselves apart by what they forbade
                 is_open = not any(self._is_closed(self.schemas.documents.resolve(item)) for item in at.list_items(key))
@@ -496,7 +496,7 @@ class _Conversion:
             if key == "allOf":
                 return {key: [self.convert(self.schemas.as_parent(part), absent) for part in at.list_items(key)]}
             if key in ("oneOf", "anyOf"):
-                items = at.list_items(key)
+                items = self.schemas.discriminators.list_alternatives(at, key)
                 return {key: [self.convert(item, excluded=self._find_excluded(at, item)) for item in items]}
             return {key: [self.convert(part) for part in at.list_items(key)]}
         if key in DIALECT.single and isinstance(entry, dict | bool):

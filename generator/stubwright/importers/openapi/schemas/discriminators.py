@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from stubwright.importers.openapi.documents import Documents
     from stubwright.ir import Json
@@ -26,13 +26,21 @@ Names = tuple[str, ...]
 """Values of a discriminating property."""
 
 _ALTERNATIVES = ("oneOf", "anyOf")
+_DEFAULT_SINCE = 2
+"""The minor version of OpenAPI 3 that has `defaultMapping`."""
 
 
 @dataclass(slots=True)
 class _Index:
-    """The names of alternatives by schema and property, the heirs of each schema, and the unions that list it."""
+    """The names of alternatives by schema and property, the heirs of each schema, and the unions that list it.
+
+    `defaults` has the properties by which a schema is the default of a union, and `required` the properties that an
+    alternative requires because another one is the default.
+    """
 
     names: dict[Key, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
+    defaults: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
+    required: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
     heirs: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
     unions: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
 
@@ -64,28 +72,50 @@ class Discriminators:
             at = Located({key: at.value[key] for key in at.value if key != "additionalProperties"}, at.file, at.pointer)
         if excluded and self._is_parent(at):
             pins = self._add_parent(at, pins)
-        if not pins:
+        defaults = self._index.defaults.get(self._key(at), set()) if excluded else set[str]()
+        if not pins and not defaults:
             return at
         properties: dict[str, Any] = {name: entry.value for name, entry in at.list_entries("properties")}
+        for name in sorted(defaults):
+            properties |= self._exclude(at, name, excluded)
         for name, names in pins.items():
+            if name in defaults:
+                continue
             pinned = self._pin_property(at, name, [each for each in names if each not in excluded] or names)
             if pinned is not None:
                 properties[name] = pinned
-        return Located({**at.value, "properties": properties}, at.file, at.pointer) if properties else at
+        required = self._require(at)
+        changed = {**at.value, **({"properties": properties} if properties else {}), **required}
+        return Located(changed, at.file, at.pointer) if properties or required else at
 
     def find_excluded(self, union: Located, alternative: Located) -> Names:
-        """Return the values that an alternative leaves to its heirs that are alternatives of the same union, sorted.
+        """Return the values that an alternative leaves to others of the same union, sorted.
+
+        The others are its heirs; all others if it is the default (3.2.0, "Discriminator Object", `defaultMapping`).
 
         Args:
             union: The schema with `oneOf` or `anyOf`.
             alternative: The target of a reference in it.
         """
         self.find_pins(alternative)
+        name, key = _get_property(union), self._key(alternative)
+        if name is not None and (default := self._find_default(union)) is not None and self._key(default) == key:
+            others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) != key]
+            return tuple(sorted({each for other in others for each in self.find_pins(other).get(name, ())}))
         heirs = {self._key(heir) for heir in self._list_heirs(alternative)} - {self._key(alternative)}
         if not heirs:
             return ()
         others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) in heirs]
         return tuple(sorted({name for other in others for names in self.find_pins(other).values() for name in names}))
+
+    def list_alternatives(self, union: Located, key: str) -> list[Located]:
+        """Return the alternatives in a `oneOf` or `anyOf`; the default is the last, since models are tried in order."""
+        items = union.list_items(key)
+        default = self._find_default(union)
+        if default is None:
+            return items
+        keys = [(item, {self._key(target) for target in (self._resolve(item),) if target}) for item in items]
+        return [item for item, _ in sorted(keys, key=lambda pair: self._key(default) in pair[1])]
 
     def is_split(self, at: Located) -> bool:
         """Return whether a union lists a schema and one of its heirs, so that the schema means itself alone there."""
@@ -106,7 +136,8 @@ class Discriminators:
         if key not in self._pins:
             self._pins[key] = {}  # in case the schema inherits from itself
             pins = self._find_own(at)
-            if self._is_parent(at) and self._read_mapping(at) and not self._lists_values(at):
+            is_open = self._find_named_default(at) is not None  # other values mean the default
+            if self._is_parent(at) and self._read_mapping(at) and not self._lists_values(at) and not is_open:
                 pins = self._add_parent(at, pins)
             for heir in self._list_heirs(at) if pins else ():
                 for name, names in self._find_own(heir).items():
@@ -138,7 +169,13 @@ class Discriminators:
             if name is None:
                 continue
             mapping = self._read_mapping(schema)
+            default = self._find_default(schema)
             for target in self._list_targets(schema, *_ALTERNATIVES):
+                if default is not None and self._key(target) == self._key(default):
+                    self._index.defaults[self._key(target)].add(name)
+                    continue
+                if default is not None:
+                    self._index.required[self._key(target)].add(name)
                 names = self._list_names(target, mapping)
                 if not names:
                     continue
@@ -169,6 +206,9 @@ class Discriminators:
         for parent in self._list_ancestors(at):
             name = _get_property(parent)
             if name is not None and name not in own:
+                default = self._find_named_default(parent)
+                if default is not None and self._key(default) == self._key(at):
+                    continue
                 listed = [self._key(target) for target in self._list_targets(parent, *_ALTERNATIVES)]
                 is_wrapper = bool(listed) and self._key(at) not in listed  # `allOf` one reference adds a description
                 mapping = self._read_mapping(parent)
@@ -180,17 +220,14 @@ class Discriminators:
         """Return the schema of a property with these values alone; None if its own schema stays."""
         described = self._find_property(at, name)
         parts = [] if described is None else list(self._list_applied(described))
-        values: list[Json] = [*names]
-        if any(part.get_field("type") == "integer" for part in parts):
-            values = [int(value) for value in names if value.lstrip("-").isdecimal()]
+        values = _convert_names(names, parts)
         for part in parts:
             listed = [part.get_field("const")] if part.get("const") is not None else part.get_field("enum")
             if isinstance(listed, list):
                 values = [value for value in values if value in listed]
                 if len(values) == len(listed):
                     return None  # it is as narrow already
-        is_closed = at.get_field("additionalProperties") is False and at.get("allOf") is None
-        if not values or (described is None and is_closed):
+        if not values or (described is None and self._is_closed(at)):
             return None
         schema = {"type": "integer" if isinstance(values[0], int) else "string"}
         for part in reversed(parts):
@@ -198,6 +235,31 @@ class Discriminators:
                 if part.get(key) is not None and (key not in ("default", "example") or part.get_field(key) in values):
                     schema[key] = part.get_field(key)
         return {**schema, "const": values[0]} if len(values) == 1 else {**schema, "enum": values}
+
+    def _exclude(self, at: Located, name: str, names: Names) -> dict[str, Json]:
+        """Return the property of a default alternative without the values of the others; empty if it forbids it."""
+        described = self._find_property(at, name)
+        if described is None and self._is_closed(at):
+            return {}
+        schema = {} if described is None else described.value
+        is_plain = isinstance(schema, dict) and "not" not in schema and ("$ref" not in schema)
+        kept = schema if isinstance(schema, dict) and is_plain else {"allOf": [schema]}
+        parts = [] if described is None else list(self._list_applied(described))
+        return {name: {**kept, "not": {"enum": _convert_names(names, parts)}}}
+
+    def _require(self, at: Located) -> dict[str, Json]:
+        """Return the `required` of a schema that is an alternative next to a default; empty if it stays."""
+        names = sorted(self._index.required.get(self._key(at), ()))
+        known = at.get_field("required")
+        listed = known if isinstance(known, list) else []
+        is_closed = self._is_closed(at)
+        new = [
+            name for name in names if name not in listed and not (is_closed and self._find_property(at, name) is None)
+        ]
+        return {"required": [*listed, *new]} if new else {}
+
+    def _is_closed(self, at: Located) -> bool:
+        return at.get_field("additionalProperties") is False and at.get("allOf") is None
 
     def _find_property(self, at: Located, name: str, depth: int = 8) -> Located | None:
         for entry_name, entry in at.list_entries("properties"):
@@ -249,6 +311,19 @@ class Discriminators:
                 found[str(name)] = target
         return found
 
+    def _find_default(self, union: Located) -> Located | None:
+        """Return the alternative of a union that is its default."""
+        default = self._find_named_default(union)
+        listed = () if default is None else self._list_targets(union, *_ALTERNATIVES)
+        return next((target for target in listed if default and self._key(target) == self._key(default)), None)
+
+    def _find_named_default(self, at: Located) -> Located | None:
+        """Return the schema that a `defaultMapping` means; OpenAPI before 3.2 has no such field."""
+        discriminator = at.get_field("discriminator")
+        name = discriminator.get("defaultMapping") if isinstance(discriminator, dict) else None
+        is_known = isinstance(name, str) and self._documents.minor >= _DEFAULT_SINCE
+        return self._find_named(name, at.file) if is_known and isinstance(name, str) else None
+
     def _find_named(self, name: str, file: str) -> Located | None:
         """Return the schema that a name or a reference of a `mapping` means."""
         is_name = "#" not in name and "/" not in name and not posixpath.splitext(name)[1]
@@ -282,6 +357,13 @@ def _get_property(at: Located) -> str | None:
     discriminator = at.get_field("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
     return name if isinstance(name, str) and name else None
+
+
+def _convert_names(names: Iterable[str], parts: Iterable[Located]) -> list[Json]:
+    """Return names as values of a property whose schema has these parts: some documents number their alternatives."""
+    if any(part.get_field("type") == "integer" for part in parts):
+        return [int(name) for name in names if name.lstrip("-").isdecimal()]
+    return [*names]
 
 
 def _walk(root: Located) -> Iterator[Located]:
