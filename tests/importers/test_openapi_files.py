@@ -142,6 +142,11 @@ NEW: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
         [(None, "application/json", b'{"a":1}')],
     ),
     "styled": (encoded(LISTED, style="form", explode=False), {"file": ["a", "b"]}, [(None, "text/plain", b"a,b")]),
+    "patterns": (
+        {FORM: {"schema": {"type": "object", "patternProperties": {"^f": OCTETS, "^t": TEXT}}}},
+        {"body": {"f1": "AP8x", "t1": "AP8x"}},
+        [("f1", *FILE[1:]), (None, *TEXT_FILE)],
+    ),
     "piped": (encoded(LISTED, style="pipeDelimited"), {"file": ["a", "b"]}, [(None, "text/plain", b"a|b")]),
 }
 
@@ -205,7 +210,8 @@ def test_a_part_that_needs_a_header_is_told(tmp_path: Path) -> None:
 
 
 def test_lists_of_swagger_are_joined_as_it_says(tmp_path: Path) -> None:
-    fields = [{"name": name, "in": "formData", "type": "array", "items": TEXT} for name in ("l", "m", "f")]
+    fields = [{"name": name, "in": "formData", "type": "array", "items": TEXT} for name in ("l", "m", "f", "t")]
+    fields[3]["collectionFormat"] = "tsv"
     fields[1]["collectionFormat"] = "multi"
     fields[2]["items"] = {"type": "file"}
     operation = {
@@ -217,5 +223,8 @@ def test_lists_of_swagger_are_joined_as_it_says(tmp_path: Path) -> None:
     document = {"swagger": "2.0", "info": {"title": "Files", "version": "1"}, "host": "h.example", "openapi": None}
     made = imported_document(tmp_path, {**document, "paths": {"/x": {"post": operation}}})
     (tool,) = made.manifest["tools"]
-    assert tool["stubwright"]["http"]["fields"] == {"l": {"style": "form", "explode": False}}
+    assert tool["stubwright"]["http"]["fields"] == {
+        "l": {"style": "form", "explode": False},
+        "t": {"style": "tabDelimited", "explode": False},
+    }
     assert tool["inputSchema"]["properties"]["f"]["items"] == {"type": "string", "contentEncoding": "base64"}

@@ -122,6 +122,7 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
     headers = {
         "Operation-Location": {"schema": TEXT},
         "X-Count": {"$ref": "#/components/headers/Count"},
+        "X-Tags": {"schema": {"type": "array", "items": TEXT}},
         "Set-Cookie": {"schema": TEXT},
     }
     content = {"application/json": {"schema": OBJECT}}
@@ -162,7 +163,7 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
     }
     (tmp_path / "sending.json").write_text(json.dumps(document))
     manifest = prism_run.build(tmp_path / "sending.json", tmp_path, 10)
-    told = {"Operation-Location": "/jobs/1", "X-Count": "3", "Set-Cookie": "a=b"}
+    told = {"Operation-Location": "/jobs/1", "X-Count": "3", "X-Tags": "a, b", "Set-Cookie": "a=b"}
     results: dict[str, Any] = {}
     with (
         api(lambda asked: Response(status_code=202 if asked.method == "POST" else 200, headers=told)) as fake,
@@ -176,8 +177,8 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
                     results[name] = (await client.raw.call_tool(name, {})).structured_content
 
         asyncio.run(go())
-    expected = {"body": None, "headers": {"operation_location": "/jobs/1", "x_count": 3}}
-    alone = {"body": None, "headers": {"operation_location": "/jobs/1"}}
+    expected = {"body": None, "headers": {"operation_location": "/jobs/1", "x_count": 3, "x_tags": ["a", "b"]}}
+    alone = {"body": None, "headers": {"operation_location": "/jobs/1", "x_tags": ["a", "b"]}}
     assert results == {"start": expected, "head": expected, "either": alone}
     either, *_, get = (tool for tool in manifest["tools"] if tool["name"] in ("either", "get"))
     assert either["outputSchema"] == {"anyOf": [OBJECT, {"type": "null"}]}

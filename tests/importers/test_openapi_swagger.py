@@ -33,10 +33,11 @@ def test_a_document_becomes_what_its_counterpart_in_3_0_becomes() -> None:
     old, new = read(HERE / "swagger.yaml"), read(HERE / "swagger.openapi.yaml")
     assert json.dumps(old.manifest, indent=1) == json.dumps(new.manifest, indent=1)
     assert [tool["name"] for tool in old.manifest["tools"]] == [
-        "listBooks", "addBook", "getBook", "changeBook", "setCover"
+        "listBooks", "addBook", "tabs", "getBook", "changeBook", "setCover"
     ]  # fmt: skip
     assert old.notes == new.notes
-    assert "`tabs` (PUT /books) was left out: the parameter `tabs` has the style `tsv`" in old.notes
+    tabs = old.manifest["tools"][2]["stubwright"]["http"]["query"]["tabs"]
+    assert tabs == {"value": "{tabs}", "style": "tabDelimited"}
 
 
 def test_calls_say_what_the_document_says(tmp_path: Path) -> None:

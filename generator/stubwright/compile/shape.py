@@ -108,7 +108,8 @@ def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
     kinds = {
         name: "string" if isinstance(header, str) else header.get("type", "string") for name, header in headers.items()
     }
-    properties = {name: {"type": kind} for name, kind in kinds.items()}
+    texts: Json = {"type": "array", "items": {"type": "string"}}
+    properties = {name: texts if kind == "array" else {"type": kind} for name, kind in kinds.items()}
     return {"headers": {"type": "object", "properties": properties, "additionalProperties": False}}
 
 

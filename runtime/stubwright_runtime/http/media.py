@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..schema.validation import Validator
 from ..values.json import Json, is_list
 from ..values.text import split_pointer
 
@@ -55,14 +56,17 @@ TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of arguments by name, and of all others that the schema allows (`additionalProperties`)."""
+    """The contents of arguments by name, by pattern of the name, and of all others (`additionalProperties`)."""
 
     by_name: Mapping[str, Content]
     others: Content = TEXT
+    by_pattern: Sequence[tuple[Validator, Content]] = ()
 
     def get(self, name: str) -> Content:
         """Return the content of an argument."""
-        return self.by_name.get(name, self.others)
+        if name in self.by_name:
+            return self.by_name[name]
+        return next((content for pattern, content in self.by_pattern if pattern.accepts(name)), self.others)
 
 
 def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> Contents:
@@ -78,17 +82,21 @@ def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> Con
     found_by_name: dict[str, list[Mapping[str, Any]]] = {}
     for name, found in _list_properties(schema, holders):
         found_by_name.setdefault(name, []).append(found)
+    by_pattern = [
+        (Validator({"pattern": pattern}), _find_content(schema, [found]))
+        for pattern, found in _list_properties(schema, holders, "patternProperties")
+    ]
     open_keys: list[Json] = [each.get("additionalProperties") for each in _list_applied(schema, holders)]
     others: list[Mapping[str, Any]] = [each for each in open_keys if isinstance(each, dict)]
     by_name = {name: _find_content(schema, found) for name, found in found_by_name.items()}
-    return Contents(by_name, _find_content(schema, others) if others else TEXT)
+    return Contents(by_name, _find_content(schema, others) if others else TEXT, by_pattern)
 
 
 def _list_properties(
-    root: Mapping[str, Any], schemas: list[Mapping[str, Any]]
+    root: Mapping[str, Any], schemas: list[Mapping[str, Any]], key: str = "properties"
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for schema in _list_applied(root, schemas):
-        properties: Json = schema.get("properties")
+        properties: Json = schema.get(key)
         for name, found in properties.items() if isinstance(properties, dict) else ():
             if isinstance(found, dict):
                 yield name, found

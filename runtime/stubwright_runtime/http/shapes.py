@@ -90,6 +90,8 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
 
 def _typed(text: str, kind: str) -> Json:
     """Return the text of a header as a value of a type; the text itself if it is none."""
+    if kind == "array":
+        return [item for part in text.split(",") if (item := part.strip())]
     if kind == "boolean":
         return _TRUTH.get(text.lower(), text)
     if kind in ("integer", "number") and len(text) <= _LONGEST:

@@ -61,7 +61,7 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
     """Return a value as `name=value` parts of a query, a form or cookies; none if it is empty.
 
     Args:
-        style: `form`, `cookie`, `spaceDelimited`, `pipeDelimited` or `deepObject`.
+        style: `form`, `cookie`, `spaceDelimited`, `pipeDelimited`, `tabDelimited` or `deepObject`.
         explode: Whether each item or entry is a part of its own.
         name: The parameter.
         value: The value.
@@ -81,7 +81,7 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
     return [f"{key}={encode(format_plain(value))}"]
 
 
-_DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
 
 
 def format_segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encode) -> str:

@@ -53,6 +53,7 @@ STYLES: list[tuple[dict[str, Any], Any, str]] = [
     ({"explode": False}, {"a": 1, "b": 2}, "q=a,1,b,2"),
     ({"style": "spaceDelimited"}, ["a", "b"], "q=a%20b"),
     ({"style": "pipeDelimited"}, ["a", "b"], "q=a%7Cb"),
+    ({"style": "tabDelimited", "explode": False}, ["a", "b"], "q=a%09b"),
     (
         {"style": "deepObject"},
         {"a": 1, "b": {"c": [2, 3]}},

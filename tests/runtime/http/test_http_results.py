@@ -153,9 +153,14 @@ def test_a_part_of_a_response_without_a_schema(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_headers_of_a_response_are_typed(mode: str, tmp_path: Path) -> None:
     wanted = {"total": {"name": "X-Total", "type": "integer"}, "on": {"name": "X-On", "type": "boolean"}, "tag": "ETag"}
+    wanted |= {"allowed": {"name": "Allow", "type": "array"}}
     http = {"url": "/pets", "responseHeaders": wanted}
     answers = [
-        Response("[1]", headers={"X-Total": "12", "x-on": "TRUE", "etag": '"a"'}, media_type="application/json"),
+        Response(
+            "[1]",
+            headers={"X-Total": "12", "x-on": "TRUE", "allow": "GET, HEAD", "etag": '"a"'},
+            media_type="application/json",
+        ),
         Response("[]", media_type="application/json"),
     ]
     schema = {"type": "array", "items": {"type": "integer"}}
@@ -163,7 +168,10 @@ def test_headers_of_a_response_are_typed(mode: str, tmp_path: Path) -> None:
     waiting = iter(answers)
     with running(tmp_path, tools, lambda _: next(waiting)) as server:
         listed, first, second = results(server, "pets", mode, {}, {})
-        assert first.structured_content == {"body": [1], "headers": {"total": 12, "on": True, "tag": '"a"'}}
+        assert first.structured_content == {
+            "body": [1],
+            "headers": {"total": 12, "on": True, "tag": '"a"', "allowed": ["GET", "HEAD"]},
+        }
         assert second.structured_content == {"body": [], "headers": {}}
         assert listed.output_schema["properties"]["headers"]["properties"]["total"] == {"type": "integer"}
 

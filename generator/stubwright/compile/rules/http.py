@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SECTIONS = ("query", "headers", "cookies")
 _STYLES: Final = {
-    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"),
     "headers": ("simple",),
     "cookies": ("form", "cookie"),
 }

@@ -222,7 +222,7 @@ def list_parameters(documents: Documents, operation: Operation) -> list[Paramete
 
 _STYLES: dict[str, tuple[str, ...]] = {
     "path": ("simple", "label", "matrix"),
-    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"),
     "header": ("simple",),
     "cookie": ("form", "cookie"),
 }

@@ -117,7 +117,7 @@ def _list_headers(response: Located, schemas: Schemas) -> dict[str, Json]:
         at = schemas.documents.resolve(entry)
         schema = at.get("schema") or at  # in Swagger 2.0, a header is its own schema
         kinds = [str(part.get_field("type")) for part in schemas.list_applied(schema)]
-        kind = next((kind for kind in kinds if kind in ("integer", "number", "boolean")), "string")
+        kind = next((kind for kind in kinds if kind in ("array", "integer", "number", "boolean")), "string")
         name = re.sub(r"[^A-Za-z0-9]+", "_", header).strip("_").lower()
         headers.setdefault(name, header if kind == "string" else {"name": header, "type": kind})
     return headers

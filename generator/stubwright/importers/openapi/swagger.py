@@ -37,7 +37,13 @@ _FLOWS: Final = {
     "application": "clientCredentials",
     "accessCode": "authorizationCode",
 }
-_STYLES: Final = {"csv": "form", "multi": "form", "ssv": "spaceDelimited", "pipes": "pipeDelimited"}
+_STYLES: Final = {
+    "csv": "form",
+    "multi": "form",
+    "ssv": "spaceDelimited",
+    "pipes": "pipeDelimited",
+    "tsv": "tabDelimited",
+}
 
 
 def convert(root: Mapping[str, Json]) -> dict[str, Json]:
@@ -194,7 +200,7 @@ def _convert_parameter(parameter: Json) -> Json:
 
 
 def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the style of a list; lists with tabs between items have a style that 3.0 does not have."""
+    """Return the style of a list; `tabDelimited` is ours, since OpenAPI 3 has no style with tabs."""
     format_ = parameter.get("collectionFormat", "csv")
     if format_ == "csv" and parameter.get("in") in ("path", "header"):
         return {"style": "simple"}

@@ -26,7 +26,7 @@ _PLAIN: Final = frozenset({"string", "integer", "number", "boolean", "null"})
 
 _BYTES: Final = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
 _BYTE_RANGES: Final = ("image/", "audio/", "video/", "font/")
-_STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
+_STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject")
 
 
 def is_bytes(media: str) -> bool:
@@ -140,8 +140,12 @@ class Parts:
         def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
             changed: dict[str, Json] = {}
             for key, entry in schema.items():
-                if key == "properties" and isinstance(entry, dict):
-                    changed_parts = {name: self._convert_part(name, part, shared) for name, part in entry.items()}
+                if key in ("properties", "patternProperties") and isinstance(entry, dict):
+                    is_named = key == "properties"
+                    changed_parts = {
+                        name: self._convert_part(name if is_named else None, part, shared)
+                        for name, part in entry.items()
+                    }
                     is_same = all(changed_parts[name] is part for name, part in entry.items())
                     changed[key] = entry if is_same else changed_parts
                 elif key == "additionalProperties":
