@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from stubwright.contract_tests.answers import Answer, Gone, Result
 from stubwright.contract_tests.crashes import Crashes
 from stubwright.contract_tests.probing import Call, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, write_command
-from stubwright.contract_tests.session import BudgetError, Loss, Sent
+from stubwright.contract_tests.session import BudgetError, Loss, Request, Sent
 from stubwright.importers.sources import Command
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -87,6 +88,12 @@ class Servers:
             return Gone("ended with exit status 1")
         return Result({"content": []}, 0.1, 2)
 
+    async def ask(self, method: str, **params: Any) -> Answer:
+        self.calls.append(f"{method} {params.get('name', params.get('cursor'))}")
+        if not self._is_late and self._ends(self.calls):
+            return Gone("ended with exit status 1")
+        return Result({}, 0.1, 2)
+
     async def outlast(self, _seconds: float) -> Gone | None:
         return Gone("ended with exit status 1") if self._is_late and self._ends(self.calls) else None
 
@@ -129,6 +136,20 @@ def test_calls_that_only_together_end_the_server_are_listed() -> None:
     assert write_command(fault, line) == (
         """stubwright test specs/desk.yaml --call 'a {"q": "x"}' --call 'b {"q": "end"}' --scope read"""
     )
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_request_that_is_not_a_call_is_named(is_late: bool) -> None:
+    servers: Any = Servers(lambda calls: "tools/call none" in calls, is_late=is_late)
+    unknown = Request("a call of an unknown tool", "tools/call", {"name": "none"}, 0.0)
+    servers.run("a:x", "b:")
+    cursor = Request("`tools/list` with an unknown cursor", "tools/list", {"cursor": "none"}, 0.0)
+    servers.loss = replace(servers.loss, requests=(unknown, cursor))
+    crashes = Crashes(servers)
+    anyio.run(crashes.explain)
+    [fault] = crashes.faults
+    assert (fault.tool, [*fault.calls]) == ("", [])
+    assert fault.message.endswith("after a call of an unknown tool, the server ended with exit status 1")
 
 
 @pytest.mark.parametrize("servers", [100, 1])

@@ -17,7 +17,7 @@ from stubwright.contract_tests.session import BudgetError
 from stubwright.contract_tests.shrinking import minimize
 
 if TYPE_CHECKING:
-    from stubwright.contract_tests.session import Loss, Sent, Session
+    from stubwright.contract_tests.session import Loss, Request, Sent, Session
 
 MOMENT: Final = 5.0
 """Seconds that a server may take at most to die of calls that it has answered."""
@@ -37,11 +37,15 @@ _SMALLER: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of a server: the calls before it, the reason, and the seconds since the last answer if none was due."""
+    """The end of a server: the calls or the request before it, the reason, and the seconds since the last answer.
+
+    There are no seconds if an answer was due.
+    """
 
     calls: Sequence[Sent]
     why: str
     seconds: float | None = None
+    request: str = ""
 
 
 class Crashes:
@@ -99,7 +103,7 @@ class Crashes:
         try:
             with self._session.limit(self._session.count_seconds_left() / 2):
                 end = await self._find(loss)
-                if end is not None:
+                if end is not None and end.calls:
                     end = await self._reduce(end, loss)
         finally:  # the server may not start again
             fault = _report_unexplained(loss) if end is None else _report(end, last, words)
@@ -114,17 +118,18 @@ class Crashes:
         self.faults.append(fault)
 
     async def _find(self, loss: Loss) -> _End | None:
-        """Return an end that the last calls cause: the last call alone, or several."""
-        size = 1
-        while loss.calls:
-            try:
+        """Return an end that the last call causes, a request, or several of the last calls."""
+        try:
+            end = await self.replay(loss.calls[-1:], loss.time) if loss.calls else None
+            for request in reversed(loss.requests):
+                end = end or await self._replay_request(request, loss.time)
+            size = 1
+            while end is None and size < len(loss.calls):
+                size *= _GROWTH
                 end = await self.replay(loss.calls[-size:], loss.time)
-            except BudgetError:
-                return None
-            if end is not None or size >= len(loss.calls):
-                return end
-            size *= _GROWTH
-        return None
+        except BudgetError:
+            return None
+        return end
 
     async def _reduce(self, end: _End, loss: Loss) -> _End:
         """Return an end that fewer calls cause, or one with smaller arguments; the same if there is not enough time."""
@@ -199,11 +204,31 @@ class Crashes:
                 return _End(calls[:number], answer.why)
             if isinstance(answer, Late):
                 return None
+        return await self._watch(_End(calls, ""), start, ended - calls[0].time)
+
+    async def _replay_request(self, request: Request, ended: float) -> _End | None:
+        """Send a request to a fresh server, and return the end that it causes; as `replay`."""
+        session, start = self._session, time.monotonic()
+        await session.disconnect()
+        answer = await session.ask(request.method, **request.params)
+        if isinstance(answer, Gone):
+            session.take_loss()
+            return _End((), answer.why, request=request.label)
+        return await self._watch(_End((), "", request=request.label), start, ended - request.time)
+
+    async def _watch(self, end: _End, start: float, seconds: float) -> _End | None:
+        """Return a late end of a server that has answered; None if it survives for the time that the first one took.
+
+        Args:
+            end: What was sent.
+            start: When it was sent, by `time.monotonic`.
+            seconds: The time that the first server lived after it.
+        """
         answered = time.monotonic()
-        moment = min(max(ended - calls[0].time + _MARGIN, _SHORTEST_MOMENT), MOMENT)
-        gone = await session.outlast(max(moment - (answered - start), _SHORTEST_MOMENT))
-        session.take_loss()
-        return None if gone is None else _End(calls, gone.why, time.monotonic() - answered)
+        moment = min(max(seconds + _MARGIN, _SHORTEST_MOMENT), MOMENT)
+        gone = await self._session.outlast(max(moment - (answered - start), _SHORTEST_MOMENT))
+        self._session.take_loss()
+        return None if gone is None else replace(end, why=gone.why, seconds=time.monotonic() - answered)
 
 
 def describe_late(why: str, seconds: float) -> str:
@@ -212,6 +237,9 @@ def describe_late(why: str, seconds: float) -> str:
 
 
 def _report(end: _End, last: Sent | None, words: str) -> Fault:
+    if end.request:
+        when = f"after {end.request}" if end.seconds is None else f"{end.seconds:.1f} s after {end.request}"
+        return Fault(checks.SURVIVES, f"{when}, the server {end.why}")
     *_, sent = end.calls
     message = f"the server {end.why}" if end.seconds is None else describe_late(end.why, end.seconds)
     calls = [Call(call.name, call.arguments) for call in end.calls]

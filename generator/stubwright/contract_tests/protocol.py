@@ -45,11 +45,12 @@ def judge_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> It
 
 async def judge_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
     """Yield the faults in answers to requests that lead nowhere, and to repeated requests."""
-    answer = await session.ask("tools/call", name=_NO_TOOL, arguments={})
+    what = "a call of an unknown tool"
+    answer = await session.request(what, "tools/call", {"name": _NO_TOOL, "arguments": {}})
     for fault in _judge_unknown_tool(answer):
         yield fault
     what = "`tools/list` with an unknown cursor"
-    answer = await session.ask("tools/list", cursor=_NO_CURSOR)
+    answer = await session.request(what, "tools/list", {"cursor": _NO_CURSOR})
     if isinstance(answer, Gone) and answer.has_ended:
         yield Fault(checks.SURVIVES, _describe(what, answer))
     elif find_limit(answer) is not None:
@@ -59,7 +60,7 @@ async def judge_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
     elif answer.code != mcp_types.INVALID_PARAMS:
         yield Fault(checks.UNKNOWN_CURSOR, f"an unknown cursor is the error {answer.code}")
     what = f"the method `{_NO_METHOD}`"
-    answer = await session.ask(_NO_METHOD)
+    answer = await session.request(what, _NO_METHOD, {})
     if isinstance(answer, Gone) and answer.has_ended:
         yield Fault(checks.SURVIVES, _describe(what, answer))
     elif isinstance(answer, Result | Late):

@@ -57,12 +57,23 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """A request that is not a call of a listed tool, with its name for people, and the time by `time.monotonic`."""
+
+    label: str
+    method: str
+    params: Mapping[str, Any]
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
 class Loss:
-    """The end of a connection: the last calls over it, the reason, and the time by `time.monotonic`."""
+    """The end of a connection: the last calls and all requests over it, the reason, and when by `time.monotonic`."""
 
     calls: Sequence[Sent]
     why: str
     time: float
+    requests: Sequence[Request] = ()
 
 
 class Session:
@@ -87,6 +98,7 @@ class Session:
         self._was_open = False
         self._unreadable = 0
         self._sent: deque[Sent] = deque(maxlen=_REMEMBERED)
+        self._requests: list[Request] = []
         self._loss: Loss | None = None
 
     async def connect(self) -> Connection:
@@ -96,6 +108,7 @@ class Session:
                 raise BudgetError
             self._failure = None
             self._sent.clear()
+            self._requests.clear()
             self._ended = anyio.Event()
             await self._tasks.start(self._hold, self._ended)
             if self._connection is None and self.count_seconds_left() == 0:
@@ -217,6 +230,12 @@ class Session:
         self._sent.append(Sent(tool, arguments, time.monotonic()))
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments)
 
+    async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:
+        """Send a request that is not a call of a listed tool, and remember it under a label; raises as `ask` does."""
+        await self.connect()
+        self._requests.append(Request(label, method, params, time.monotonic()))
+        return await self.ask(method, **params)
+
     async def ask(self, method: str, headers: Mapping[str, str] | None = None, **params: Any) -> Answer:
         """Send a request.
 
@@ -244,7 +263,7 @@ class Session:
                     answer = ProtocolError(better.code, better.message, better.data, seconds, _find_wait(better))
         if isinstance(answer, Late | Gone) and connection is self._connection and find_limit(answer) is None:
             if isinstance(answer, Gone):
-                self._loss = Loss(tuple(self._sent), answer.why, time.monotonic())
+                self._loss = Loss(tuple(self._sent), answer.why, time.monotonic(), tuple(self._requests))
             await self.disconnect()  # what hangs may hold up the rest
         if isinstance(answer, Late) and seconds_left < self.deadline:
             raise BudgetError
