@@ -182,6 +182,26 @@ def test_files_of_submodules_are_read_at_the_commit_of_the_revision(
     assert cli.run(["diff", "git:HEAD:../specs/a.yaml", "../a.yaml"]) == 1
 
 
+@pytest.mark.parametrize(("style", "title"), [("text", "breaking\n"), ("md", "### Breaking"), ("github", "::error")])
+def test_a_change_in_a_shared_file_is_listed_once(
+    style: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository(tmp_path, monkeypatch)
+    Path("pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["x.yaml", "y.yaml"]\n')
+    for name in "xy":
+        Path(f"{name}.yaml").write_text(f"stubwright: 1\nserver: {{name: {name}, version: 1.0.0}}\ninclude: [c.yaml]\n")
+    fields = "{type: object, properties: {q: {type: string}}}"
+    tools = f"stubwright: 1\ntools: [{{name: get, description: Get., inputSchema: {fields}}}]\n"
+    Path("c.yaml").write_text(tools)
+    commit()
+    Path("c.yaml").write_text(tools.replace("string", "integer"))
+    assert cli.run(["diff", "git:HEAD", "--format", style]) == 1
+    printed = capsys.readouterr().out
+    assert printed.count(title) == printed.count("SW536") == 1
+    assert printed.count("3 changes in c.yaml: see above") == (style != "github")
+    assert printed.count("1 breaking, 2 may break from git:HEAD to ") == (0 if style == "github" else 2)
+
+
 def test_git_is_asked_once_for_the_repository_of_a_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository(tmp_path, monkeypatch)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))

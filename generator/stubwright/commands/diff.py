@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.commands.shared.servers import CommandParser
     from stubwright.compile.source import Document
     from stubwright.diagnostics import Diagnostic
-    from stubwright.diff.changes import Change, Impact
+    from stubwright.diff.changes import Change, Impact, Key
     from stubwright.diff.printers import Comparison
 
 _VERSION = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
@@ -103,11 +103,19 @@ def _diff(arguments: argparse.Namespace) -> int:
     if len(pairs) > 1 and arguments.format in ("json", "sarif"):
         fix = "name one manifest, as in `stubwright diff git:REV MANIFEST`"
         raise UsageError(f"--format {arguments.format} is one document: {fix}")
-    return max(compare(old, new, arguments) for old, new in pairs)
+    listed: set[Key] = set()
+    return max(compare(old, new, arguments, listed) for old, new in pairs)
 
 
-def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
-    """Print the changes in the `format` of the arguments; return 1 if a side is wrong, or `fail_on` names a change."""
+def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: set[Key] | None = None) -> int:
+    """Print the changes in the `format` of the arguments; return 1 if a side is wrong, or `fail_on` names a change.
+
+    Args:
+        old: The old version.
+        new: The new version.
+        arguments: The options.
+        listed: Collects the changes in included files, which other manifests may share: they are listed once.
+    """
     from stubwright.diff import printers, sarif
 
     difference = find_difference(old, new, arguments)
@@ -116,6 +124,12 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
         _write_problem(arguments.format, [(version.diagnostics, version.documents) for version in wrong])
         return 1
     changes, shown = difference.changes, difference.comparison
+    if listed is not None:
+        shown = replace(shown, repeated=frozenset(listed))
+        entries = {old.entry, new.entry}
+        listed |= {
+            change.key for change in changes if (place := change.new or change.old) and place.file not in entries
+        }
     match arguments.format:
         case "json":
             write_out(printers.format_json(changes, shown))

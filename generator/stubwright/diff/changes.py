@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Impact: TypeAlias = Literal["breaking", "may break", "words", "compatible", "cosmetic"]
 Side: TypeAlias = Literal["wire", "python"]
+Key: TypeAlias = "tuple[str, Impact, str | None, str, str, Place | None, Place | None]"
 Bump: TypeAlias = Literal["major", "minor", "patch"]
 
 IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compatible", "cosmetic")
@@ -52,6 +53,11 @@ class Change:
     target: str | None = None
     words: Words | None = None
     is_equal: bool = False
+
+    @property
+    def key(self) -> Key:
+        """The identity of a change in an included file, which several manifests may share."""
+        return self.code, self.impact, self.target, self.subject, self.message, self.old, self.new
 
     def __post_init__(self) -> None:
         if self.code not in CODES:

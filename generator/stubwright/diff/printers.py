@@ -16,7 +16,7 @@ from stubwright.diagnostics import Place, Span
 from stubwright.diagnostics.printers.findings import locate
 from stubwright.diagnostics.printers.github import format_command
 from stubwright.diagnostics.printers.json import format_ascii
-from stubwright.diff.changes import IMPACTS, Change, Impact, Words, name_class, raise_version, suggest_bump
+from stubwright.diff.changes import IMPACTS, Change, Impact, Key, Words, name_class, raise_version, suggest_bump
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _LONGEST: Final = 2000
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The subject of a report for people: names, documents and versions of the old and the new manifest, and their
-    costs.
+    costs; `repeated` has the keys of changes that an earlier report of the same run lists.
     """
 
     old: str
@@ -56,6 +56,18 @@ class Comparison:
     old_version: str
     new_version: str
     costs: CostChange | None = None
+    repeated: Collection[Key] = ()
+
+    def list_new(self, changes: Sequence[Change]) -> list[Change]:
+        """Return the changes that no earlier report lists."""
+        return [change for change in changes if change.key not in self.repeated]
+
+    def describe_repeated(self, changes: Sequence[Change]) -> str:
+        """Return a line on the changes that an earlier report lists; empty without any."""
+        repeated = [change for change in changes if change.key in self.repeated and not change.ignored]
+        files = sorted({place.file for change in repeated if (place := change.new or change.old)})
+        count = "1 change" if len(repeated) == 1 else f"{len(repeated)} changes"
+        return f"{count} in {', '.join(files)}: see above" if repeated else ""
 
     def find_places(self, change: Change) -> tuple[Span | None, Span | None]:
         """Return the places of a change, in the old and in the new manifest."""
@@ -74,13 +86,15 @@ def format_text(changes: Sequence[Change], comparison: Comparison, *, color: boo
         return f"{colour}{words}{_PLAIN}" if color else words
 
     lines = []
-    for impact, title, group in _classify(changes):
+    for impact, title, group in _classify(comparison.list_new(changes)):
         lines.append(paint(_HEADINGS.get(title, title), _COLOURS[impact]))
         for change in group:
             subject = paint(to_one_line(change.subject), _BOLD)
             lines.append(f"  {change.code} {change.side:<6}  {subject}: {to_one_line(change.message)}")
             lines += [f"                 {line}" for line in _list_details(change, comparison)]
         lines.append("")
+    if repeated := comparison.describe_repeated(changes):
+        lines += [to_one_line(repeated), ""]
     if costs := _list_costs(comparison):
         lines += [*costs, ""]
     lines.append(to_one_line(_summarize(changes, comparison)))
@@ -135,7 +149,7 @@ def format_github(changes: Sequence[Change], comparison: Comparison, *, failing:
         failing: What is an error; of the rest, what may break somebody or is read by models is a warning.
     """
     lines = []
-    for change in changes:
+    for change in comparison.list_new(changes):
         if change.ignored:
             continue
         level = grade(change, failing)
@@ -156,7 +170,9 @@ def grade(change: Change, failing: Collection[Impact]) -> Level:
 def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
     """Format for pull requests: one table for each impact; those that break nothing are folded."""
     lines = [f"**{escape(_summarize(changes, comparison))}**"]
-    for impact, named, group in _classify(changes):
+    if repeated := comparison.describe_repeated(changes):
+        lines += ["", escape(repeated)]
+    for impact, named, group in _classify(comparison.list_new(changes)):
         folded = impact in _HARMLESS
         title = f"{_HEADINGS.get(named, named)} ({len(group)})"
         lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
