@@ -138,11 +138,8 @@ AUTHOR = {"type": "object", "properties": {"name": {"type": "string"}}, "require
                 "required": ["title", "description"],
             },
         ),
-        ({"format": "date"}, {"format": "date"}),
-        ({"format": "phone"}, {"format": "phone"}),
         ({"type": "string", "title": "Place"}, {"type": "string", "title": "Place"}),
         ({"type": "string", "title": "date"}, {"type": "string", "title": "date"}),
-        ({"title": "A title"}, {"title": "A title"}),
         ({"type": "string", "pattern": "date"}, {"type": "string", "pattern": "date"}),
         ({}, {}),
     ],
@@ -151,6 +148,38 @@ def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
     assert expand_type(short) == long
     tool = expand(tools=[{"name": "t", "input": {"a": short}, "output": {"a": short}}])["tools"][0]
     assert tool["inputSchema"]["properties"]["a"] == tool["outputSchema"]["properties"]["a"] == long
+
+
+@pytest.mark.parametrize(
+    ("schema", "fix"),
+    [
+        ({"minLength": 3}, "write `{type: string, minLength: 3}`"),
+        ({"pattern": "[a-z]"}, 'write `{type: string, pattern: "[a-z]"}`'),
+        ({"format": "phone", "title": "A phone"}, "write `{type: string, format: phone, title: A phone}`"),
+        ({"minimum": 0}, "write `{type: number, minimum: 0}`"),
+        ({"maxItems": 2}, "write `{type: array, maxItems: 2}`"),
+        ({"default": True}, "write `{type: boolean, default: true}`"),
+        ({"description": "x"}, "write `{type: any, description: x}` for any value"),
+        ({"ref": "Place"}, "write `Place`, or `fields: {ref: Place}` for a field `ref`"),
+        ({"extends": "Place"}, "write `Place`, or `fields: {extends: Place}` for a field `extends`"),
+        (
+            {"extends": "Place", "a": "string"},
+            (
+                "write `{allOf: [Place, {fields: {a: string}}]}`, or `fields: {extends: Place, a: string}` for a "
+                "field `extends`"
+            ),
+        ),
+    ],
+)
+def test_a_field_needs_a_type(schema: Any, fix: str) -> None:
+    tool = {"name": "t", "input": {"a": schema}}
+    [fault] = shorthand.expand({"shorthand": True, "schemas": {"Place": PLACE}, "tools": [tool]}, "m.yaml").faults
+    assert (fault.code, fault.help) == ("SW108", fix)
+
+
+@pytest.mark.parametrize("schema", [{"title": "A title"}, {"format": "phone"}, {"minLength": 3}])
+def test_a_part_of_a_schema_needs_no_type(schema: Any) -> None:
+    assert expand_type({"type": "string", "allOf": [schema]}) == {"type": "string", "allOf": [schema]}
 
 
 @pytest.mark.parametrize(
@@ -449,8 +478,10 @@ HELPS = [
     ("(string | null)[]", "write `array<string | null>`"),
     ("list of Place", "write `array<Place>`"),
     ("strnig | null", "did you mean `string`?"),
-    ("string & Place", FIX),
-    ("tuple[int, str]", FIX),
+    ("string & Place", "write `{allOf: [string, Place]}`"),
+    ("tuple[int, str]", "write `{type: array, prefixItems: [integer, string], items: false}`"),
+    ("tuple[int, ...]", "write `array<integer>`"),
+    ("bytes", "write `{type: string, contentEncoding: base64}`: JSON has no bytes"),
     ("array<" * 30, FIX),
     ("[String!]!", "write `array<string>`"),
     ("String!", "write `string`"),
@@ -458,7 +489,8 @@ HELPS = [
     ("*string", "write `string | null`"),
     ("map[string]int", "write `map<integer>`"),
     ("map[string][]*Place", "write `map<array<Place | null>>`"),
-    ("[int, str]", FIX),
+    ("[int, str]", "write `{type: array, prefixItems: [integer, string], items: false}`"),
+    ("[int, Zzz]", FIX),
     ("#/schemas/Place", "write `Place`"),
     ("#/components/schemas/Place", "write `Place`"),
     ("$Place", "write `Place`"),

@@ -45,6 +45,11 @@ _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _LONGEST: Final = 200  # characters
 _REFERENCE: Final = re.compile(r"(?:#/(?:schemas|\$defs|definitions|components/schemas)/|[#$@&])(?P<name>[\w.-]+)")
 _COMMENTED: Final = re.compile(r"(?P<type>[\w<>| ]+?)\s*(?://|#|:|--)\s*(?P<words>[^\W\d].*)")
+_BYTES: Final = frozenset({"binary", "blob", "buffer", "bytearray", "bytes", "uint8array"})
+_TUPLE: Final = re.compile(
+    r"(?:(?:typing\.)?tuple\s*[\[<(]|\[)(?P<items>[^\[\]<>()]+,[^\[\]<>()]+)[\])>]", re.IGNORECASE
+)
+_INTERSECTION: Final = re.compile(r"\s*[\w.-]+\s*(?:&\s*[\w.-]+\s*)+")
 _RANGE: Final = re.compile(
     r"(?P<name>\w+)\s*(?:[(\[{]\s*(?:(?P<low>-?\d+)\s*(?:\.\.|,|-)\s*)?(?P<high>-?\d+)\s*[)\]}]"
     r"|(?P<first>-?\d+)\s*(?:\.\.|-)\s*(?P<last>-?\d+)|>=\s*(?P<least>-?\d+)|<=\s*(?P<most>-?\d+))"
@@ -80,6 +85,12 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
         return _suggest_bounds(bounded)
     if (commented := _COMMENTED.fullmatch(text)) is not None and commented["type"] in {*KINDS, *FORMATS, *schemas}:
         return f"write `{{type: {commented['type']}, description: {_show_value(commented['words'])}}}`"
+    if text.lower() in _BYTES:
+        return "write `{type: string, contentEncoding: base64}`: JSON has no bytes"
+    if (listed := _TUPLE.fullmatch(text)) is not None:
+        return _suggest_tuple([part.strip() for part in listed["items"].split(",")], schemas)
+    if _INTERSECTION.fullmatch(text) is not None:
+        return f"write `{{allOf: [{', '.join(part.strip() for part in text.split('&'))}]}}`"
     written, _, default = text.partition("=")
     reader = _Reader(_TOKEN.findall(written), schemas)
     try:
@@ -90,6 +101,19 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
     if not found.may_be_absent:
         return f"write `{advice}`"
     return f"write `{advice}`, and the `?` after the name of the field" if advice else None
+
+
+def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
+    """Return advice for a list with a type for each place; Python's `tuple[T, ...]` is a list of one type."""
+    try:
+        types = [_Reader(_TOKEN.findall(item), schemas).read().text for item in items if item != "..."]
+    except _UnknownError:
+        return None
+    if not all(types):
+        return None
+    if items[-1] == "...":
+        return f"write `array<{types[0]}>`"
+    return f"write `{{type: array, prefixItems: [{', '.join(types)}], items: false}}`"
 
 
 def suggest_type_keyword(text: str, keywords: Set[str]) -> str | None:

@@ -40,12 +40,25 @@ _TYPING: Final = frozenset(
 )
 """Keywords that limit a schema to a type or to some values."""
 
+_IMPLIED: Final = {
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"), "string"),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
+    **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), "array"),
+    **dict.fromkeys(("minProperties", "maxProperties"), "object"),
+}
+"""Keywords that limit values of one type alone, and this type."""
+
+_TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
+_REFERRING: Final = frozenset({"extends", "ref"})
+"""Keys that other languages have for references."""
+
 _LISTS: Final = frozenset({"enum", "examples", "required", "type"})
 """Keywords with a list that does not hold schemas."""
 
 _LONGEST_LINE: Final = 120
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
+_PLAIN_TEXT: Final = re.compile(r"[A-Za-z][\w. -]*")
 _MAX_DEPTH: Final = 20
 """The number of `<` that a type may have; it is read by recursion."""
 
@@ -160,6 +173,20 @@ def _explain_format(word: str) -> str | None:
         return None if advice is None else advice.replace("`", "`type: ", 1)
     near = find_misspelt(word, FORMATS)
     return f"did you mean `{near}`?" if near else None
+
+
+def _quote_text(value: Json) -> Json:
+    """Return a text with quotation marks if a flow mapping of YAML needs them, and any other value unchanged."""
+    is_text = isinstance(value, str) and _PLAIN_TEXT.fullmatch(value) is None
+    return json.dumps(value, ensure_ascii=False) if is_text else value
+
+
+def _find_kind(default: Json) -> str:
+    """Return the type of a default; `any` without one."""
+    if isinstance(default, bool):
+        return "boolean"
+    kinds = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+    return next((kind for type_, kind in kinds.items() if isinstance(default, type_)), "any")
 
 
 def _show_fields(schema: Mapping[str, Json]) -> str:
@@ -294,7 +321,15 @@ class _Writer:
             self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", advice)
 
     def _report_map(self, schema: Mapping[str, Json], at: Pointer) -> None:
-        """Report a field with the name of a type of keys, such as `{string: integer}`, which may be a map."""
+        """Report a field with the name of a type of keys, such as `{string: integer}`, which may be a map, and fields
+        that may be references, such as `{ref: Book}`.
+        """
+        for key, child in schema.items():
+            if key in _REFERRING and isinstance(child, str) and child in self._names:
+                others = [f"{{fields: {_show_flow({name: schema[name] for name in schema if name != key})}}}"]
+                whole = f"{{allOf: [{', '.join([child, *others])}]}}" if len(schema) > 1 else child
+                fix = f"write `{whole}`, or `{_show_fields(schema)}` for a field `{key}`"
+                self._report((*at, key), f"`{key}` could be a reference, or the name of a field", fix, key=True)
         for key, child in schema.items():
             if len(schema) == 1 and key in ("string", "str") and isinstance(child, str) and self._is_type(child):
                 fix = f"write `map<{child}>` for a map, or `{_show_fields(schema)}` for a field"
@@ -312,6 +347,17 @@ class _Writer:
                 self._report((*at, key), f"`{key}` without `type: {kind}` allows any other value", fix, key=True)
                 return True
         return False
+
+    def _report_any(self, schema: Mapping[str, Json], at: Pointer) -> None:
+        """Report a field with texts or bounds alone: it would accept values of any other type."""
+        implied = [_IMPLIED[key] for key in schema if key in _IMPLIED]
+        if not schema or schema.keys() - _IMPLIED.keys() - _TEXTS or _could_be_fields(schema):
+            return
+        kind = implied[0] if implied else _find_kind(schema.get("default"))
+        shown = _show_flow({"type": kind, **{name: _quote_text(child) for name, child in schema.items()}})
+        fix = f"write `{shown}`" + (" for any value" if kind == "any" else "")
+        key = next(iter(schema))
+        self._report((*at, key), "a field without a type accepts any value", fix, key=True)
 
     def _is_type(self, text: str) -> bool:
         try:
@@ -382,6 +428,8 @@ class _Writer:
             if isinstance(child, list):
                 self._report_list(key, child, here)
                 child = {}
+            if isinstance(child, dict):
+                self._report_any(child, here)
             properties[name] = self.expand_schema(child, here, dialect)
         required = [key for key in fields if key in properties]
         result: dict[str, Json] = {"type": "object"}
