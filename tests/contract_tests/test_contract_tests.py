@@ -233,6 +233,9 @@ def test_requests_that_end_the_server_are_faults_and_those_that_hit_a_limit_are_
         async def ask(self, _method: str, **_params: Any) -> Answer:
             return answers.pop(0)
 
+        async def request(self, _label: str, _method: str, _params: Any) -> Answer:
+            return answers.pop(0)
+
     session: Any = Scripted()
 
     async def judge_all() -> list[str]:
