@@ -595,14 +595,14 @@ def test_inspect_shows_what_each_revision_sees(tmp_path: Path) -> None:
     newest, *older = re.split(r"^(?=\d{4}-\d\d-\d\d: )", done.stdout, flags=re.MULTILINE)[1:]
     assert "names() -> string[]" in newest
     assert older == [
-        "2025-11-25: as 2026-07-28, but\n  tool `names`: without `outputSchema`\n",
-        "2025-06-18: as 2026-07-28, but\n  tool `names`: without `outputSchema`\n",
+        "2025-11-25: as 2026-07-28, but\n  capabilities: with `logging`\n  tool `names`: without `outputSchema`\n",
+        "2025-06-18: as 2026-07-28, but\n  capabilities: with `logging`\n  tool `names`: without `outputSchema`\n",
         (
-            "2025-03-26: as 2026-07-28, but\n  tool `names`: without `outputSchema`\n"
+            "2025-03-26: as 2026-07-28, but\n  capabilities: with `logging`\n  tool `names`: without `outputSchema`\n"
             "  its clients do not know `title` of tools\n"
         ),
         (
-            "2024-11-05: as 2026-07-28, but\n  tool `names`: without `outputSchema`\n"
+            "2024-11-05: as 2026-07-28, but\n  capabilities: with `logging`\n  tool `names`: without `outputSchema`\n"
             "  its clients do not know `title` of tools\n"
         ),
     ]
