@@ -43,11 +43,11 @@ FEATURES = {
     "2025-06-18": {"handshake", "annotations", "audio", "elicitation", "resource_links"},
     "2025-11-25": {
         *("handshake", "annotations", "audio", "resource_links"),
-        *("choices", "elicitation", "handshake_tasks", "resumable_streams", "url_elicitation"),
+        *("choices", "elicitation", "handshake_tasks", "resumable_streams", "unnamed_errors", "url_elicitation"),
     },
     "2026-07-28": {
         *("annotations", "audio", "elicitation", "resource_links", "choices", "url_elicitation"),
-        *("any_output", "cache_hints", "parameter_headers", "stateless", "task_extension"),
+        *("any_output", "cache_hints", "parameter_headers", "stateless", "task_extension", "unnamed_errors"),
     },
 }
 
