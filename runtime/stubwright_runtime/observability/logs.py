@@ -144,9 +144,20 @@ def _is_about_open_stream(record: logging.LogRecord) -> bool:
 class _Handler(logging.StreamHandler[Any]):
     def close(self) -> None:
         """Give what was logged a second to be written; `logging.shutdown` calls this at the end."""
+        self.drain()
+        super().close()
+
+    def drain(self) -> None:
+        """Wait until what was logged is written, up to a second."""
         if isinstance(self.stream, BackgroundStream):
             self.stream.drain(1.0)
-        super().close()
+
+
+def drain_log() -> None:
+    """Wait until what was logged is written, up to a second, so that a last line comes after it."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, _Handler):
+            handler.drain()
 
 
 def set_up(level: str) -> None:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from ..extras import MissingExtraError
-from ..observability.logs import log, name_after, set_up
+from ..observability.logs import drain_log, log, name_after, set_up
 from ..state.store import StoreConfigurationError
 from ..values.terminal import replace_controls, to_one_line
 from . import debugger
@@ -96,7 +96,8 @@ def _lift_limits(package: Package, options: argparse.Namespace) -> None:
 
 
 def _tell(text: str) -> None:
-    """Write the reason that the server does not run to standard error."""
+    """Write the reason that the server does not run to standard error, after the log."""
+    drain_log()
     sys.stderr.write(f"{replace_controls(text)}\n")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from stubwright_runtime.observability import logs
 from stubwright_runtime.observability.standard_error import BackgroundStream
 
 PROGRAM = """
@@ -108,3 +109,16 @@ def test_a_forked_process_logs_too(tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True, timeout=60
     )
     assert sorted(line.split()[-1] for line in done.stderr.splitlines()) == ["child", "parent"]
+
+
+def test_a_last_line_comes_after_the_log(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, writing = pipe
+    drained = list[float]()
+    handler = logs._Handler(BackgroundStream(writing))
+    monkeypatch.setattr(BackgroundStream, "drain", lambda _, seconds: drained.append(seconds))
+    logging.getLogger().addHandler(handler)
+    try:
+        logs.drain_log()
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert drained == [1.0]
