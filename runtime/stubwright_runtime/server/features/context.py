@@ -114,7 +114,8 @@ class Context:
         return self._request.attempt
 
     @property
-    def _rounds(self) -> InputRequests:
+    def rounds(self) -> InputRequests:
+        """The questions of this request and the answers so far; `ask` adds one."""
         from .input_requests import find_rounds
 
         return find_rounds(self._request)
@@ -189,7 +190,7 @@ class Context:
         Args:
             capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
         """
-        return self._rounds.can(capability)
+        return self.rounds.can(capability)
 
     async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
         """Return the result of `function`, called until it has returned once in the whole request.
@@ -207,7 +208,7 @@ class Context:
         Raises:
             TypeError: The result is not JSON.
         """
-        value: T = await self._rounds.run_once(key, function)
+        value: T = await self.rounds.run_once(key, function)
         return value
 
     def idempotency_key(self, key: str) -> str:
@@ -221,7 +222,7 @@ class Context:
         Returns:
             32 hexadecimal digits; they do not reveal the id of the task.
         """
-        return self._rounds.make_idempotency_key(key)
+        return self.rounds.make_idempotency_key(key)
 
     async def complete(self, elicitation: str) -> bool:
         """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
@@ -235,7 +236,7 @@ class Context:
         Returns:
             True if a client was told. A client is told once of each question.
         """
-        return await self._rounds.complete(elicitation)
+        return await self.rounds.complete(elicitation)
 
     def url_required(
         self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
@@ -324,7 +325,7 @@ class Context:
         from .sampling import make_request, sample
 
         request = make_request(messages, max_tokens, system, temperature, stop, model, tools, tool_choice)
-        return await sample(self._rounds, key, request)
+        return await sample(self.rounds, key, request)
 
     async def roots(self, key: str = "roots") -> list[Root]:
         """Return the folders that the client lets the server work in (MCP 2025-11-25, client/roots).
@@ -334,7 +335,7 @@ class Context:
         """
         from .sampling import roots
 
-        return await roots(self._rounds, key)
+        return await roots(self.rounds, key)
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Wait for `awaitable` in a plain `def` handler, as `await` does in an `async def` one.

@@ -35,7 +35,7 @@ class Ask:
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
         """Return those of a request."""
-        return cls(context._rounds, context._questions)
+        return cls(context.rounds, context._questions)
 
     async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
         """Ask with a form (MCP 2025-11-25, client/elicitation, form mode)."""
