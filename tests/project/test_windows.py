@@ -288,6 +288,7 @@ def test_the_source_distribution_has_what_it_needs_and_no_more(tmp_path: Path) -
         "PKG-INFO",
         "README.md",
         "generator",
+        "hatch_build.py",
         "pyproject.toml",
         "templates",
     }
