@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .client.core.options import CallEvent as CallEvent
     from .client.core.options import Omit as Omit
     from .client.core.responses import CallResponse as CallResponse
+    from .client.features.changes import ListChanged as ListChanged
+    from .client.features.changes import ResourceUpdated as ResourceUpdated
     from .client.features.drift import DriftError as DriftError
     from .client.features.drift import DriftWarning as DriftWarning
     from .client.features.live import list_prompts as list_prompts
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from .client.features.live import list_resources as list_resources
     from .client.features.live import list_tools as list_tools
     from .client.features.questions import Question as Question
-    from .client.features.subscriptions import ListChanged as ListChanged
-    from .client.features.subscriptions import ResourceUpdated as ResourceUpdated
     from .client.features.subscriptions import changes as changes
     from .client.features.tool_pages import EndlessPages as EndlessPages
     from .client.tasks.calls import ToolTask as ToolTask
@@ -99,7 +99,8 @@ else:
             ".client.features.questions": ("Question",),
             ".client.core.responses": ("CallResponse",),
             ".client.core.content": ("ToolContent",),
-            ".client.features.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
+            ".client.features.changes": ("ListChanged", "ResourceUpdated"),
+            ".client.features.subscriptions": ("changes",),
             ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
             ".client.tasks.states": ("ToolTaskState",),
             ".client.tasks.calls": ("ToolTask",),

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .client.core.responses import Responses as Responses
     from .client.core.responses import responding as responding
     from .client.core.responses import sharing as sharing
+    from .client.features.changes import ListChanged as ListChanged
+    from .client.features.changes import ResourceUpdated as ResourceUpdated
     from .client.features.drift import DriftError as DriftError
     from .client.features.drift import DriftWarning as DriftWarning
     from .client.features.live import list_prompts as list_prompts
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from .client.features.live import list_tools as list_tools
     from .client.features.primitives import PrimitivesBinding as PrimitivesBinding
     from .client.features.questions import Question as Question
-    from .client.features.subscriptions import ListChanged as ListChanged
-    from .client.features.subscriptions import ResourceUpdated as ResourceUpdated
     from .client.features.subscriptions import changes as changes
     from .client.features.tool_pages import EndlessPages as EndlessPages
     from .client.features.tool_pages import PagedBy as PagedBy
@@ -134,7 +134,8 @@ else:
             ".client.features.questions": ("Question",),
             ".client.core.responses": ("CallResponse", "Responses", "responding", "sharing"),
             ".client.core.content": ("ToolContent",),
-            ".client.features.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
+            ".client.features.changes": ("ListChanged", "ResourceUpdated"),
+            ".client.features.subscriptions": ("changes",),
             ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
             ".client.tasks.states": ("ToolTaskState",),
             ".client.tasks.calls": ("Tasks", "ToolTask", "started", "starting"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
-from stubwright_runtime.client.transports.http import NetworkClient
+from stubwright_runtime.client.rpc.connection import RpcConnection
+from stubwright_runtime.client.transports.bounds import Bounds
+from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.http import calls
 from stubwright_runtime.values import certificates
 from stubwright_runtime.values.network_errors import SettingError
@@ -23,10 +27,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return times
 
 
+async def _ignore(*_: object) -> dict[str, Any]:
+    return {}
+
+
 def test_clients_share_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[object] = []
     monkeypatch.setattr(httpx2.AsyncHTTPTransport, "__init__", lambda _, verify, **options: given.append(verify))
-    NetworkClient({})
+    hear: Any = _ignore
+    transport = HttpTransport("https://localhost/mcp", {}, Bounds())
+    asyncio.run(transport.open(RpcConnection(transport, Bounds(), _ignore, hear)))
     own = len(given)
     calls._client()
     assert len(given) > own > 0

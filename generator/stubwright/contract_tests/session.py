@@ -200,8 +200,7 @@ class Session:
             with anyio.fail_after(min(self.deadline, seconds_left)):
                 return await connection.list_pages(TOOLS)
         except mcp.MCPError as error:
-            better = connection.explain(error)
-            why = better.why if isinstance(better, ConnectError) else better.message
+            why = error.why if isinstance(error, ConnectError) else error.message
             raise UnreachableError(f"`{self._source.label}` does not list its tools: {why}") from None
         except TimeoutError:
             if seconds_left < self.deadline:
@@ -255,12 +254,11 @@ class Session:
                 # A value from JSON may have half of a surrogate pair, which UTF-8 cannot encode.
                 answer = Result(value, seconds, len(json.dumps(value, ensure_ascii=False).encode(errors="replace")))
             except mcp.MCPError as error:
-                better = connection.explain(error)
-                if isinstance(better, ConnectError):
-                    answer = Gone(better.why + connection.quote_log(), better.retry_after, connection.has_ended)
+                if isinstance(error, ConnectError):
+                    answer = Gone(error.why + connection.quote_log(), error.retry_after, connection.has_ended)
                 else:
                     seconds = time.perf_counter() - start
-                    answer = ProtocolError(better.code, better.message, better.data, seconds, _find_wait(better))
+                    answer = ProtocolError(error.code, error.message, error.data, seconds, _find_wait(error))
         if isinstance(answer, Late | Gone) and connection is self._connection and find_limit(answer) is None:
             if isinstance(answer, Gone):
                 self._loss = Loss(tuple(self._sent), answer.why, time.monotonic(), tuple(self._requests))

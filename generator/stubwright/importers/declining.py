@@ -24,7 +24,7 @@ class Declining:
     def __init__(self) -> None:
         self._asked: dict[str, None] = {}  # a set in the order of its items
 
-    async def answer(self, _context: Any, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
+    async def answer(self, _key: object, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Answer a request of the server: a ping succeeds, questions are declined, all else is an unknown method."""
         if method == "ping":
             return {}

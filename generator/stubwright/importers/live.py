@@ -1,8 +1,7 @@
 """The lists of a live server: all their pages, its instructions and its capabilities.
 
-Takes a command or a URL; gives the raw JSON of each entry, through the transports and the dispatcher of the SDK, since
-its client refuses a whole list for one odd schema. It starts nothing but the command, fetches nothing but the URL,
-trusts nothing that it receives, and ends in time.
+Entries are raw JSON: a client with models would refuse a whole list for one odd schema. It starts nothing but the
+command, fetches nothing but the URL, trusts nothing that it receives, and ends in time.
 """
 
 from __future__ import annotations
@@ -18,15 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import mcp
 import mcp_types
-from mcp.client.stdio import StdioServerParameters
-from mcp.shared.inbound import (
-    MCP_METHOD_HEADER,
-    MCP_NAME_HEADER,
-    MCP_PROTOCOL_VERSION_HEADER,
-    NAME_BEARING_METHODS,
-    encode_header_value,
-)
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
@@ -43,19 +33,16 @@ from stubwright.importers.sources import Command, Source
 from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
 from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.client.features.list_pages import MOST_PAGES, EndlessError, TooManyPagesError, follow_pages
-from stubwright_runtime.client.transports.bounded import connect_http
+from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
-from stubwright_runtime.client.transports.guarded import SafeTransport
-from stubwright_runtime.client.transports.process import ProcessTransport
-from stubwright_runtime.client.transports.refusals import Refusals
+from stubwright_runtime.client.transports.http import HttpTransport
+from stubwright_runtime.client.transports.process import Command as Program
+from stubwright_runtime.client.transports.process import ServerProcess
 from stubwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from mcp.client._transport import TransportStreams
-    from mcp.shared.dispatcher import CallOptions
 
 MAX_ENTRIES: Final = 100_000
 """The number of entries that a list may have."""
@@ -221,7 +208,7 @@ async def open_connection(
     server = _Server(source, Bounds(max_bytes))
     clock = _Clock(seconds, starting if isinstance(source, Command) else None, lambda: None, advice="")
     with _explain_failures(source, server, clock):
-        async with server.transport as streams, _connect(streams, server) as connection:
+        async with _connect(server) as connection:
             with clock.bound() as answered:
                 connection.info, connection.capabilities = await connection.agree()
                 answered()
@@ -232,7 +219,7 @@ async def _read(source: Source, limits: Limits, started: Callable[[], None], rev
     server = _Server(source, Bounds(limits.size, limits.size), limits.pages)
     clock = _Clock(limits.seconds, limits.starting, started)
     with _explain_failures(source, server, clock), clock.bound() as answered:
-        async with server.transport as streams, _connect(streams, server) as connection:
+        async with _connect(server) as connection:
             return await _list_everything(connection, answered, revision)
     raise AssertionError("the block returns or raises")
 
@@ -274,22 +261,17 @@ class _Server:
         self._bounds = bounds
         self.most_pages = most_pages
         self.progress = Progress()
-        self._process: ProcessTransport | None = None
-        self.unreadable = 0
+        self._process: ServerProcess | None = None
+        self.declining = Declining()
+        transport: ServerProcess | HttpTransport
         if isinstance(source, Command):
-            command, *arguments = source.words
-            parameters = StdioServerParameters(command=command, args=arguments, env=dict(source.environment))
-            self._process = ProcessTransport(parameters, bounds, None)
-            self.transport = SafeTransport(self._process)
-        else:
-            refusals: Refusals = {}
-            self.transport = SafeTransport(
-                connect_http(source.url, source.headers, bounds, refusals), refusals=refusals
+            program, *arguments = source.words
+            transport = self._process = ServerProcess(
+                Program(program, arguments, dict(source.environment)), bounds, None
             )
-
-    async def count_stray(self, _problem: Exception) -> None:
-        """Count what is not a JSON-RPC message."""
-        self.unreadable += 1
+        else:
+            transport = HttpTransport(source.url, source.headers, bounds)
+        self.connection = RpcConnection(transport, bounds, self.declining.answer, _hear)
 
     def describe(self, error: mcp.MCPError) -> str:
         """Return an error as a sentence that continues the server's name."""
@@ -297,21 +279,21 @@ class _Server:
             return (
                 f"sends too much: {self._bounds.exceeded}{self.progress.describe()}; raise the limit with --max-bytes"
             )
-        better = self.transport.explain(error)
-        if not isinstance(better, ConnectError):
-            return f"answers with an error: {to_one_line(better.message)[:500]} ({better.code})"
+        if not isinstance(error, ConnectError):
+            return f"answers with an error: {to_one_line(error.message)[:500]} ({error.code})"
         fix = ""
-        if isinstance(better, Unauthorized | Forbidden):
+        if isinstance(error, Unauthorized | Forbidden):
             fix = "; add credentials with --header"
-        elif better.why.startswith("cannot be reached"):
-            fix = next(advice for words, advice in _ADVICE if words in better.why)
-        return f"{better.why}{' before it had answered' if self._process is not None else ''}{fix}"
+        elif error.why.startswith("cannot be reached"):
+            fix = next(advice for words, advice in _ADVICE if words in error.why)
+        return f"{error.why}{' before it had answered' if self._process is not None else ''}{fix}"
 
     def describe_strays(self) -> str:
         """Return a hint if standard output had something other than messages."""
-        if not self.unreadable:
+        count = self.connection.unreadable
+        if not count:
             return ""
-        lines = "a line that is" if self.unreadable == 1 else f"{self.unreadable} lines that are"
+        lines = "a line that is" if count == 1 else f"{count} lines that are"
         return f"; it sent {lines} not JSON-RPC"
 
     def quote_log(self) -> str:
@@ -320,7 +302,8 @@ class _Server:
 
     def describe_withheld(self) -> str:
         """Return a hint if the process ended, perhaps for want of a variable that it did not get."""
-        error = self.transport.failure() if self.transport.failure is not None else None
+        failure = self.connection.failure
+        error = None if failure is None else failure()
         if not isinstance(error, ServerExited) or not error.withheld:
             return ""
         return f"\n  help: {describe_withheld(error.withheld, '--env NAME')}"
@@ -330,38 +313,42 @@ class Connection:
     """Requests to one server, each until its raw result, in the revision that was agreed on.
 
     Attributes:
-        revision: The revision.
         info: The server's `serverInfo`, with `instructions`, once that was agreed on.
         capabilities: Its capabilities.
     """
 
-    def __init__(self, dispatcher: JSONRPCDispatcher, declining: Declining, server: _Server) -> None:
-        """Take the ways to a server."""
-        self._dispatcher = dispatcher
+    def __init__(self, server: _Server) -> None:
+        """Take the way to a server."""
+        self._rpc = server.connection
         self._server = server
-        self.declining = declining
+        self.declining = server.declining
         self.revision = LATEST_MODERN_VERSION
         self.info: Mapping[str, Any] = {}
         self.capabilities: Mapping[str, Any] = {}
 
     @property
+    def revision(self) -> str:
+        """The revision that is spoken."""
+        return self._rpc.revision
+
+    @revision.setter
+    def revision(self, revision: str) -> None:
+        self._rpc.revision = revision
+
+    @property
     def unreadable(self) -> int:
         """The number of messages of the server that were not JSON-RPC."""
-        return self._server.unreadable
+        return self._rpc.unreadable
 
     @property
     def has_ended(self) -> bool:
         """True if the server has closed the connection; False over HTTP, where only requests detect it."""
-        return self._server.transport.failure is not None
+        return self._rpc.failure is not None
 
     async def wait_for_end(self) -> None:
         """Wait until the server closes the connection, which over HTTP may never be known."""
         while not self.has_ended:  # noqa: ASYNC110 - the transport keeps the reason, and signals nothing
             await anyio.sleep(_POLL)
-
-    def explain(self, error: mcp.MCPError) -> mcp.MCPError:
-        """Return the error of a request itself, or a `ConnectError` if the connection failed."""
-        return self._server.transport.explain(error)
 
     def quote_log(self) -> str:
         """Return the start and the end of what a process wrote to standard error, each line after `  | `."""
@@ -391,11 +378,7 @@ class Connection:
                 mcp_types.CLIENT_INFO_META_KEY: _INFO,
                 mcp_types.CLIENT_CAPABILITIES_META_KEY: CAPABILITIES,
             }
-        options = self._options(method)
-        options["headers"] = {**(options.get("headers") or {}), **self._mirror_name(method, params), **(headers or {})}
-        if seconds is not None:
-            options["timeout"] = seconds
-        return await self._dispatcher.send_raw_request(method, params, options)
+        return await self._rpc.request(method, params, seconds=seconds, headers=headers)
 
     async def agree(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Agree on a revision; the server's information and its capabilities.
@@ -448,34 +431,20 @@ class Connection:
         if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
             raise UnreachableError(f"uses an unknown revision of the protocol: {to_one_line(repr(revision))}")
         self.revision = str(revision)
-        await self._dispatcher.notify("notifications/initialized", None, self._options("notifications/initialized"))
+        await self._rpc.notify("notifications/initialized")
         return _describe_server(answer, answer.get("serverInfo"))
-
-    def _mirror_name(self, method: str, params: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the header that names what is asked for (MCP 2026-07-28, basic/transports)."""
-        name = params.get(NAME_BEARING_METHODS.get(method, ""))
-        if self.revision not in MODERN_PROTOCOL_VERSIONS or not isinstance(name, str):
-            return {}
-        return {MCP_NAME_HEADER: encode_header_value(name)}
-
-    def _options(self, method: str) -> CallOptions:
-        headers = {MCP_PROTOCOL_VERSION_HEADER: self.revision}
-        if self.revision in MODERN_PROTOCOL_VERSIONS:
-            headers[MCP_METHOD_HEADER] = method
-        return {"headers": headers, "cancel_on_abandon": method not in ("initialize", "server/discover")}
 
 
 @asynccontextmanager
-async def _connect(streams: TransportStreams, server: _Server) -> AsyncIterator[Connection]:
-    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=server.count_stray)
-    declining = Declining()
-    async with anyio.create_task_group() as tasks:
-        await tasks.start(dispatcher.run, declining.answer, _hear)
-        yield Connection(dispatcher, declining, server)
-        tasks.cancel_scope.cancel()
+async def _connect(server: _Server) -> AsyncIterator[Connection]:
+    try:
+        await server.connection.open()
+        yield Connection(server)
+    finally:
+        await server.connection.close()
 
 
-async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) -> None:
+async def _hear(_method: str, _params: Mapping[str, Any] | None) -> None:
     """Ignore the server's notifications."""
 
 

@@ -127,18 +127,9 @@ class Tally:
 
 def redact_library_logs() -> None:
     """Redact the records of the libraries' loggers, however the process handles them."""
-    logging.getLogger("mcp.client.streamable_http").addFilter(_is_about_open_stream)
     for name in {*_LATE, *logging.root.manager.loggerDict}:
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
-
-
-def _is_about_open_stream(record: logging.LogRecord) -> bool:
-    """Drop the SDK's error for each answer that comes while its client closes: the caller asked for that."""
-    from anyio import BrokenResourceError, ClosedResourceError
-
-    error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, BrokenResourceError | ClosedResourceError)
 
 
 class _Handler(logging.StreamHandler[Any]):

@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..server.core.request import find_request
-from ..server.observability.instrumentation import is_observed
 from ..server.observability.trace_context import read_trace_id
+from ..values.modules import is_observed
 
 if TYPE_CHECKING:
     from collections.abc import Generator

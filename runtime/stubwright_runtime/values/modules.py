@@ -1,15 +1,42 @@
 """Modules that others may have loaded. Looking for them loads nothing.
 
-Takes the name of a module; gives it once it is there and whole: another thread may be loading it right now.
+Modules that another thread is still loading are ignored.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any
+from sys import modules
+from typing import Any, Final
+
+_PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
+"""The environment variables that set OpenTelemetry up without a line of code."""
+
+_IS_CONFIGURED: Final = any(os.environ.get(name) for name in _PROVIDERS)
+"""True if one of them does. They are read once, since every message asks."""
+
+_NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
+"""The modules of the providers that record nothing."""
 
 
 def find_loaded(name: str) -> Any:
     """Return the module, or `None` if it is not loaded yet, or is still being loaded."""
     module = sys.modules.get(name)
     return None if module is None or getattr(module.__spec__, "_initializing", False) else module
+
+
+def is_observed() -> bool:
+    """Tell whether OpenTelemetry is set up, in code or by the environment."""
+    if _IS_CONFIGURED:
+        return True
+    if "opentelemetry.trace" not in modules and "opentelemetry.metrics" not in modules:
+        return False
+    trace, metrics = find_loaded("opentelemetry.trace"), find_loaded("opentelemetry.metrics")
+    return (trace is not None and _records(trace.get_tracer_provider())) or (
+        metrics is not None and _records(metrics.get_meter_provider())
+    )
+
+
+def _records(provider: object) -> bool:
+    return not type(provider).__module__.startswith(_NO_OPS)

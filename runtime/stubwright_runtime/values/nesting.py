@@ -35,7 +35,9 @@ def is_too_deep(value: Any, text: str | None = None, size: int | None = None) ->
         return False
     if text is not None and text.count("{") + text.count("[") <= DEEPEST:
         return False
-    level = [value] if _holds(value) else []
+    if not _holds(value):
+        return False
+    level = [value]
     for _ in range(DEEPEST):
         level = [
             below

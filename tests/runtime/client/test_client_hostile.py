@@ -27,8 +27,10 @@ from stubwright_runtime.client.core.errors import InvalidResult, ResultTooLarge
 from stubwright_runtime.client.features.drift import DriftError
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
-from stubwright_runtime.client.transports.bounds import Bounds, TooLargeError
-from stubwright_runtime.client.transports.http import NetworkClient, _Events
+from stubwright_runtime.client.rpc.connection import RpcConnection
+from stubwright_runtime.client.transports.bounds import Bound, Bounds, TooLargeError
+from stubwright_runtime.client.transports.events import EventParser
+from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.models.base import Model
 from stubwright_runtime.package import Package, Tool
 
@@ -52,7 +54,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def processes_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave little time to processes that will not end by themselves, which talk meanwhile."""
-    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)
+    monkeypatch.setattr("stubwright_runtime.client.transports.process._GRACE", 0.1)
 
 
 class RenderOutput(Model):
@@ -721,20 +723,31 @@ async def test_a_batch_of_too_many_messages_of_a_process_is_named_in_the_log(
     assert "is passed over: it is a batch of 1,001 messages, and a client reads batches of at most 1,000" in caplog.text
 
 
+async def _answer_nothing(_key: object, method: str, _params: object) -> dict[str, Any]:
+    raise AssertionError(method)
+
+
+async def _hear_nothing(_method: str, _params: object) -> None:
+    """Ignore notifications."""
+
+
 async def test_a_batch_keeps_the_headers_of_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
     """The session is in them, and a server may answer `initialize` in a batch."""
+    sessions: list[str | None] = []
 
     async def answer(_transport: object, request: httpx2.Request) -> httpx2.Response:
+        sessions.append(request.headers.get("mcp-session-id"))
         headers = {"Content-Type": "application/json", "Mcp-Session-Id": "s"}
         return httpx2.Response(200, headers=headers, content=b'[{"jsonrpc":"2.0","id":1,"result":{}}]', request=request)
 
     monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
-    async with NetworkClient({}, Bounds(None), None, {}) as client:
-        sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
-        response = await client.post("http://localhost/mcp", json=sent)
-    assert response.headers["mcp-session-id"] == "s"
-    assert response.headers["content-type"] == "text/event-stream"
-    assert await response.aread() == b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'
+    transport = HttpTransport("http://localhost/mcp", {}, Bounds(None))
+    connection = RpcConnection(transport, Bounds(None), _answer_nothing, _hear_nothing)
+    await connection.open()
+    assert await connection.request("initialize", key=1) == {}
+    await connection.request("ping", key=1)
+    await connection.close()
+    assert sessions == [None, "s", "s"]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -796,13 +809,15 @@ async def test_a_flood_ends_with_the_time_of_the_call(
 @pytest.mark.parametrize("cut", range(1, 6))
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n"])
 def test_the_end_of_an_event_may_be_cut_anywhere(end: bytes, cut: int) -> None:
-    events = _Events(httpx2.Response(200), Bounds(100))
+    events = EventParser(Bounds(100), Bound(100))
+    found = 0
     stream = (b"data: " + b"x" * 80 + end) * 20
     for at in range(0, len(stream), cut):
-        events._count(stream[at : at + cut])
-    events._count(b"x" * 96)
+        found += len(events.feed(stream[at : at + cut]))
+    assert found == 20
+    events.feed(b"x" * 96)
     with pytest.raises(TooLargeError, match="more than 100 bytes"):
-        events._count(b"x" * 5)
+        events.feed(b"x" * 5)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

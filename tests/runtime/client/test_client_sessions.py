@@ -24,7 +24,7 @@ from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import ConnectError, SessionLost
 from stubwright_runtime.client.core.errors import ResultTooLarge
 from stubwright_runtime.client.features.subscriptions import ResourceUpdated, changes
-from stubwright_runtime.client.transports.renewal import Renewal
+from stubwright_runtime.client.transports.sessions import Sessions
 from stubwright_runtime.package import Package, Tool
 
 ends_are_prompt = prompt_ends.ends_are_prompt
@@ -286,13 +286,13 @@ async def test_a_handshake_that_fails_is_an_error_of_all_that_wait_for_it(way: s
 
 async def test_a_call_that_is_cancelled_while_there_is_no_session_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     held: asyncio.Queue[Any] = asyncio.Queue()
-    hold = Renewal.hold
+    wait = Sessions._wait_for_renewal
 
-    def hold_and_tell(renewal: Renewal, key: Any, request: Any) -> None:
-        hold(renewal, key, request)
-        held.put_nowait(key)
+    async def tell_and_wait(sessions: Sessions, renewal: Any, message: Any) -> None:
+        held.put_nowait(message["id"])
+        await wait(sessions, renewal, message)
 
-    monkeypatch.setattr(Renewal, "hold", hold_and_tell)
+    monkeypatch.setattr(Sessions, "_wait_for_renewal", tell_and_wait)
     begins = asyncio.Event()
     may_answer = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -311,6 +311,7 @@ async def test_a_call_that_is_cancelled_while_there_is_no_session_is_not_sent(mo
         async with EchoClient.connect(url) as client:
             first = asyncio.create_task(client.ping())
             await begins.wait()
+            await held.get()
             given_up = asyncio.create_task(client.ping())
             await held.get()
             first.cancel()

@@ -39,9 +39,10 @@ from stubwright_runtime.client.core.connect_errors import (
     Unreachable,
 )
 from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
+from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports import http
-from stubwright_runtime.client.transports.http import NetworkClient
-from stubwright_runtime.observability.logs import redact_library_logs
+from stubwright_runtime.client.transports.bounds import Bounds
+from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.package import Package, Tool
 from tls import make_certificate
 
@@ -757,21 +758,29 @@ def test_an_error_can_be_copied_and_sent_to_another_process() -> None:
 async def test_the_end_of_a_session_of_a_server_that_is_gone_is_no_failure(
     monkeypatch: pytest.MonkeyPatch, status: int | None
 ) -> None:
+    methods: list[str] = []
+
     async def send(_: httpx2.AsyncClient, request: httpx2.Request, **__: object) -> httpx2.Response:
+        methods.append(request.method)
         if status is None:
             raise httpx2.ConnectError("refused")
         return httpx2.Response(status, request=request)
 
     monkeypatch.setattr(httpx2.AsyncClient, "send", send)
-    async with NetworkClient({}) as network:
-        assert (await network.delete("http://127.0.0.1/mcp")).status_code == 204
+    transport = HttpTransport("http://127.0.0.1/mcp", {}, Bounds())
+    connection = RpcConnection(transport, Bounds(), _answer_nothing, _hear_nothing)
+    await connection.open()
+    transport._sessions.note_begun("initialize", "s")
+    await connection.close()
+    assert methods == ["DELETE"]
 
 
-def test_answers_that_come_while_a_client_closes_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
-    redact_library_logs()
-    for raised in (anyio.BrokenResourceError(), anyio.ClosedResourceError(), ValueError("no JSON")):
-        logging.getLogger("mcp.client.streamable_http").error("Error parsing SSE message", exc_info=raised)
-    assert [record.exc_info and str(record.exc_info[1]) for record in caplog.records] == ["no JSON"]
+async def _answer_nothing(_key: object, method: str, _params: object) -> dict[str, Any]:
+    raise AssertionError(method)
+
+
+async def _hear_nothing(_method: str, _params: object) -> None:
+    """Ignore notifications."""
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+import asyncio
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
 import pytest
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from stubwright_runtime.client.transports.bounds import MOST_QUESTIONS
-from stubwright_runtime.client.transports.guarded import SafeTransport
+from stubwright_runtime.client.rpc.connection import RpcConnection
+from stubwright_runtime.client.transports.bounds import MOST_QUESTIONS, Bounds
 
 pytestmark = pytest.mark.anyio
 
@@ -23,83 +21,105 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def _ask(key: str) -> SessionMessage:
-    return SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=key, method="elicitation/create", params={}))
+class _Line:
+    """A transport in memory, which hands over what the server says as long as the connection has room."""
 
-
-def _cancel(key: str) -> SessionMessage:
-    params = {"requestId": key}
-    return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params))
-
-
-def _answer(key: str) -> SessionMessage:
-    return SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=key, result={}))
-
-
-def _refuse(key: str) -> SessionMessage:
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=key, error=ErrorData(code=-32601, message="no")))
-
-
-class _Ends:
-    """Both ends of a connection in memory, and what the client has read."""
+    over_http = False
+    name = "line"
 
     def __init__(self) -> None:
-        self.server: MemoryObjectSendStream[SessionMessage | Exception]
-        self.reading: MemoryObjectReceiveStream[SessionMessage | Exception]
-        self.writing: MemoryObjectSendStream[SessionMessage]
-        self.server, self.reading = anyio.create_memory_object_stream[SessionMessage | Exception](1000)
-        self.writing, self.sent = anyio.create_memory_object_stream[SessionMessage](1000)
-        self.read: list[SessionMessage | Exception] = []
+        self.waiting: list[Mapping[str, Any]] = []
+        self.sent: list[Mapping[str, Any]] = []
+        self._connection: RpcConnection | None = None
 
-    @asynccontextmanager
-    async def transport(self) -> AsyncGenerator[Any, None]:
-        with self.server, self.reading, self.writing, self.sent:
-            yield self.reading, self.writing
+    async def open(self, connection: RpcConnection) -> None:
+        self._connection = connection
 
-    async def read_all(self, stream: Any) -> None:
-        async for item in stream:
-            self.read.append(item)
+    async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
+        self.sent.append(message)
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        self.waiting.append(message)
+        self.resume()
+
+    def resume(self) -> None:
+        while self._connection is not None and self.waiting and self._connection.has_room:
+            self._connection.receive(json.dumps(self.waiting.pop(0)).encode())
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    def log_lines(self) -> tuple[str, ...]:
+        return ()
 
 
-@pytest.mark.parametrize("answer", [_answer, _refuse])
-async def test_so_many_questions_are_open(answer: Callable[[str], SessionMessage]) -> None:
-    ends = _Ends()
-    async with SafeTransport(ends.transport()) as (read, write), anyio.create_task_group() as tasks:
-        tasks.start_soon(ends.read_all, read)
-        for number in range(MOST_QUESTIONS + 10):
-            ends.server.send_nowait(_ask(f"q{number}"))
-        await anyio.wait_all_tasks_blocked()
-        assert len(ends.read) == MOST_QUESTIONS
-        for number in range(3):
-            await write.send(answer(f"q{number}"))
-        await write.send(answer("never asked"))
-        await anyio.wait_all_tasks_blocked()
-        assert len(ends.read) == MOST_QUESTIONS + 3
-        tasks.cancel_scope.cancel()
+class _Client:
+    """A client that answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.line = _Line()
+        self.asked: list[object] = []
+        self.is_done = asyncio.Event()
+        self.answered: dict[object, asyncio.Event] = {}
+        self.connection = RpcConnection(self.line, Bounds(), self._answer, self._hear)
+
+    async def _answer(self, key: object, _method: str, _params: object) -> dict[str, Any]:
+        self.asked.append(key)
+        if len(self.asked) == MOST_QUESTIONS + 3:
+            self.is_done.set()
+        await self.answered.setdefault(key, asyncio.Event()).wait()
+        return {}
+
+    async def _hear(self, _method: str, _params: object) -> None:
+        """Ignore notifications."""
+
+
+def _ask(key: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": key, "method": "elicitation/create", "params": {}}
+
+
+def _cancel(key: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": key}}
+
+
+async def test_so_many_questions_are_open() -> None:
+    client = _Client()
+    await client.connection.open()
+    for number in range(MOST_QUESTIONS + 10):
+        client.line.say(_ask(f"q{number}"))
+    await anyio.wait_all_tasks_blocked()
+    assert len(client.asked) == MOST_QUESTIONS
+    for number in range(3):
+        client.answered[f"q{number}"].set()
+    with anyio.fail_after(60):
+        await client.is_done.wait()
+    assert len(client.line.waiting) == 7
+    assert [message["id"] for message in client.line.sent] == ["q0", "q1", "q2"]
+    await client.connection.close()
 
 
 async def test_a_cancelled_question_is_no_longer_open() -> None:
-    ends = _Ends()
-    async with SafeTransport(ends.transport()) as (read, _), anyio.create_task_group() as tasks:
-        tasks.start_soon(ends.read_all, read)
-        for number in range(3 * MOST_QUESTIONS):
-            ends.server.send_nowait(_ask(f"q{number}"))
-            ends.server.send_nowait(_cancel(f"q{number}"))
-        await anyio.wait_all_tasks_blocked()
-        assert len(ends.read) == 6 * MOST_QUESTIONS
-        tasks.cancel_scope.cancel()
+    client = _Client()
+    await client.connection.open()
+    for number in range(3 * MOST_QUESTIONS):
+        client.line.say(_ask(f"q{number}"))
+        client.line.say(_cancel(f"q{number}"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    await anyio.wait_all_tasks_blocked()
+    assert client.line.waiting == []
+    assert client.line.sent == []
+    await client.connection.close()
 
 
 async def test_one_id_for_many_questions_evades_no_bound() -> None:
-    """The SDK cancels only the latest of them."""
-    ends = _Ends()
-    async with SafeTransport(ends.transport()) as (read, _), anyio.create_task_group() as tasks:
-        tasks.start_soon(ends.read_all, read)
-        for _ in range(MOST_QUESTIONS):
-            ends.server.send_nowait(_ask("q"))
-            ends.server.send_nowait(_ask("q"))
-            ends.server.send_nowait(_cancel("q"))
-        await anyio.wait_all_tasks_blocked()
-        messages = [item.message for item in ends.read if isinstance(item, SessionMessage)]
-        assert sum(isinstance(message, JSONRPCRequest) for message in messages) == MOST_QUESTIONS
-        tasks.cancel_scope.cancel()
+    """A cancellation cancels only the latest of them."""
+    client = _Client()
+    await client.connection.open()
+    for _ in range(2 * MOST_QUESTIONS):
+        client.line.say(_ask("q"))
+    client.line.say(_cancel("q"))
+    await anyio.wait_all_tasks_blocked()
+    assert len(client.asked) == MOST_QUESTIONS
+    assert len(client.line.waiting) == MOST_QUESTIONS + 1
+    await client.connection.close()

@@ -31,7 +31,6 @@ from .options import (
     Options,
     Sanitize,
 )
-from .session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +44,9 @@ if TYPE_CHECKING:
     from ...observability.failures import Failures
     from ...package import Package
     from ..features.callbacks import SdkCallbacks
+    from ..rpc.client import RpcClient
     from .responses import CallResponse
+    from .session import Session
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
 
@@ -197,6 +198,8 @@ class Binding:
             env=env,
             cwd=cwd,
         )
+        from .session import Session
+
         binding = cls(Session(client, in_flight, failures), subscriptions, options)
 
         def close() -> None:
@@ -279,8 +282,8 @@ class Binding:
         return await Responses(self)._call_tool(self._package.tools[tool_name], given)
 
     @property
-    def raw(self) -> Client:
-        """The SDK's client below, for what has no method here; nothing checks or confirms what goes through it."""
+    def raw(self) -> Client | RpcClient:
+        """The untyped client below, for what has no method here; nothing checks or confirms what goes through it."""
         return self._session.client
 
     @property

@@ -86,15 +86,29 @@ async def _perform(
 ) -> tuple[_T, CallToolResult]:
     arguments = to_json(given)
     with tool.hide(arguments):
+        if options.on_call is None:
+            return await _call(session, options, tool, arguments, read, Record(tool, arguments, None))
         async with report(tool, arguments, options.on_call) as record:
-            await confirm_call(tool, arguments, options)
-            call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call
-            if tool.task_support != "forbidden":
-                from ..tasks import runs
+            return await _call(session, options, tool, arguments, read, record)
 
-                call = runs.choose_call(session, tool)
-            result = await call(tool, arguments, options)
-            return read_result(tool, result, options, read, record)
+
+async def _call(
+    session: Session,
+    options: Options,
+    tool: Tool,
+    arguments: dict[str, Any],
+    read: Callable[[CallToolResult], _T],
+    record: Record,
+) -> tuple[_T, CallToolResult]:
+    if options.confirm is not None:
+        await confirm_call(tool, arguments, options)
+    call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call
+    if tool.task_support != "forbidden":
+        from ..tasks import runs
+
+        call = runs.choose_call(session, tool)
+    result = await call(tool, arguments, options)
+    return read_result(tool, result, options, read, record)
 
 
 def read_result(

@@ -8,7 +8,6 @@ of a callback to the call that it belongs to. It sends nothing.
 from __future__ import annotations
 
 import asyncio
-import math
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,29 +23,36 @@ if TYPE_CHECKING:
     )
     from types import TracebackType
 
-    from anyio import CancelScope
     from mcp import MCPError
     from mcp_types import ElicitRequestURLParams
 
 
 @dataclass(slots=True)
 class _Request:
-    """One request: the scope that ends it, the seconds that were left when its clock stopped, and what ended it.
+    """One request: its timeout, the seconds left when its clock stopped, and the error that ended it.
 
-    The server may ask in the middle of it where it `is_asked_in`.
+    Attributes:
+        is_asked_in: Whether the server may ask questions during the request.
     """
 
-    scope: CancelScope
-    left: float
+    timeout: asyncio.Timeout
+    left: float | None
     is_asked_in: bool
     error: Exception | None = None
 
     def pause_clock(self, now: float) -> None:
-        self.left = self.scope.deadline - now
-        self.scope.deadline = math.inf
+        when = self.timeout.when()
+        if when is not None and not self.timeout.expired():
+            self.left = when - now
+            self.timeout.reschedule(None)
 
     def resume_clock(self, now: float) -> None:
-        self.scope.deadline = now + self.left
+        if self.left is not None and not self.timeout.expired():
+            self.timeout.reschedule(now + self.left)
+
+    def stop(self) -> None:
+        if not self.timeout.expired():
+            self.timeout.reschedule(asyncio.get_running_loop().time())
 
 
 class InFlight:
@@ -125,19 +131,12 @@ class InFlight:
             RuntimeError: The connection was opened in another event loop.
             Exception: The exception of a callback that answered the server in the meantime, or the one given to `fail`.
         """
-        import anyio
-
-        left = math.inf if seconds is None else seconds
-        return _Sending(self, _Request(anyio.CancelScope(), left, is_asked_in))
+        return _Sending(self, _Request(asyncio.timeout(None if self._questions else seconds), seconds, is_asked_in))
 
     def begin(self, request: _Request) -> None:
-        """Count a request, and start its clock; raises as `request` does."""
-        from anyio import current_time
-
+        """Count a request; raises as `request` does."""
         self.check_loop()
         self.check_failure()
-        if not self._questions:
-            request.resume_clock(current_time())
         self._requests.append(request)
 
     def end(self, request: _Request) -> None:
@@ -149,7 +148,7 @@ class InFlight:
         self._failure = error
         self._origin = error.__traceback__, error.__context__
         for request in self._requests:
-            request.scope.cancel()
+            request.stop()
 
     def check_failure(self) -> None:
         """Raise the error that ended the connection, if one did."""
@@ -178,7 +177,7 @@ class InFlight:
             asked_in = [request for request in self._requests if request.is_asked_in]
             if len(asked_in) == 1:
                 asked_in[0].error = error
-                asked_in[0].scope.cancel()
+                asked_in[0].stop()
             else:
                 log().exception("a question of the server could not be answered")
             raise MCPError(code=INTERNAL_ERROR, message="The client could not answer") from error
@@ -186,20 +185,18 @@ class InFlight:
             self._resume_clocks()
 
     def _pause_clocks(self) -> None:
-        from anyio import current_time
-
         self._questions += 1
         if self._questions == 1:
+            now = asyncio.get_running_loop().time()
             for request in self._requests:
-                request.pause_clock(current_time())
+                request.pause_clock(now)
 
     def _resume_clocks(self) -> None:
-        from anyio import current_time
-
         self._questions -= 1
         if self._questions == 0:
+            now = asyncio.get_running_loop().time()
             for request in self._requests:
-                request.resume_clock(current_time())
+                request.resume_clock(now)
 
 
 class _Sending(AbstractAsyncContextManager[None, bool]):
@@ -212,27 +209,33 @@ class _Sending(AbstractAsyncContextManager[None, bool]):
 
     async def __aenter__(self) -> None:
         self._in_flight.begin(self._request)
-        self._request.scope.__enter__()
+        await self._request.timeout.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         request = self._request
+        is_late = False
         try:
-            is_ended = request.scope.__exit__(kind, error, trace)
+            await request.timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            is_late = True
         finally:
             self._in_flight.end(request)
-        if error is not None and not is_ended:
+        if isinstance(error, asyncio.CancelledError) and not is_late:
             return False
         if request.error is not None:
             try:
-                raise request.error
+                raise request.error from request.error.__cause__
             finally:
                 request.error = None  # its traceback holds this frame, and with it the request
+        if error is not None and not is_late:
+            return False
         self._in_flight.check_failure()
-        if request.scope.cancelled_caught:
+        if is_late:
             from mcp import MCPError
             from mcp_types import REQUEST_TIMEOUT
 
-            raise MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {self._seconds} seconds")
-        return is_ended
+            message = f"the server did not answer in {self._seconds} seconds"
+            raise MCPError(code=REQUEST_TIMEOUT, message=message) from None
+        return False

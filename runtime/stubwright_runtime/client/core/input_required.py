@@ -6,17 +6,19 @@ Takes the request and a way to send it; gives the result. The questions are answ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+from mcp import MCPError
+from mcp_types import INVALID_REQUEST, ErrorData, InputRequiredResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp import Client
-    from mcp_types import (
-        InputRequiredResult,
-        InputResponseRequestParams,
-        InputResponses,
-    )
+    from mcp_types import InputResponseRequestParams, InputResponses
+
+    from ..rpc.client import RpcClient
 
 _Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _Result = TypeVar("_Result")
@@ -26,7 +28,7 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
 
 
 async def send_until_result(
-    client: Client, params: _Params, send: Callable[[_Params], Awaitable[_Result | InputRequiredResult]]
+    client: Client | RpcClient, params: _Params, send: Callable[[_Params], Awaitable[_Result | InputRequiredResult]]
 ) -> _Result:
     """Send a request until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").
 
@@ -39,10 +41,6 @@ async def send_until_result(
         mcp.MCPError: There is no callback for what the server asks, or the callback refused; or the server kept asking.
         Exception: What `send` or a callback raised.
     """
-    import anyio
-    from mcp import MCPError
-    from mcp_types import INVALID_REQUEST, InputRequiredResult
-
     bound = client.input_required_max_rounds
     for number in range(bound + 1):
         answer = await send(params)
@@ -56,22 +54,20 @@ async def send_until_result(
     raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {bound} rounds")
 
 
-async def answer_input_requests(client: Client, asked: InputRequiredResult) -> InputResponses | None:
+async def answer_input_requests(client: Client | RpcClient, asked: InputRequiredResult) -> InputResponses | None:
     """Return the answers of the client's callbacks, by the keys of the questions; `None` if nothing was asked.
 
     Raises:
         mcp.MCPError: There is no callback for what is asked, or it refused.
         Exception: What a callback raised.
     """
-    from mcp import MCPError
-    from mcp.client import ClientRequestContext
-    from mcp_types import ErrorData
+    from ..rpc.client import RequestContext
 
     responses: InputResponses = {}
-    session = client.session
+    session: Any = client.session
     for key, request in (asked.input_requests or {}).items():
         meta = request.params.meta if request.params else None
-        context = ClientRequestContext(session=session, request_id=key, meta=meta)
+        context = RequestContext(session=session, request_id=key, meta=meta)
         response = await session.dispatch_input_request(context, request)
         if isinstance(response, ErrorData):
             raise MCPError.from_error_data(response)

@@ -9,46 +9,48 @@ from __future__ import annotations
 
 import inspect
 import math
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from mcp import MCPError
+from mcp_types import (
+    PARSE_ERROR,
+    URL_ELICITATION_REQUIRED,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+)
+from pydantic import ValidationError
 
 from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision
 from ...values.terminal import shorten
 from ..features.list_pages import MOST_PAGES, fetch_pages
+from ..rpc.connection import RpcConnection
 from ..transports.bounds import Bound, TooLargeError, bound_answers
-from ..transports.guarded import SafeTransport, explain
 from ..transports.parameter_headers import ParameterHeaders
-from .errors import ResultTooLarge, clean_raised, to_url_error
+from .errors import ResultTooLarge, make_safe_to_show, to_url_error
 from .input_required import send_until_result
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncGenerator,
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Generator,
-    )
+    from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import (
-        CallToolRequestParams,
-        CallToolResult,
-        InputRequiredResult,
-        PaginatedResult,
-        Request,
-    )
-    from pydantic import BaseModel, TypeAdapter, ValidationError
+    from mcp_types import InputResponseRequestParams, PaginatedResult, Request
+    from pydantic import BaseModel
 
     from ...observability.failures import Failures
     from ...package import Tool
+    from ..rpc.client import RpcClient
     from .in_flight import InFlight
     from .options import OnProgress, Options
 
 _Result = TypeVar("_Result", bound="BaseModel")
+_Params = TypeVar("_Params", bound="InputResponseRequestParams")
+_T = TypeVar("_T")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
@@ -69,7 +71,7 @@ class Session:
     - what a callback raised.
     """
 
-    def __init__(self, client: Client, in_flight: InFlight, failures: Failures | None = None) -> None:
+    def __init__(self, client: Client | RpcClient, in_flight: InFlight, failures: Failures | None = None) -> None:
         """Take a client, which need not be open yet, and what keeps account of its requests.
 
         What is kept in `failures` is raised in the place of the answer that refers to it.
@@ -80,8 +82,8 @@ class Session:
         self._headers = ParameterHeaders(client)
 
     @property
-    def client(self) -> Client:
-        """The SDK's client. Raises RuntimeError if the connection is closed."""
+    def client(self) -> Client | RpcClient:
+        """The client below. Raises RuntimeError if the connection is closed."""
         self.in_flight.check_open()
         return self._client
 
@@ -96,13 +98,27 @@ class Session:
         Raises:
             ResultTooLarge: The result has more bytes than it may.
         """
-        from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
         def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
             return self.send(CallToolRequest(params=params), allow_question(CallToolResult), options)
 
         return await self.call_with_input(
             tool, CallToolRequestParams(name=tool.name, arguments=arguments), send, options
+        )
+
+    async def send_rounds(
+        self, request: Callable[..., Request[Any, Any]], params: _Params, result: type[_Result], options: Options
+    ) -> _Result:
+        """Send a request until it has a result, and answer the questions of the server in between.
+
+        Args:
+            request: The class of the request.
+            params: The parameters of the first round.
+            result: The class of the result.
+            options: As for all requests.
+        """
+        return await send_until_result(
+            self.client, params, lambda params: self.send(request(params=params), allow_question(result), options)
         )
 
     async def call_with_input(
@@ -128,27 +144,26 @@ class Session:
             arguments = params.arguments
             return await self._headers.send_with_headers(tool, arguments, options.timeout, lambda: send(params))
 
-        with self.bound(tool):
+        try:
             result = await send_until_result(self.client, params, send_once)
             self.measure(result, options)
+        except (MCPError, TooLargeError) as error:
+            _raise_if_too_large(tool, error)
+            raise
         return result
 
     @contextmanager
     def bound(self, tool: Tool) -> Generator[None, None, None]:
-        """Let what is too large of a result of `tool` be `ResultTooLarge`."""
-        from mcp import MCPError
-
+        """Raise `ResultTooLarge` if an answer in the block is too large for a result of `tool`."""
         try:
             yield
         except (MCPError, TooLargeError) as error:
-            too_large = error.__cause__ if isinstance(error, MCPError) else error
-            if isinstance(too_large, TooLargeError):
-                raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
+            _raise_if_too_large(tool, error)
             raise
 
     def measure(self, result: BaseModel, options: Options) -> None:
         """Raise `TooLargeError` where a result has more bytes than it may, and was not bounded before it was parsed."""
-        if not isinstance(self._client.server, SafeTransport):
+        if find_connection(self._client) is None:
             Bound(options.max_result_bytes).check(_measure_json(result))
 
     def fetch_pages(
@@ -166,9 +181,11 @@ class Session:
             mcp.MCPError: As for all requests; also where the list has no end.
         """
 
+        # `mcp.Client` has a cache.
+        fresh = {"cache_mode": "refresh"} if find_connection(self._client) is None else {}
+
         async def fetch_page(cursor: str | None) -> _Page:
-            async with self._request(options, options.timeout):
-                answer = await fetch(cursor=cursor, cache_mode="refresh")
+            answer = await self._bound(options, options.timeout, lambda: fetch(cursor=cursor, **fresh))
             self.check_kind(answer)
             return answer
 
@@ -177,7 +194,7 @@ class Session:
     async def send(
         self,
         request: Request[Any, Any],
-        result: type[_Result] | TypeAdapter[_Result],
+        result: type[_Result],
         options: Options,
         *,
         read: Callable[[ValidationError], _Result] | None = None,
@@ -189,12 +206,8 @@ class Session:
             request: The request.
             result: The kind of its result.
             options: Of these, `timeout` and `max_result_bytes` hold, and `on_progress` is told.
-            read: What reads a result that the SDK has no such shape for, out of the SDK's complaint; it raises that
-                again where it is none of these.
+            read: Reads another kind of result from a ValidationError, or raises the error again.
             is_asked_in: Whether the server may ask in the middle of it (up to 2025-11-25).
-
-        The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
-        call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
 
         Where the server wants a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), that person
         is asked, and the request is sent again.
@@ -203,8 +216,6 @@ class Session:
             mcp.shared.exceptions.UrlElicitationRequiredError: Nobody can be asked, said no, or was asked too often.
             BaseException: What the handler raised, where failures are kept.
         """
-        from mcp import MCPError
-
         try:
             answer: _Result | MCPError = await self._send_until_visited(request, result, options, read, is_asked_in)
         except MCPError as error:
@@ -222,15 +233,12 @@ class Session:
     async def _send_until_visited(
         self,
         request: Request[Any, Any],
-        result: type[_Result] | TypeAdapter[_Result],
+        result: type[_Result],
         options: Options,
         read: Callable[[ValidationError], _Result] | None,
         is_asked_in: bool,
     ) -> _Result:
         """Send one request, and again where a person was to visit a URL first."""
-        from mcp import MCPError
-        from mcp_types import URL_ELICITATION_REQUIRED
-
         for number in range(_URL_ATTEMPTS + 1):
             try:
                 return await self._send(request, result, options, read, is_asked_in)
@@ -253,19 +261,19 @@ class Session:
     async def _send(
         self,
         request: Request[Any, Any],
-        result: type[_Result] | TypeAdapter[_Result],
+        result: type[_Result],
         options: Options,
         read: Callable[[ValidationError], _Result] | None,
         is_asked_in: bool,
     ) -> _Result:
         """Send one request once."""
-        from pydantic import ValidationError
-
         asks = self.in_flight.expects_questions and not self.modern
-        ours = asks or isinstance(self.client.server, SafeTransport)
-        async with self._request(options, options.timeout if ours else None, is_asked_in):
+        ours = asks or find_connection(self.client) is not None
+        session: Any = self.client.session
+
+        async def send() -> _Result:
             try:
-                answer = await self.client.session.send_request(
+                answer: _Result = await session.send_request(
                     request,
                     result,
                     request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
@@ -274,7 +282,10 @@ class Session:
             except ValidationError as error:
                 if read is None:
                     raise
-                answer = read(error)
+                return read(error)
+            return answer
+
+        answer = await self._bound(options, options.timeout if ours else None, send, is_asked_in)
         self.check_kind(answer)
         return answer
 
@@ -284,42 +295,48 @@ class Session:
         Raises:
             mcp.MCPError: It is none of those (`PARSE_ERROR`).
         """
-        from mcp import MCPError
-        from mcp_types import PARSE_ERROR
-
         kind = getattr(answer, "result_type", None)
         if kind is not None and kind not in _RESULT_TYPES and self.modern:
             message = f"the server's answer is not what MCP says: its resultType is {shorten(str(kind))!r}"
             raise MCPError(code=PARSE_ERROR, message=message)
 
-    @asynccontextmanager
-    async def _request(
-        self, options: Options, seconds: float | None, is_asked_in: bool = True
-    ) -> AsyncGenerator[None, None]:
-        """Bound the time and the size of an answer, and translate what the SDK raises for one that is wrong."""
-        from mcp import MCPError
-        from mcp_types import PARSE_ERROR
-        from pydantic import ValidationError
-
-        with clean_raised(), bound_answers(options.max_result_bytes) as bound:
+    async def _bound(
+        self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], is_asked_in: bool = True
+    ) -> _T:
+        """Limit the time and the size of a response, and translate the errors of invalid responses."""
+        with bound_answers(options.max_result_bytes) as bound:
             try:
                 async with self.in_flight.request(seconds, is_asked_in=is_asked_in):
                     try:
-                        yield
+                        return await send()
                     except (ValidationError, OverflowError, RecursionError) as error:
                         wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
                         message = f"the server's answer is not what MCP says: {wrong}"
                         raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
-                better = explain(error, self._client)
-                if better is error:
-                    better = self.in_flight.explain_close(error)
+                better = self.in_flight.explain_close(error)
+                connection = find_connection(self._client)
+                if better is error and connection is not None:
+                    better = connection.explain_late(error)
                 try:
+                    make_safe_to_show(better)
                     if bound.broken is not None or better is not error:
                         raise better from bound.broken
                     raise
                 finally:
                     del better  # its traceback holds this frame
+
+
+def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:
+    too_large = error.__cause__ if isinstance(error, MCPError) else error
+    if isinstance(too_large, TooLargeError):
+        raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
+
+
+def find_connection(client: Client | RpcClient) -> RpcConnection | None:
+    """Return the connection of an `RpcClient`; `None` for a client of the SDK."""
+    server: object = client.server
+    return server if isinstance(server, RpcConnection) else None
 
 
 def _measure_json(result: BaseModel) -> int:
@@ -343,11 +360,21 @@ def _make_progress_callback(on_progress: OnProgress | None) -> ProgressFnT | Non
     return tell
 
 
-@cache
-def allow_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
-    """Return the adapter of a result of this kind, or `input_required`."""
-    from mcp_types import InputRequiredResult
-    from pydantic import TypeAdapter
+class _OrQuestion:
+    """A result, or an `InputRequiredResult`."""
 
-    either: Any = result | InputRequiredResult
-    return TypeAdapter(either)
+    def __init__(self, result: type[BaseModel]) -> None:
+        self._result = result
+
+    def model_validate(self, value: Any, **options: Any) -> Any:
+        """Return the model that `resultType` selects."""
+        is_question = isinstance(value, dict) and value.get("resultType") == "input_required"
+        return (InputRequiredResult if is_question else self._result).model_validate(value, **options)
+
+
+@cache
+def allow_question(result: type[_Result]) -> type[_Result | InputRequiredResult]:
+    """Return a substitute for the class of a result that also accepts `input_required`."""
+    either: Any = _OrQuestion(result)
+    kind: type[_Result | InputRequiredResult] = either
+    return kind

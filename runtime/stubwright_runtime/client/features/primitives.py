@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Literal
 from ..core.arguments import to_json
 from ..core.binding import Binding
 from ..core.content import check_parts
-from ..core.input_required import send_until_result
-from ..core.session import allow_question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,13 +36,8 @@ class PrimitivesBinding(Binding):
         )
 
         session = self._session
-        result: ReadResourceResult = await send_until_result(
-            session.client,
-            ReadResourceRequestParams(uri=uri),
-            lambda params: session.send(
-                ReadResourceRequest(params=params), allow_question(ReadResourceResult), self._options
-            ),
-        )
+        params = ReadResourceRequestParams(uri=uri)
+        result = await session.send_rounds(ReadResourceRequest, params, ReadResourceResult, self._options)
         return check_parts(result.contents, "contents", self._options.sanitize)
 
     async def _read_from(
@@ -60,13 +53,8 @@ class PrimitivesBinding(Binding):
         from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
 
         session = self._session
-        result: GetPromptResult = await send_until_result(
-            session.client,
-            GetPromptRequestParams(name=name, arguments=to_json(arguments) or None),
-            lambda params: session.send(
-                GetPromptRequest(params=params), allow_question(GetPromptResult), self._options
-            ),
-        )
+        params = GetPromptRequestParams(name=name, arguments=to_json(arguments) or None)
+        result = await session.send_rounds(GetPromptRequest, params, GetPromptResult, self._options)
         return check_parts(result.messages, "messages", self._options.sanitize)
 
     async def _complete(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.errors import clean_raised, make_safe_to_show
+from .changes import MOST, Change, ListChanged, ResourceUpdated
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
@@ -25,37 +25,10 @@ if TYPE_CHECKING:
     from ..core.binding import Binding
     from ..core.options import Options
     from ..core.session import Session
-
-_MOST: Final = 1024
-"""The most different changes that may wait; as many as the SDK lets wait from 2026-07-28 on."""
+    from ..rpc.client import RpcClient
 
 _QUIET: Final = 15.0
 """Seconds without a change after which a server of before 2026-07-28 is asked whether it is still there."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListChanged:
-    """The server has other tools, prompts or resources than before; the list can be read again.
-
-    Attributes:
-        kind: Which of its lists.
-    """
-
-    kind: Literal["tools", "prompts", "resources"]
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceUpdated:
-    """A resource can be read again.
-
-    Attributes:
-        uri: Which; perhaps a part of the one that was subscribed to.
-    """
-
-    uri: str
-
-
-Change: TypeAlias = ListChanged | ResourceUpdated
 
 
 def changes(
@@ -177,7 +150,7 @@ async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) 
 class _Backlog:
     """The changes that wait for their listener, before 2026-07-28: an asynchronous iterator."""
 
-    def __init__(self, client: Client, lists: bool, resources: Sequence[str]) -> None:
+    def __init__(self, client: Client | RpcClient, lists: bool, resources: Sequence[str]) -> None:
         import anyio
 
         self.ended = False
@@ -197,7 +170,7 @@ class _Backlog:
             wanted = change.uri in self._resources or bool(self._resources and not subscribed[change.uri])
         if not wanted or self._overflown:
             return
-        self._overflown = len(self._waiting) >= _MOST and change not in self._waiting
+        self._overflown = len(self._waiting) >= MOST and change not in self._waiting
         if not self._overflown:
             self._waiting[change] = None
         self._wake.set()
@@ -229,7 +202,7 @@ class _Backlog:
         return change
 
 
-async def _is_there(client: Client) -> bool:
+async def _is_there(client: Client | RpcClient) -> bool:
     """Tell whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
@@ -247,8 +220,32 @@ async def _is_there(client: Client) -> bool:
 @asynccontextmanager
 async def _listen(
     session: Session, options: Options, lists: bool, resources: Sequence[str]
-) -> AsyncGenerator[_Subscribed, None]:
+) -> AsyncGenerator[AsyncIterator[Change], None]:
     """Listen on one stream for all, from 2026-07-28 on (MCP 2026-07-28, basic/utilities/subscriptions)."""
+    from ..rpc.client import RpcClient
+
+    client = session.client
+    if isinstance(client, RpcClient):
+        from .listening import Listening
+
+        listening = Listening(client, lists, resources)
+        try:
+            with clean_raised():
+                async with session.in_flight.request(options.timeout):
+                    await listening.start()
+            yield listening
+        finally:
+            listening.stop()
+        return
+    async with _listen_by_sdk(client, session, options, lists, resources) as subscribed:
+        yield subscribed
+
+
+@asynccontextmanager
+async def _listen_by_sdk(
+    client: Client, session: Session, options: Options, lists: bool, resources: Sequence[str]
+) -> AsyncGenerator[_Subscribed, None]:
+    """Listen through a client of the SDK."""
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
@@ -258,7 +255,7 @@ async def _listen(
             with clean_raised():
                 async with session.in_flight.request(options.timeout):
                     subscription = await stack.enter_async_context(
-                        session.client.listen(
+                        client.listen(
                             tools_list_changed=lists,
                             prompts_list_changed=lists,
                             resources_list_changed=lists,
@@ -312,7 +309,7 @@ def _make_overflow_error() -> Exception:
     from mcp import MCPError
     from mcp_types import INTERNAL_ERROR
 
-    return MCPError(code=INTERNAL_ERROR, message=f"more than {_MOST} changes wait; listen again, and read again")
+    return MCPError(code=INTERNAL_ERROR, message=f"more than {MOST} changes wait; listen again, and read again")
 
 
 def _read_notification(message: IncomingMessage) -> Change | None:

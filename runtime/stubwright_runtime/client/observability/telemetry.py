@@ -1,32 +1,28 @@
-"""OpenTelemetry for clients: attributes on the spans that the SDK starts, and two metrics.
-
-Takes the messages of one connection; adds to the span of each request the attributes of the semantic conventions for
-MCP that the SDK leaves out. It changes no message, except that it removes secrets from a server's text about a failure.
-"""
+"""OpenTelemetry for clients: a span for each request and two metrics, by the semantic conventions for MCP."""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import (
-    PROTOCOL_VERSION_META_KEY,
-    JSONRPCError,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
-from opentelemetry.trace import StatusCode, get_current_span
+from mcp import MCPError
+from mcp_types import PROTOCOL_VERSION_META_KEY, REQUEST_TIMEOUT
+from opentelemetry.propagate import inject
+from opentelemetry.trace import SpanKind, StatusCode, get_current_span, get_tracer
 
 from ...observability import telemetry as common
-from ...observability.logs import redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from mcp_types import RequestId
     from opentelemetry.trace import Span
     from opentelemetry.util.types import AttributeValue
+
+_TRACER: Final = get_tracer("stubwright")
 
 _OPERATIONS: Final = common.create_histogram(
     "mcp.client.operation.duration",
@@ -57,35 +53,57 @@ class Telemetry:
         self._revision: str | None = None
         self._sent: dict[RequestId, _Sent] = {}
 
-    def record_request(self, message: JSONRPCRequest) -> None:
-        """Record that a request is sent, within its span."""
-        params: Mapping[str, Any] = message.params or {}
-        if message.method == "initialize":
+    @contextmanager
+    def observe(self, key: RequestId, method: str, params: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
+        """Trace a request that is sent in the block. Yields its parameters with the trace context in `_meta`."""
+        target = params.get("name")
+        name = f"{method} {target}" if isinstance(target, str) else method
+        with _TRACER.start_as_current_span(name, kind=SpanKind.CLIENT) as span:
+            span.set_attributes({"jsonrpc.request.id": str(key)})
+            meta = dict(params.get("_meta") or {})
+            inject(meta)
+            try:
+                self.record_request(key, method, params)
+                yield {**params, "_meta": meta} if meta else params
+            except asyncio.CancelledError:
+                self.record_cancellation(key, "cancelled")
+                raise
+            except MCPError as error:
+                if error.code == REQUEST_TIMEOUT:
+                    self.record_cancellation(key, "timeout")
+                self.record_error(key, error)
+                raise
+
+    def record_request(self, key: RequestId, method: str, params: Mapping[str, Any]) -> None:
+        """Record the start of a request in the current span."""
+        if method == "initialize":
             self._revision = params.get("protocolVersion")
         meta: Mapping[str, Any] = params.get("_meta") or {}
         revision = meta.get(PROTOCOL_VERSION_META_KEY, self._revision)
-        attributes = common.describe_request(message.method, params) | self._network
+        attributes = common.describe_request(method, params) | self._network
         if isinstance(revision, str):
             self._revision = attributes["mcp.protocol.version"] = revision
         span = get_current_span()
         if span.is_recording():
             span.set_attributes(attributes)
             target = attributes.get("gen_ai.tool.name", attributes.get("gen_ai.prompt.name"))
-            span.update_name(message.method if target is None else f"{message.method} {target}")
+            span.update_name(method if target is None else f"{method} {target}")
         attributes.pop("mcp.resource.uri", None)
-        self._sent[message.id] = _Sent(time.perf_counter(), span, attributes)
+        self._sent[key] = _Sent(time.perf_counter(), span, attributes)
 
-    def record_answer(self, key: RequestId, message: JSONRPCResponse | JSONRPCError) -> None:
-        """Record the answer to a request; its span has not ended."""
+    def record_error(self, key: RequestId, error: MCPError) -> None:
+        """Record an error response in the span of its request."""
+        sent = self._sent.pop(key, None)
+        if sent is not None:
+            code = str(error.error.code)
+            sent.span.set_attributes({"error.type": code, "rpc.response.status_code": code})
+            self._record(sent, {"error.type": code, "rpc.response.status_code": code})
+
+    def record_result(self, key: RequestId, result: Mapping[str, Any]) -> None:
+        """Record a result in the span of its request."""
         sent = self._sent.pop(key, None)
         if sent is None:
             return
-        if isinstance(message, JSONRPCError):
-            message.error.message = redact_text(message.error.message)  # the SDK puts it into the span
-            code = str(message.error.code)
-            self._record(sent, {"error.type": code, "rpc.response.status_code": code})
-            return
-        result: dict[str, Any] = message.result
         if sent.metric["mcp.method.name"] == "initialize" and isinstance(result.get("protocolVersion"), str):
             self._revision = sent.metric["mcp.protocol.version"] = result["protocolVersion"]
             sent.span.set_attribute("mcp.protocol.version", result["protocolVersion"])
@@ -96,12 +114,11 @@ class Telemetry:
             return
         self._record(sent, {})
 
-    def record_cancellation(self, params: Mapping[str, Any]) -> None:
-        """Record that the client no longer waits for an answer, as a notification says; the span has ended."""
-        sent = self._sent.pop(params.get("requestId", ""), None)
+    def record_cancellation(self, key: RequestId, kind: str) -> None:
+        """Record the end of a request without a response: `timeout` or `cancelled`."""
+        sent = self._sent.pop(key, None)
         if sent is not None:
-            is_late = str(params.get("reason")).startswith("timed out")
-            self._record(sent, {"error.type": "timeout" if is_late else "cancelled"})
+            self._record(sent, {"error.type": kind})
 
     def record_end(self, *, failed: bool) -> None:
         """Record the end of the connection."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from mcp import MCPError
 from mcp_types import (
@@ -36,12 +35,13 @@ from mcp_types import (
     Request,
     TaskMetadata,
 )
-from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision, find_revision
 from ...values.json import Json, is_mapping
 from ..core.input_required import answer_input_requests
+from ..core.session import allow_question
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import MOST_BLOCKS
 from .errors import TaskExpired, TasksUnsupported
@@ -261,10 +261,10 @@ class TaskRequests:
         return CallToolRequestParams(name=self._tool.name, arguments=arguments)
 
     async def _call(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
-        return await self.session.send(_Call(params=params), _started(), self._given)
+        return await self.session.send(_Call(params=params), _STARTED, self._given)
 
     async def _call_before(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
-        return await self.session.send(CallToolRequest(params=params), _started(), self._given, read=_created)
+        return await self.session.send(CallToolRequest(params=params), _STARTED, self._given, read=_created)
 
 
 def offers_tasks(session: Session) -> bool:
@@ -305,19 +305,22 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
             yield task
 
 
-@cache
-def _started() -> TypeAdapter[Any]:
-    """Return the adapter of a call's answer: a task if `resultType` says so, otherwise what is always possible."""
-    return TypeAdapter(
-        Annotated[
-            Annotated[WireTask, Tag("task")] | Annotated[CallToolResult | InputRequiredResult, Tag("other")],
-            Discriminator(lambda value: "task" if is_mapping(value) and value.get("resultType") == "task" else "other"),
-        ]
-    )
+class _Started:
+    """A task or a result."""
+
+    @staticmethod
+    def model_validate(value: Any, **options: Any) -> Any:
+        """Return the model that `resultType` selects."""
+        if is_mapping(value) and value.get("resultType") == "task":
+            return WireTask.model_validate(value, **options)
+        return allow_question(CallToolResult).model_validate(value, **options)
+
+
+_STARTED: Final[Any] = _Started
 
 
 def _created(refused: ValidationError) -> WireTask:
-    """Return the task of 2025-11-25 in what the SDK refused: it only knows results of calls, which have `content`."""
+    """Return the task of 2025-11-25 from the error of a result without `content`, or raise the error again."""
     for problem in refused.errors(include_url=False, include_context=False):
         came: Json = problem["input"]
         if problem["loc"] == ("content",) and is_mapping(came) and "content" not in came and "task" in came:

@@ -25,7 +25,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from ..core.errors import ResultTooLarge, make_safe_to_show
-from ..transports.guarded import SafeTransport, has_failed
+from ..core.session import find_connection
 from .errors import TaskCancelled, TaskExpired, TasksUnsupported
 from .requests import TaskRequests, offers_tasks
 from .states import ToolTaskState, WireTask
@@ -330,8 +330,9 @@ class TaskRun:
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
         """Tell whether an answer was lost on its way, over a connection on which the next may come."""
         client = self._requests.session.client
-        over_http = isinstance(client.server, SafeTransport) and client.server.over_http
-        return error.code in codes and over_http and not has_failed(client)
+        connection = find_connection(client)
+        is_there = connection is not None and connection.over_http and connection.failure is None
+        return error.code in codes and is_there
 
     def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
         """Have the next look come later where an answer was lost; raise the error where it was not, or too often."""
@@ -386,11 +387,11 @@ class _TaskNotifications:
 
 def _listen(session: Session, run: TaskRun) -> None:
     """Let a run hear of what the server says by itself, where it can be on_notification."""
-    server = session.client.server
-    if isinstance(server, SafeTransport):
-        if not isinstance(server.on_notification, _TaskNotifications):
-            server.on_notification = _TaskNotifications()
-        server.on_notification.runs[run.state.id] = run
+    connection = find_connection(session.client)
+    if connection is not None:
+        if not isinstance(connection.on_notification, _TaskNotifications):
+            connection.on_notification = _TaskNotifications()
+        connection.on_notification.runs[run.state.id] = run
 
 
 def _read_failure(error: dict[str, Any]) -> MCPError:

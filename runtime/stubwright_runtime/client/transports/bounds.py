@@ -1,4 +1,4 @@
-"""Bounds on a server: the bytes of one message and, if given, of all, and the requests that are open.
+"""Bounds on a server: the bytes of one message and, if given, of all, and the number of its open requests.
 
 Takes the bytes of messages after decoding, so that compressed data counts with its full size; raises if there are too
 many. The bound of a request travels in a `contextvars` variable to the code that reads the answer.
@@ -6,7 +6,6 @@ many. The bound of a request travels in a `contextvars` variable to the code tha
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from anyio import Event
-    from mcp_types import RequestId
 
 MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one message by default: as many as a manifest's file may have. Honest results have passed 1 MiB."""
@@ -116,46 +113,3 @@ class Bounds:
         except TooLargeError as error:
             self.exceeded = str(error)
             raise
-
-
-class OpenQuestions:
-    """The requests of a server without an answer so far, which the reader of the connection bounds.
-
-    Attributes:
-        count: The number of them.
-    """
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.count = 0
-        self._open: Counter[RequestId] = Counter()
-        self._has_room: Event | None = None
-
-    def add(self, key: RequestId) -> None:
-        """Count a request, even if its id is the same as another's."""
-        self._open[key] += 1
-        self.count += 1
-
-    def remove(self, key: RequestId) -> None:
-        """Count a request as answered."""
-        if not self._open[key]:
-            return
-        self._open[key] -= 1
-        self.count -= 1
-        if not self._open[key]:
-            del self._open[key]
-        if self._has_room is not None:
-            self._has_room.set()
-
-    def cancel(self, key: RequestId) -> None:
-        """Count a request as answered that its server cancelled, unless several have its id: the SDK cancels one."""
-        if self._open[key] == 1:
-            self.remove(key)
-
-    async def wait_for_room(self) -> None:
-        """Wait until fewer requests are open than the bound allows."""
-        import anyio
-
-        while self.count >= MOST_QUESTIONS:
-            self._has_room = anyio.Event()
-            await self._has_room.wait()

@@ -1,7 +1,6 @@
 """From what a user connects to, to a client of the SDK, and to a connection that is open for the length of a block.
 
-Takes a URL, a command, a server object, a transport or an unopened `mcp.Client`; gives the `mcp.Client`. A string
-never becomes a process, and nothing is opened before the block is entered.
+A string is never run as a command, and nothing is opened before the block is entered.
 """
 
 from __future__ import annotations
@@ -18,22 +17,21 @@ from ...mcp.problems import describe_problems
 from ...observability.logs import name_records, redact_library_logs
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
-from .guarded import SafeTransport, explain
 from .own_task import OwnTask
-from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
     from httpx2 import Auth
-    from mcp import Client, StdioServerParameters
+    from mcp import Client
     from mcp.client import Transport
     from mcp.client.session import IncomingMessage, MessageHandlerFnT
     from typing_extensions import TypeIs
 
     from ...sdk.server import MCPServer, Server
-    from .refusals import Refusals
+    from ..rpc.client import RpcClient
+    from .process import Command
 
 
 Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
@@ -87,7 +85,7 @@ def create_client(
     auth: Auth | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
-) -> Client:
+) -> Client | RpcClient:
     """Return the unopened client for a target.
 
     Args:
@@ -121,13 +119,34 @@ def create_client(
         if on_message is not None:
             target.message_handler = _call_both(on_message, target.message_handler)
         return target
-    server = _create_transport(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes), timeout)
     given_back: dict[str, Any] = {"message_handler": on_message, **callbacks()}
     if identity is not None:
         from mcp_types import Implementation
 
         given_back["client_info"] = Implementation(name=identity[0], version=identity[1])
-    return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
+    bounds = Bounds(max_result_bytes)
+    if isinstance(target, str):
+        from ..rpc.client import RpcClient
+        from .http import HttpTransport
+
+        transport = HttpTransport(_check_url(target), headers or {}, bounds, auth)
+        address = _parse_address(target)
+        return RpcClient(transport, bounds, read_timeout_seconds=timeout, address=address, **given_back)
+    if _is_command(target):
+        from ..rpc.client import RpcClient
+        from .process import ServerProcess
+
+        process = ServerProcess(_parse_command(target, env, cwd), bounds, sys.stderr)
+        return RpcClient(process, bounds, read_timeout_seconds=timeout, **given_back)
+    from ...sdk.server import MCPServer, Server
+
+    if isinstance(target, Server | MCPServer | AbstractAsyncContextManager):
+        server: Any = target
+        return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
+    raise TypeError(
+        f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
+        "or a transport or client of the SDK"
+    )
 
 
 class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
@@ -141,7 +160,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
 
     def __init__(
         self,
-        client: Client,
+        client: Client | RpcClient,
         value: _T,
         package: str,
         closing: Callable[[], None] | None = None,
@@ -181,7 +200,13 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             with name_records(self._package):  # and in what the connection begins, too
                 await task.open()
         except ExceptionGroup as group:
-            raise make_safe_to_show(_describe_refusal(_unwrap_only(group), self._client)) from None
+            raise make_safe_to_show(_describe_refusal(_unwrap_only(group))) from None
+        except Exception as error:
+            described = _describe_refusal(error)
+            if described is error:
+                make_safe_to_show(error)
+                raise
+            raise described from None
         self._task = task
         if self._opened is not None:
             try:
@@ -264,17 +289,12 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
     return isinstance(error, ExceptionGroup)
 
 
-def _describe_refusal(error: Exception, client: Client) -> Exception:
+def _describe_refusal(error: Exception) -> Exception:
     """Return the caller's exception for a connection that could not be opened."""
     from mcp import MCPError
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
 
-    if isinstance(error, MCPError):
-        better = explain(error, client)
-        if isinstance(client.server, SafeTransport):
-            return client.server.explain_silence(better, client.read_timeout_seconds)
-        return better
     if isinstance(error, ValidationError):
         return MCPError(
             code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {describe_problems(error)}"
@@ -282,43 +302,6 @@ def _describe_refusal(error: Exception, client: Client) -> Exception:
     if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
         return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
     return error
-
-
-def _create_transport(
-    target: str | Sequence[str] | Server[Any] | MCPServer | Transport,
-    headers: Mapping[str, str],
-    auth: Auth | None,
-    env: Mapping[str, str] | None,
-    cwd: str | Path | None,
-    bounds: Bounds,
-    timeout: float | None,
-) -> Server[Any] | MCPServer | Transport:
-    """Return the target as the SDK's client takes it."""
-    from ...sdk.server import MCPServer, Server
-    from .bounded import connect_http
-    from .process import ProcessTransport
-
-    if isinstance(target, str):
-        refusals: Refusals = {}
-        transport = connect_http(_check_url(target), headers, bounds, refusals, auth)
-        return TolerantTransport(
-            transport,
-            refusals=refusals,
-            address=_parse_address(target),
-            name=lambda: _hide_secrets(target),
-            probe_seconds=timeout,
-        )
-    if _is_command(target):
-        process = ProcessTransport(_parse_command(target, env, cwd), bounds, sys.stderr)
-        return TolerantTransport(process, name=lambda: process.name, probe_seconds=timeout)
-    if isinstance(target, Server | MCPServer):
-        return target
-    if isinstance(target, AbstractAsyncContextManager):
-        return target
-    raise TypeError(
-        f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
-        "or a transport or client of the SDK"
-    )
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str]]:
@@ -341,15 +324,6 @@ def _suggest(target: str) -> str:
     return f"; a command is a sequence of strings: {_split(target)!r}"
 
 
-def _hide_secrets(url: str) -> str:
-    """Return a URL as errors name it."""
-    import httpx2
-
-    from .refusals import hide_secrets
-
-    return hide_secrets(httpx2.Request("GET", url))
-
-
 def _parse_address(url: str) -> tuple[str, int]:
     """Return the host and the port of a URL."""
     parts = urlsplit(url)
@@ -363,15 +337,13 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
-def _parse_command(
-    command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None
-) -> StdioServerParameters:
-    import mcp
+def _parse_command(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None) -> Command:
+    from .process import Command
 
     if not command:
         raise ValueError("the command is empty; its first item is the program to start")
     program, *args = map(_check_word, command)
-    return mcp.StdioServerParameters(command=program, args=args, env=None if env is None else dict(env), cwd=cwd)
+    return Command(program, args, env, cwd)
 
 
 def _check_word(item: object) -> str:

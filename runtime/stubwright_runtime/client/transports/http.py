@@ -1,172 +1,398 @@
-"""An HTTP client for the SDK's transport to which whatever a server does is an answer, and not the end of everything.
+"""The Streamable HTTP transport (MCP 2025-11-25 and 2026-07-28, basic/transports).
 
-Takes requests and gives responses, as `httpx2.AsyncClient` does. An exception would end the SDK's whole transport, and
-with it every other call and the caller's block; as an answer it fails the one call that it belongs to. Nothing is read
-that is not wanted, and nothing that is longer than it may be.
+Each message is a POST request, whose response is JSON or an event stream. An invalid response fails its request only.
 """
 
 from __future__ import annotations
 
+import asyncio
 import codecs
-import re
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import httpx2
-from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
-from pydantic_core import from_json, to_json
+from mcp import MCPError
+from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic_core import to_json
 
+from ...observability.logs import log, redact_text
 from ...values.certificates import share_tls_context
-from ...values.network_errors import describe
+from ...values.network_errors import SettingError, check_proxies, describe
+from ..core.connect_errors import Unreachable
 from .batches import split_batch
 from .bounds import Bounds, TooLargeError
-from .refusals import OPENING, SESSION, Refusal, Refusals, hide_secrets, judge
-from .unreadable import UnreadableError, check_message, parse_object
+from .events import EventParser
+from .refusals import OPENING, SESSION, Refusal, hide_secrets, judge
+from .sessions import Sessions
+from .unreadable import UnreadableError, check_message, is_sound, parse_object
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from mcp_types import RequestId
+
+    from ..rpc.connection import RpcConnection
 
 _SECONDS: Final = 30.0
-"""For connecting and for writing a request. How long an answer may take, the call's own timeout says."""
+"""The timeout to connect and to send a request. The timeout of the response belongs to the call."""
 
 _SECONDS_UNASKED: Final = 10.0
-"""For the answer to what asks for none: the SDK sends nothing else until it is there."""
+"""The timeout of notifications."""
 
 _SECONDS_FOR_TEXT: Final = 2.0
-"""For the text that comes with an error."""
+"""The timeout of the text of an error response."""
 
 _MOST_OF_TEXT: Final = 1024
-"""Bytes of such a text that are read."""
+"""The number of bytes to read of such a text."""
 
-# Atomic: otherwise the two characters of one `\r\n` would match as two line ends.
-_BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
-"""The end of an event (WHATWG HTML, 9.2.5), but for one that lies in two pieces of a stream."""
+_ATTEMPTS: Final = 2
+"""The number of failed attempts to resume a stream."""
 
-_END: Final = re.compile(rb"\r\n|\n|\r")
+_PAUSE: Final = 1000
+"""The default delay in milliseconds before a stream is resumed."""
 
-_NO_SESSION: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
-"""A server answers these to the end of a session that it does not know."""
+_REDIRECTS: Final = frozenset({HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT})
+"""The redirects that keep the method and the body (RFC 9110, section 15.4)."""
 
-_FOREIGN: Final = "the server answered something else than what it was asked"
-
-_MOST_CUT: Final = 1000
-"""Streams of which is noted what they answer, for where they are cut."""
-
-_ENCODED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_FOREIGN: Final = "the server answered a different request"
 
 
-class NetworkClient(httpx2.AsyncClient):
-    """Sends as its base does, and answers with a JSON-RPC error where there is no response that can be read."""
+class SessionLostError(Exception):
+    """The server rejects the session of a request."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Store the refusal."""
+        super().__init__(refusal.why)
+        self.refusal = refusal
+
+
+class HttpTransport:
+    """The transport for a URL."""
+
+    over_http = True
+
+    def __init__(self, url: str, headers: Mapping[str, str], bounds: Bounds, auth: httpx2.Auth | None = None) -> None:
+        """Prepare a transport.
+
+        Args:
+            url: The MCP endpoint.
+            headers: The headers of every request.
+            bounds: The size limits of responses.
+            auth: Authorizes every request.
+        """
+        self.url = url
+        self._headers = headers
+        self._bounds = bounds
+        self._auth = auth
+        self._client: httpx2.AsyncClient | None = None
+        self._connection: RpcConnection | None = None
+        self._sessions = Sessions(self)
+        self._listening: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        """The URL without credentials and query."""
+        return hide_secrets(httpx2.Request("GET", self.url))
+
+    @property
+    def connection(self) -> RpcConnection:
+        """The open connection. Raises RuntimeError without one."""
+        if self._connection is None:
+            raise RuntimeError("the transport is not open")
+        return self._connection
+
+    async def open(self, connection: RpcConnection) -> None:
+        """Create the HTTP client. It connects with the first request.
+
+        Raises:
+            Unreachable: The environment has an invalid setting for proxies or certificates.
+        """
+        self._connection = connection
+        try:
+            check_proxies()
+            timeout = httpx2.Timeout(_SECONDS, read=None)
+            self._client = httpx2.AsyncClient(
+                headers=dict(self._headers), timeout=timeout, auth=self._auth, verify=share_tls_context()
+            )
+        except SettingError as error:
+            raise Unreachable(self.name, f"cannot be reached: {error}") from None
+
+    async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
+        """Send a message. For a request, wait until the connection has received the response.
+
+        Raises:
+            mcp.MCPError: The server does not respond to a request.
+        """
+        if "id" in message and "method" in message:
+            await self._sessions.send(message, headers or {})
+            return
+        # From 2026-07-28 on, closing the stream cancels a request.
+        if message.get("method") == "notifications/cancelled" and self._is_modern:
+            return
+        await self.post(message)
+        if message.get("method") == "notifications/initialized" and self._sessions.session is not None:
+            if self._listening is not None:
+                self._listening.cancel()
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    def resume(self) -> None:
+        """Do nothing: streams wait for room themselves."""
+
+    def log_lines(self) -> tuple[str, ...]:
+        """Return an empty tuple: the log stays on the server."""
+        return ()
+
+    async def close(self) -> None:
+        """End the session and close all connections."""
+        client = self._client
+        if client is None:
+            return
+        try:
+            self._sessions.stop()
+            if self._listening is not None:
+                self._listening.cancel()
+            if self._sessions.session is not None:
+                await self._end_session()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await client.aclose()
+
+    @property
+    def _is_modern(self) -> bool:
+        return self.connection.revision in MODERN_PROTOCOL_VERSIONS
+
+    def _build(self, verb: str, message: Mapping[str, Any] | None, headers: Mapping[str, str]) -> httpx2.Request:
+        if self._client is None:
+            raise RuntimeError("the transport is not open")
+        own = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        method = None if message is None else message.get("method")
+        if method != "initialize":
+            own["mcp-protocol-version"] = self.connection.revision
+            if self._sessions.session is not None:
+                own[SESSION] = self._sessions.session
+        if message is not None and method is not None and self._is_modern:
+            own["mcp-method"] = method
+            name = (message.get("params") or {}).get(NAME_BEARING_METHODS.get(method, ""))
+            if isinstance(name, str):
+                own["mcp-name"] = encode_header_value(name)
+        content = None if message is None else to_json(message, inf_nan_mode="null")
+        return self._client.build_request(verb, self.url, content=content, headers={**own, **headers})
+
+    async def post(self, message: Mapping[str, Any]) -> None:
+        """Send a notification or a response. Failures are logged."""
+        try:
+            with anyio.fail_after(_SECONDS_UNASKED):
+                async with self._open_response(self._build("POST", message, {})) as response:
+                    if response.is_error:
+                        log().debug("%s got status %d", message.get("method", "an answer"), response.status_code)
+        except (MCPError, TimeoutError) as error:
+            log().debug("%s did not arrive: %s", message.get("method", "an answer"), error)
+
+    async def exchange(
+        self, message: Mapping[str, Any], headers: Mapping[str, str], deliver: Callable[[dict[str, Any], int], None]
+    ) -> None:
+        """Send a request and deliver all messages of its response.
+
+        Raises:
+            mcp.MCPError: There is no valid response.
+            SessionLostError: The server rejects the session.
+        """
+        request = self._build("POST", message, headers)
+        method = str(message["method"])
+        try:
+            async with self._open_response(request) as response:
+                reading = _Exchange(self, request, response, message["id"], method, deliver)
+                if await reading.read():
+                    return
+            await self._resume(reading)
+        except TooLargeError as error:
+            raise MCPError(code=CONNECTION_CLOSED, message=str(error)) from error
+
+    async def _resume(self, reading: _Exchange) -> None:
+        """Resume an interrupted stream after its last event (`Last-Event-ID`)."""
+        for _ in range(_ATTEMPTS):
+            if reading.last is None:
+                break
+            await asyncio.sleep((_PAUSE if reading.retry is None else reading.retry) / 1000)
+            request = self._build("GET", None, {"last-event-id": reading.last, "accept": "text/event-stream"})
+            with suppress(MCPError):  # the error of the first stream is reported
+                async with self._open_response(request) as response:
+                    if response.is_success and await reading.read_events(response):
+                        return
+        raise reading.explain_break()
+
+    async def _listen(self) -> None:
+        """Receive messages that belong to no request (MCP 2025-11-25, "Listening for Messages from the Server")."""
+        last, retry, attempt = None, _PAUSE, 0
+        while attempt < _ATTEMPTS and self._sessions.session is not None:
+            headers = {"accept": "text/event-stream", **({} if last is None else {"last-event-id": last})}
+            try:
+                async with self._open_response(self._build("GET", None, headers)) as response:
+                    if not response.is_success:
+                        return
+                    parser = EventParser(self._bounds, self._bounds.find_bound())
+                    async for piece in response.aiter_bytes():
+                        for event in parser.feed(piece):
+                            last = event.id or last
+                            retry = retry if event.retry is None else event.retry
+                            if event.data and event.is_message:
+                                for text in split_batch(event.data):
+                                    await self._wait_for_room()
+                                    self.connection.receive(text)
+                attempt = 0
+            except (MCPError, httpx2.RequestError, TooLargeError, UnicodeDecodeError) as error:
+                log().debug("the stream of the server's messages broke off: %s", error)
+                attempt += 1
+            await asyncio.sleep(retry / 1000)
+
+    async def _wait_for_room(self) -> None:
+        while not self.connection.has_room:
+            await self.connection.wait_for_room()
+
+    async def _end_session(self) -> None:
+        """End the session with a DELETE request."""
+        with suppress(MCPError, TimeoutError), anyio.fail_after(_SECONDS_UNASKED):
+            async with self._open_response(self._build("DELETE", None, {})):
+                pass
+
+    @asynccontextmanager
+    async def _open_response(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Response, None]:
+        """Send a request and follow one redirect within the origin. The body of the response is not read.
+
+        Raises:
+            mcp.MCPError: There is no response.
+        """
+        response = await self._send(request)
+        try:
+            target = response.next_request
+            if response.status_code in _REDIRECTS and target is not None and _share_origin(target.url, request.url):
+                await response.aclose()
+                again = (
+                    self._client.build_request(
+                        request.method, target.url, content=request.content, headers=request.headers
+                    )
+                    if self._client is not None
+                    else request
+                )
+                response = await self._send(again)
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        if self._client is None:
+            raise RuntimeError("the transport is not open")
+        try:
+            return await self._client.send(request, stream=True)
+        except httpx2.RequestError as error:
+            is_unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            verb = "cannot be reached" if is_unheard else "does not answer"
+            why = f"{verb}: {describe(error, url=str(request.url))}"
+            raise _make_error(Refusal("unreachable", hide_secrets(request), why)) from None
+        except MCPError:
+            raise
+        except Exception as error:
+            if self._auth is None:
+                raise
+            why = f"was not asked, because there is no authorization: {describe(error)}"
+            raise _make_error(Refusal("unauthorized", hide_secrets(request), why)) from error
+
+
+class _Exchange:
+    """The response to one request.
+
+    Attributes:
+        last: The id of the last event; `None` if the stream cannot be resumed.
+        retry: The delay in milliseconds before the stream is resumed; `None` for the default.
+    """
 
     def __init__(
         self,
-        headers: Mapping[str, str],
-        bounds: Bounds | None = None,
-        auth: httpx2.Auth | None = None,
-        refusals: Refusals | None = None,
+        transport: HttpTransport,
+        request: httpx2.Request,
+        response: httpx2.Response,
+        key: RequestId,
+        method: str,
+        deliver: Callable[[dict[str, Any], int], None],
     ) -> None:
-        """Take the headers that every request has, the bounds of what is read, and who authorizes requests.
+        self.last: str | None = None
+        self.retry: int | None = None
+        self._transport = transport
+        self._request = request
+        self._response = response
+        self._key = str(key)
+        self._method = method
+        self._deliver = deliver
+        self._bounds = transport._bounds
+        self._break = ""
 
-        In `refusals` it notes why a request has no answer.
-        """
-        timeout = httpx2.Timeout(_SECONDS, read=None)
-        super().__init__(headers=dict(headers), timeout=timeout, auth=auth, verify=share_tls_context())
-        self._bounds = bounds or Bounds()
-        self._refusals: Refusals = {} if refusals is None else refusals
-        self._cut: dict[str, str] = {}
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
-        asked, method = _read_request(await request.aread()) if request.method == "POST" else (None, "")
-        if request.method == "DELETE":
-            return await self._end_session(request, options)
-        if method == "initialize":  # the SDK would name the session that the server does not know any more
-            request.headers.pop(SESSION, None)
-        try:
-            if asked is None and request.method != "GET":
-                with anyio.fail_after(_SECONDS_UNASKED):
-                    return await self._send(request, asked, method, options)
-            return await self._send(request, asked, method, options)
-        except TooLargeError as error:
-            return _make_response(request, CONNECTION_CLOSED, str(error))
-        except (httpx2.RequestError, TimeoutError) as error:
-            is_unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-            verb = "cannot be reached" if is_unheard else "does not answer"
-            refusal = Refusal("unreachable", hide_secrets(request), f"{verb}: {describe(error, url=str(request.url))}")
-            return self._refuse(request, asked, refusal)
-        except Exception as error:
-            if self.auth is None:
-                raise
-            why = f"was not asked, because there is no authorization: {describe(error)}"
-            return self._refuse(request, asked, Refusal("unauthorized", hide_secrets(request), why))
-
-    async def _end_session(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
-        """Tell the server that the session is over. One that is gone has none, and the SDK would warn of it."""
-        try:
-            with anyio.fail_after(_SECONDS_UNASKED):
-                response = await self._send(request, None, "", options)
-        except (httpx2.RequestError, TimeoutError):
-            return httpx2.Response(HTTPStatus.NO_CONTENT, request=request)
-        return _replace_body(response, HTTPStatus.NO_CONTENT if response.status_code in _NO_SESSION else None)
-
-    def _refuse(self, request: httpx2.Request, asked: str | None, refusal: Refusal) -> httpx2.Response:
-        if asked is not None:
-            self._refusals[asked] = refusal
-        return _make_response(request, CONNECTION_CLOSED, f"{refusal.url} {refusal.why}")
-
-    async def _send(
-        self, request: httpx2.Request, asked: str | None, method: str, options: Mapping[str, Any]
-    ) -> httpx2.Response:
-        sent: dict[str, Any] = {**options, "stream": True}
-        response = await super().send(request, **sent)
+    async def read(self) -> bool:
+        """Read the response. Return False if its stream ended early. Raises the same as `HttpTransport.exchange`."""
+        response = self._response
         media = response.headers.get("content-type", "").lower()
+        if response.is_success:
+            self._transport._sessions.note_begun(self._method, response.headers.get(SESSION))
         if response.is_success and media.startswith("text/event-stream"):
-            return self._read_events(request, response, asked, self._bounds)
-        try:
-            body = b"" if asked is None else await self._read_body(response, media)
-        finally:
-            await response.aclose()
-        if response.is_success and (messages := split_batch(body)) != [body]:  # its bytes are counted
-            return self._read_events(request, _make_events(response, messages), asked, Bounds(None))
+            return await self.read_events(response)
+        body = await self._read_body(media)
         is_json = media.startswith("application/json")
-        if asked is not None and (not response.is_success or not is_json or method in OPENING):
-            refusal = judge(request, response, method, body)
-            if refusal is not None:
-                self._refusals[asked] = refusal
-                if response.is_success:
-                    return _make_response(request, PARSE_ERROR, f"{refusal.url} {refusal.why}")
-        if asked is not None and is_json and response.is_success:
-            return _check_body(response, body, asked)
-        return _replace_body(response, content=body)
+        if response.is_success and (messages := split_batch(body)) != [body]:
+            return max([self._receive(text) for text in messages])
+        if not response.is_success or not is_json or self._method in OPENING:
+            self._check_refusal(body)
+        self._receive(body, is_alone=True)
+        return True
 
-    def _read_events(
-        self, request: httpx2.Request, response: httpx2.Response, asked: str | None, bounds: Bounds
-    ) -> httpx2.Response:
-        """Return a response that is an event stream with its events checked."""
-        last = request.headers.get("last-event-id")  # the rest of an answer that came in part
-        own = asked if last is None else self._cut.pop(last, None)
+    async def read_events(self, response: httpx2.Response) -> bool:
+        """Read an event stream up to the JSON-RPC response. Return False if the stream ended early."""
+        parser = EventParser(self._bounds, self._bounds.find_bound())
+        self._break = ""
+        try:
+            async for piece in response.aiter_bytes():
+                for event in parser.feed(piece):
+                    self.last = event.id or self.last
+                    self.retry = self.retry if event.retry is None else event.retry
+                    if not event.data or not event.is_message:
+                        continue
+                    for text in split_batch(event.data):
+                        await self._transport._wait_for_room()
+                        if self._receive(text):
+                            return True
+        except UnicodeDecodeError:
+            message = "the server's answer holds bytes that are not UTF-8"
+            raise MCPError(code=CONNECTION_CLOSED, message=message) from None
+        except httpx2.RequestError as error:
+            self._break = f": {describe(error)}"
+        return False
 
-        def note_break(why: str) -> None:
-            if own is not None:
-                self._refusals[own] = Refusal("unreachable", hide_secrets(request), f"breaks off its answer{why}")
+    def explain_break(self) -> MCPError:
+        """Return the error of an interrupted stream."""
+        why = f"breaks off its answer{self._break}"
+        return _make_error(Refusal("unreachable", hide_secrets(self._request), why))
 
-        if own is not None:
-            self._refusals.pop(own, None)  # the rest of an answer that was broken off
-        return _replace_body(response, stream=_Events(response, bounds, own, self._cut, note_break))
-
-    async def _read_body(self, response: httpx2.Response, media: str) -> bytes:
-        """Return a body of JSON, or the start of a text or a problem that comes with an error; otherwise nothing."""
+    async def _read_body(self, media: str) -> bytes:
+        """Return a JSON body, or the start of a text in an error response; empty otherwise."""
+        response = self._response
         if media.startswith("application/json"):
-            return await self._read(response)
-        if media.startswith(("text/plain", "application/problem+json")) and response.is_error:
-            return await self._read_start(response)
-        return b""
-
-    async def _read_start(self, response: httpx2.Response) -> bytes:
+            body, bound = bytearray(), self._bounds.find_bound()
+            try:
+                async for chunk in response.aiter_bytes():
+                    self._bounds.add(len(chunk))
+                    body += chunk
+                    self._bounds.check(len(body), bound)
+            except httpx2.RequestError as error:
+                why = f"does not answer: {describe(error, url=str(self._request.url))}"
+                raise _make_error(Refusal("unreachable", hide_secrets(self._request), why)) from None
+            return bytes(body).removeprefix(codecs.BOM_UTF8)
+        if not media.startswith(("text/plain", "application/problem+json")) or not response.is_error:
+            return b""
         start = bytearray()
-        # The status is an answer by itself, and a text that is late or broken must not hide it.
+        # The status alone is an error, even if the text is late or broken.
         with anyio.move_on_after(_SECONDS_FOR_TEXT), suppress(httpx2.RequestError):
             async for chunk in response.aiter_bytes():
                 self._bounds.add(len(chunk))
@@ -175,204 +401,71 @@ class NetworkClient(httpx2.AsyncClient):
                     break
         return bytes(start[:_MOST_OF_TEXT])
 
-    async def _read(self, response: httpx2.Response) -> bytes:
-        """Return the body after decoding; the rest is not asked for where it is too long."""
-        body, bound = bytearray(), self._bounds.find_bound()
-        async for chunk in response.aiter_bytes():
-            self._bounds.add(len(chunk))
-            body += chunk
-            self._bounds.check(len(body), bound)
-        return bytes(body).removeprefix(codecs.BOM_UTF8)
+    def _check_refusal(self, body: bytes) -> None:
+        """Raise the error of a response that is not MCP."""
+        response = self._response
+        own = self._read_error(body)
+        refusal = judge(self._request, response, self._method, body)
+        if refusal is not None:
+            if refusal.kind == "session_lost":
+                raise SessionLostError(refusal)
+            if response.is_success:
+                own = MCPError(code=PARSE_ERROR, message=f"{refusal.url} {refusal.why}")
+            raise replace(refusal, data=own.data).to_error(own)
+        if not response.is_success:
+            raise own
 
-
-class _Events(httpx2.AsyncByteStream):
-    """An event stream: as long as it likes, but each event is bounded, all of it is UTF-8, and it answers its request.
-
-    The SDK takes whatever answer comes for the one to the request that was sent.
-    """
-
-    def __init__(
-        self,
-        response: httpx2.Response,
-        bounds: Bounds,
-        asked: str | None = None,
-        cut: dict[str, str] | None = None,
-        note_break: Callable[[str], None] | None = None,
-    ) -> None:
-        """Take the response, its bounds, the number of the request, and where that is noted by the ids of events.
-
-        `note_break` is called with the reason if the stream ends by itself: whoever has its answer closes it before.
-        """
-        self._response = response
-        self._asked = asked
-        self._cut = {} if cut is None else cut
-        self._note_break = note_break
-        self._last: str | None = None
-        self._bounds = bounds
-        self._bound = bounds.find_bound()
-        self._size = 0
-        self._end = b""
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    def _read_error(self, body: bytes) -> MCPError:
+        """Return the JSON-RPC error in a body, or an error for the status."""
         try:
-            async for event in self._split():
-                yield event
-        except httpx2.RequestError as error:
-            if self._note_break is not None and not isinstance(
-                error, httpx2.SSEError
-            ):  # which says itself what is wrong
-                self._note_break(f": {describe(error)}")
-            raise
-        if self._note_break is not None:
-            self._note_break("")
+            message = parse_object(body)
+            check_message(message, body)
+        except UnreadableError:
+            message = {}
+        error = message.get("error")
+        if isinstance(error, dict):
+            return _read_error(error)
+        if self._response.status_code != HTTPStatus.NOT_FOUND:
+            return MCPError(code=INTERNAL_ERROR, message="Server returned an error response")
+        if SESSION in self._request.headers:
+            return MCPError(code=INVALID_REQUEST, message="Session terminated")
+        return MCPError(code=METHOD_NOT_FOUND, message="Not Found")
 
-    async def _split(self) -> AsyncIterator[bytes]:
-        begun = bytearray()
-        async for chunk in _drop_mark(self._response.aiter_bytes()):
-            try:
-                self._bounds.add(len(chunk))
-                self._count(chunk)
-                self._decoder.decode(chunk)
-            except TooLargeError as error:
-                raise httpx2.SSEError(str(error)) from None
-            except UnicodeDecodeError:
-                raise httpx2.SSEError("the server's answer holds bytes that are not UTF-8") from None
-            begun += chunk
-            end = 0
-            # The longest blank has four bytes, of which three may have come before this chunk.
-            for blank in _BLANK.finditer(begun, max(0, len(begun) - len(chunk) - 3)):
-                event, end = bytes(begun[end : blank.end()]), blank.end()
-                yield self._read_event(event)
-            del begun[:end]
-        if begun:
-            yield self._read_event(bytes(begun))
+    def _receive(self, text: bytes, *, is_alone: bool = False) -> bool:
+        """Deliver a message. Return whether it is the response, which a body that `is_alone` must be.
 
-    def _read_event(self, event: bytes) -> bytes:
-        """Return an event: several in place of a batch, and an error in place of an answer to another request."""
-        fields = [line.partition(b":") for line in _END.split(event)]
-        values = [(name, value.removeprefix(b" ")) for name, _, value in fields]
-        for name, value in values:
-            if name == b"id" and self._asked is not None:
-                self._note(value.decode(errors="replace"))
-        data = b"\n".join(value for name, value in values if name == b"data")
-        messages = split_batch(data)
-        # The SDK passes over an event without data or of another kind, whatever it holds.
-        if self._asked is not None and data and all(value == b"message" for name, value in values if name == b"event"):
-            messages = [_check_event(message, self._asked) for message in messages]
-        if messages == [data]:
-            return event
-        others = b"".join(b"%b: %b\n" % pair for pair in values if pair[0] not in (b"data", b""))
-        return b"".join(b"%bdata: %b\n\n" % (others, message) for message in messages)
+        Raises:
+            mcp.MCPError: The message is malformed, or responds to another request.
+        """
+        try:
+            message = parse_object(text)
+            is_answer = bool(message.keys() & {"result", "error"})
+            if (is_alone or is_answer) and ("method" in message or self._names_another(message)):
+                raise MCPError(code=INVALID_REQUEST, message=_FOREIGN)
+            if not is_sound(message):
+                check_message(message, text)
+        except UnreadableError as error:
+            raise MCPError(code=PARSE_ERROR, message=error.sentence) from None
+        if is_answer and message.get("id") is None:
+            raise _read_error(message["error"])
+        self._deliver(message, len(text))
+        return is_answer
 
-    def _note(self, last: str) -> None:
-        """Note the id of the last event, with which a client resumes the stream elsewhere."""
-        if self._last is not None:
-            self._cut.pop(self._last, None)
-        if self._asked is not None:
-            self._cut[last], self._last = self._asked, last
-        while len(self._cut) > _MOST_CUT:
-            del self._cut[next(iter(self._cut))]
-
-    def _count(self, chunk: bytes) -> None:
-        """Count the bytes since the last event's end; ends may be cut in two."""
-        seen, at = self._end + chunk, 0
-        size = self._size - len(self._end)
-        for blank in _BLANK.finditer(seen):
-            self._bounds.check(size + blank.start() - at, self._bound)
-            size, at = 0, blank.end()
-        self._size = size + len(seen) - at
-        self._end = seen[max(at, len(seen) - 3) :]
-        self._bounds.check(self._size, self._bound)
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
+    def _names_another(self, message: dict[str, Any]) -> bool:
+        """Return whether a response has another id. Errors may have a null id."""
+        if "id" not in message or ("error" in message and message["id"] is None):
+            return False
+        return str(message["id"]) != self._key
 
 
-async def _drop_mark(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Drop the byte order mark that a text may begin with, which is no part of its first field (WHATWG HTML, 9.2.5)."""
-    start: bytes | None = b""
-    async for chunk in chunks:
-        if start is None:
-            yield chunk
-            continue
-        start += chunk
-        if len(start) >= len(codecs.BOM_UTF8) or not codecs.BOM_UTF8.startswith(start):
-            yield start.removeprefix(codecs.BOM_UTF8)
-            start = None
-    if start:
-        yield start
+def _share_origin(target: httpx2.URL, origin: httpx2.URL) -> bool:
+    return (target.scheme, target.host, target.port) == (origin.scheme, origin.host, origin.port)
 
 
-def _read_request(body: bytes) -> tuple[str | None, str]:
-    """Return the number of the request of JSON-RPC that is sent, or `None` if it gets no answer; and its method."""
-    message = from_json(body)
-    if "method" in message and "id" in message:
-        return str(message["id"]), str(message["method"])
-    return None, ""
+def _read_error(error: Mapping[str, Any]) -> MCPError:
+    """Return a server's error without secret arguments."""
+    return MCPError(code=error["code"], message=redact_text(error["message"]), data=error.get("data"))
 
 
-def _check_body(response: httpx2.Response, body: bytes, asked: str) -> httpx2.Response:
-    """Return the response with a body of JSON, or an error in place of what is no answer to the request."""
-    try:
-        message = parse_object(body)
-        if "method" in message or _names_another(message, asked):
-            return _make_response(response.request, INVALID_REQUEST, _FOREIGN)
-        check_message(message, body)
-    except UnreadableError as error:
-        return _make_response(response.request, PARSE_ERROR, error.sentence)
-    # With the status of an error, the SDK takes one about a request that could not be read.
-    is_about_none = "error" in message and message["id"] is None
-    return _replace_body(response, HTTPStatus.BAD_REQUEST if is_about_none else None, content=body)
-
-
-def _check_event(data: bytes, asked: str) -> bytes:
-    """Return the data of an event of a request's stream, or an error in place of what is no message for it."""
-    try:
-        message = parse_object(data)
-        if message.keys() & {"result", "error"} and ("method" in message or _names_another(message, asked)):
-            return _make_error(INVALID_REQUEST, _FOREIGN)
-        check_message(message, data)
-    except UnreadableError as error:
-        return _make_error(PARSE_ERROR, error.sentence)
-    return data
-
-
-def _names_another(message: dict[str, Any], asked: str) -> bool:
-    """Tell whether an answer names another request. An error may name none: its request could not be read."""
-    if "id" not in message or ("error" in message and message["id"] is None):
-        return False
-    return str(message["id"]) != asked
-
-
-def _replace_body(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:
-    """Return the response with another body, which is not compressed, and perhaps another status."""
-    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
-    headers_left = [("content-type", "text/event-stream") if _is_charset(*pair) else pair for pair in headers]
-    replaced = httpx2.Response(status or response.status_code, headers=headers_left, request=response.request, **body)
-    replaced.next_request = response.next_request
-    return replaced
-
-
-def _is_charset(name: str, value: str) -> bool:
-    """Tell whether a header gives an event stream a charset, which is always UTF-8 (WHATWG HTML, 9.2.5)."""
-    return name.lower() == "content-type" and value.lower().startswith("text/event-stream")
-
-
-def _make_events(response: httpx2.Response, messages: Iterable[bytes]) -> httpx2.Response:
-    """Return the response with each message as an event of a stream."""
-    events = b"".join(b"data: %b\n\n" % message for message in messages)
-    replaced = _replace_body(response, content=events)
-    replaced.headers["content-type"] = "text/event-stream"
-    return replaced
-
-
-def _make_response(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
-    """Return a response for what the server did not send."""
-    headers = {"Content-Type": "application/json"}
-    return httpx2.Response(503, content=_make_error(code, message), headers=headers, request=request)
-
-
-def _make_error(code: int, message: str) -> bytes:
-    """Return an error, with which the SDK answers what it sent."""
-    return to_json({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})
+def _make_error(refusal: Refusal) -> MCPError:
+    return refusal.to_error(MCPError(code=CONNECTION_CLOSED, message=f"{refusal.url} {refusal.why}"))

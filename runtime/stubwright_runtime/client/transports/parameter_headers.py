@@ -14,7 +14,6 @@ from ...mcp.vocabulary import MAX_SAFE_INTEGER
 from ...observability.logs import log
 from ...values.json import Json, is_mapping
 from ..features.list_pages import fetch_pages
-from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_types import ListToolsResult
 
     from ...package import Tool
+    from ..rpc.client import RpcClient
 
 _Answer = TypeVar("_Answer")
 
@@ -30,10 +30,11 @@ _Answer = TypeVar("_Answer")
 class ParameterHeaders:
     """The headers of calls over one connection."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client | RpcClient) -> None:
         """Take a client; it is used when it is open."""
         self._client = client
         self._listed: set[str] = set()
+        self._declared: dict[str, bool] = {}
 
     async def send_with_headers(
         self, tool: Tool, arguments: Json, seconds: float | None, send: Callable[[], Awaitable[_Answer]]
@@ -52,7 +53,10 @@ class ParameterHeaders:
         from mcp import MCPError
         from mcp_types import HEADER_MISMATCH
 
-        if _has_header(tool.definition["inputSchema"]) and self._mirrors():
+        has_header = self._declared.get(tool.name)
+        if has_header is None:
+            has_header = self._declared[tool.name] = _has_header(tool.definition["inputSchema"])
+        if has_header and self._mirrors():
             refuse_unsafe_integers(tool.definition["inputSchema"], arguments)
             if tool.name not in self._listed:
                 await self._list(tool.name, seconds)
@@ -72,11 +76,12 @@ class ParameterHeaders:
         from mcp import StdioServerParameters
 
         from ...sdk.server import MCPServer, Server
+        from ..rpc.connection import RpcConnection
 
-        server = self._client.server
+        server: object = self._client.server
         if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._has_headers:
             return False
-        return not isinstance(server, TolerantTransport) or server.over_http
+        return not isinstance(server, RpcConnection) or server.over_http
 
     async def _list(self, name: str, seconds: float | None) -> bool:
         """Have the SDK read the server's list as far as the tool, and tell whether it could."""
@@ -84,8 +89,13 @@ class ParameterHeaders:
         from mcp import MCPError
         from pydantic import ValidationError
 
+        from ..rpc.connection import RpcConnection
+
         async def fetch(cursor: str | None) -> ListToolsResult:
-            return await self._client.list_tools(cursor=cursor, cache_mode="refresh")
+            client: Any = self._client
+            fresh = {} if isinstance(client.server, RpcConnection) else {"cache_mode": "refresh"}
+            page: ListToolsResult = await client.list_tools(cursor=cursor, **fresh)
+            return page
 
         try:
             with anyio.fail_after(seconds):

@@ -1,350 +1,328 @@
-"""A server on standard input and output: its process, its lines as messages, and how it ended.
+"""The stdio transport: a server process and the lines of its standard output.
 
-Takes a command; gives the streams that the SDK's client reads and writes. They are the pipes themselves, with no task
-and no queue between, each line bounded and whole. The SDK starts and stops the process, as it does in its own
-transport, which keeps a line of any length, stops at a byte that is not UTF-8, and does not say how the process ended.
+Closing the transport closes the standard input, then terminates, then kills the process and its children (MCP
+2025-11-25, basic/lifecycle, "Shutdown").
 """
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import os
+import shutil
 import signal
-from contextlib import AbstractAsyncContextManager, suppress
+import subprocess
+import sys
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Self
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final
 
-from ...observability.logs import log
 from ...values.terminal import to_one_line
 from ..core.environment import find_withheld, select_inherited
-from .batches import find_excess, split_batch
-from .bounds import Bound, Bounds, TooLargeError
+from .batches import split_batch
+from .bounds import Bounds, TooLargeError
 from .standard_error import StandardError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
-    from types import TracebackType
+    from collections.abc import Mapping, Sequence, Set
     from typing import TextIO
 
-    from anyio import CancelScope, Lock
-    from mcp import StdioServerParameters
-    from mcp.client._transport import TransportStreams
-    from mcp.os.win32.utilities import ServerProcess
-    from mcp.shared.message import SessionMessage
-
-    from ..core.connect_errors import ServerExited
+    from ..rpc.connection import RpcConnection
 
 _EXIT_SECONDS: Final = 1.0
-"""For a process to end that has closed its standard output, and for what it wrote to standard error to be read.
+"""The time for a process to exit after it has closed its standard output, and to read its standard error.
 
-A process that has ended may have left another behind that holds its standard output: if nothing comes for so long,
-nothing will.
+A child of an exited process may keep the standard output open: after this time without output, it is ignored.
 """
 
-_EXIT_POLL: Final = 0.005
-_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""Marks of an encoding in which no line is a message; the bytes never begin a line in UTF-8."""
+_GRACE: Final = 2.0
+"""The time for a process to exit after its standard input is closed, and after it is terminated."""
 
-_SHOWN: Final = 200
-"""Characters of an unreadable line that the log has."""
+_POLL: Final = 0.01
+
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""Byte order marks of an unsupported encoding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line that was read: its size in bytes, and whether it is UTF-8."""
-
-    size: int
-    is_text: bool
-
-
-class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
-    """The transport.
+class Command:
+    """A command that starts a server.
 
     Attributes:
-        bounds: How many bytes may come.
-        line: The line that the last message stood in.
-        has_answered: Whether a message has come.
-        fault: Why its output cannot be read at all, as the end of a sentence that begins with its name.
-        longest: Gives the bound of a line now.
-        too_large: Is told, once, why nothing more is read.
+        program: The name or path of the program.
+        arguments: The arguments.
+        environment: Additional environment variables.
+        folder: The working directory; `None` for the current directory.
     """
 
-    def __init__(self, server: StdioServerParameters, bounds: Bounds, shown: TextIO | None) -> None:
-        """Take the command, the bounds of its output, and the stream that shows its standard error; `None` for none."""
-        self.bounds = bounds
-        self.line: Line | None = None
-        self.has_answered = False
-        self.longest: Callable[[], Bound] = bounds.find_bound
-        self.too_large: Callable[[TooLargeError], None] = lambda _: None
-        self._server = server
+    program: str
+    arguments: Sequence[str] = ()
+    environment: Mapping[str, str] | None = None
+    folder: str | Path | None = None
+
+
+class ServerProcess(asyncio.SubprocessProtocol):
+    """The transport for a command."""
+
+    over_http = False
+
+    def __init__(self, command: Command, bounds: Bounds, shown: TextIO | None) -> None:
+        """Prepare a process.
+
+        Args:
+            command: The command.
+            bounds: The size limits of its output.
+            shown: Receives a copy of its standard error; `None` for no copy.
+        """
+        self._command = command
+        self._bounds = bounds
         self._errors = StandardError(shown)
-        self._process: ServerProcess | None = None
         self._passed: Set[str] = frozenset()
-        self.fault: str | None = None
-        self._reading = _Reading(self)
+        self._connection: RpcConnection | None = None
+        self._transport: Any = None
+        self._input: Any = None
+        self._output: Any = None
+        self._exited = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._lines: deque[bytes] = deque()
+        self._begun = bytearray()
+        self._has_begun = False
+        self._is_paused = False
+        self._is_silent = False
+        self._has_ended = False
+        self._is_closing = False
+        self._fault: str | None = None
+        self._heard = 0.0
+        self._ending: asyncio.Task[None] | None = None
 
     @property
     def name(self) -> str:
-        """The program, without its folder and its arguments, in which a secret may stand."""
-        return to_one_line(PurePath(self._server.command).name or self._server.command)
+        """The name of the program, without arguments that may be secret."""
+        return to_one_line(PurePath(self._command.program).name or self._command.program)
 
-    async def __aenter__(self) -> TransportStreams:
+    async def open(self, connection: RpcConnection) -> None:
         """Start the process.
 
         Raises:
-            OSError: It cannot be started.
-            ValueError: A NUL byte stands in the command.
+            OSError: The program cannot be started.
+            ValueError: The command contains a NUL byte.
         """
-        from mcp.client import stdio
-
-        server = self._server
-        environment = select_inherited(os.environ) | (server.env or {})
+        self._connection = connection
+        environment = select_inherited(os.environ) | dict(self._command.environment or {})
         self._passed = environment.keys()
+        program = self._command.program
+        options: dict[str, Any] = {"start_new_session": True}
+        if sys.platform == "win32":
+            # Windows needs the full name of scripts such as `npx.cmd`.
+            program = shutil.which(program, path=environment.get("PATH")) or program
+            options = {"creationflags": subprocess.CREATE_NO_WINDOW}
+        self._writable.set()
         try:
-            self._process = await stdio._create_platform_compatible_process(
-                await stdio._get_executable_command(server.command),
-                server.args,
-                environment,
-                self._errors.writing,
-                server.cwd,
+            self._transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                lambda: self,
+                program,
+                *self._command.arguments,
+                env=environment,
+                cwd=self._command.folder,
+                stderr=self._errors.writing,
+                **options,
             )
         finally:
             self._errors.start()
-        return self._reading, _Writing(self)
+        self._input = self._transport.get_pipe_transport(0)
+        self._output = self._transport.get_pipe_transport(1)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop the process: close its standard input, wait, and end it and all that it started."""
+    async def send(self, message: Mapping[str, Any], _headers: Mapping[str, str] | None = None, /) -> None:
+        """Write a message as a line when the pipe has room. Nothing is written to a closed pipe."""
+        from pydantic_core import to_json
+
+        line = to_json(message, inf_nan_mode="null") + b"\n"
+        if not self._writable.is_set():
+            await self._writable.wait()
+        if not self._input.is_closing():
+            self._input.write(line)
+
+    async def close(self) -> None:
+        """Stop the process and its children."""
         import anyio
-        from mcp.client import stdio
 
-        if self._process is None:
+        if self._transport is None:
             return
+        self._is_closing = True
+        self._lines.clear()
         with anyio.CancelScope(shield=True):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._reading.drain)  # one that is stuck in writing does not see that its input ended
-                await stdio._stop_server_process(self._process)
-                tasks.cancel_scope.cancel()
+            self._input.close()
+            self._resume_reading()  # a process that is blocked on output never sees the end of its input
+            if not await self._wait_for_exit(_GRACE):
+                await self._kill()
+            with suppress(PermissionError):  # raised for a process of another user
+                self._transport.close()
+            if self._ending is not None:
+                self._ending.cancel()
             await anyio.to_thread.run_sync(self._errors.wait, 0.1)
 
-    async def write(self, data: bytes) -> None:
-        """Write a line."""
-        if self._process is not None and self._process.stdin is not None:
-            await self._process.stdin.send(data)
+    async def _wait_for_exit(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._exited.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
 
-    async def read(self) -> bytes:
-        """Read the available bytes. Raises anyio.EndOfStream and the like at the end.
-
-        Returns none if the process has ended, and nothing comes from what it left behind.
-        """
-        import anyio
-
-        if self._process is None or self._process.stdout is None:
-            return b""
-        has_ended = False
-        while not has_ended:
-            has_ended = self._status is not None
-            with anyio.move_on_after(_EXIT_SECONDS):
-                return await self._process.stdout.receive()
-        return b""
-
-    def stop_reading(self) -> None:
-        """Let the connection end: nothing can be written any more."""
-        self._reading.end()
+    async def _kill(self) -> None:
+        """Terminate the process and its children, and kill them if they do not exit."""
+        pid: int = self._transport.get_pid()
+        if sys.platform == "win32":
+            killing = await asyncio.create_subprocess_exec(
+                "taskkill", "/T", "/F", "/PID", str(pid), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            await killing.wait()
+            await self._wait_for_exit(_GRACE)
+            return
+        deadline = asyncio.get_running_loop().time() + _GRACE
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGTERM)
+            while asyncio.get_running_loop().time() < deadline:
+                await asyncio.sleep(_POLL)
+                os.killpg(pid, 0)
+            os.killpg(pid, signal.SIGKILL)
+        await self._wait_for_exit(_GRACE)
 
     def log_lines(self) -> tuple[str, ...]:
-        """Return the first and the last lines of the process's standard error so far."""
+        """Return the first and last lines of the standard error so far."""
         return self._errors.list_lines()
 
-    @property
-    def _status(self) -> int | None:
-        return None if self._process is None else self._process.returncode
+    def resume(self) -> None:
+        """Deliver the lines that the connection had no room for."""
+        self._deliver()
 
-    async def explain_end(self) -> Callable[[], ServerExited]:
-        """Return a function that makes the exception for how the process ended that closed its standard output."""
+    def pipe_data_received(self, _fd: int, data: bytes) -> None:
+        """Process a piece of the standard output."""
+        if self._has_ended or self._is_closing:
+            return
+        if self._is_silent:
+            self._heard = asyncio.get_running_loop().time()
+        try:
+            self._split(data)
+        except TooLargeError as error:
+            self._has_ended = True
+            self._begun.clear()
+            if self._connection is not None:
+                self._connection.end_too_large(error)
+            return
+        if self._fault is not None:
+            self._end()
+        elif self._lines:
+            self._deliver()
+
+    def _split(self, data: bytes) -> None:
+        if not self._has_begun and bytes(self._begun[:2] + data[:2]).startswith(_UTF_16):
+            self._fault = "wrote UTF-16 in place of UTF-8"
+            return
+        if self._connection is None:
+            return
+        self._bounds.add(len(data))
+        bound = self._connection.find_longest()
+        if b"\n" not in data:
+            self._begun += data
+            self._bounds.check(len(self._begun), bound)
+            return
+        *lines, rest = (bytes(self._begun) + data if self._begun else data).split(b"\n")
+        self._bounds.check(max(map(len, lines)), bound)
+        self._bounds.check(len(rest), bound)
+        self._begun = bytearray(rest)
+        if not self._has_begun:  # RFC 8259, section 8.1
+            self._has_begun = True
+            lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
+        for line in lines:
+            self._lines.extend(message for message in split_batch(line) if message.strip())
+
+    def _deliver(self) -> None:
+        """Deliver lines while the connection has room."""
+        connection = self._connection
+        if connection is None or self._is_closing:
+            return
+        while self._lines:
+            if not connection.has_room:
+                if not self._is_paused and not self._has_ended:
+                    self._is_paused = True
+                    self._output.pause_reading()
+                return
+            connection.receive(self._lines.popleft())
+        self._resume_reading()
+        if self._has_ended:
+            self._explain_end()
+
+    def _resume_reading(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            self._output.resume_reading()
+
+    def pause_writing(self) -> None:
+        """Pause `send` while the pipe is full."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """Continue `send`."""
+        self._writable.set()
+
+    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
+        """Fail the connection after the process has closed a pipe."""
+        self._writable.set()
+        if fd == 1 and self._begun.strip() and not self._has_ended and not self._is_closing:
+            self._lines.append(bytes(self._begun))
+            self._begun.clear()
+        self._end()
+
+    def process_exited(self) -> None:
+        """Fail the connection soon after the process has exited, unless there is more output."""
+        self._exited.set()
+        if not self._has_ended and not self._is_closing:
+            loop = asyncio.get_running_loop()
+            self._is_silent, self._heard = True, loop.time()
+            loop.call_later(_EXIT_SECONDS, self._check_silence)
+
+    def _check_silence(self) -> None:
+        loop = asyncio.get_running_loop()
+        left = self._heard + _EXIT_SECONDS - loop.time()
+        if self._has_ended or self._is_closing:
+            return
+        if left > 0:
+            loop.call_later(left, self._check_silence)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """Fail the connection after all lines are delivered."""
+        if self._has_ended or self._is_closing:
+            return
+        self._has_ended = True
+        self._deliver()
+
+    def _explain_end(self) -> None:
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._find_end())
+
+    async def _find_end(self) -> None:
+        """Fail the connection with the exit status of the process."""
         import anyio
 
         from ..core.connect_errors import ServerExited
 
-        with anyio.move_on_after(_EXIT_SECONDS):
-            while self.fault is None and self._status is None:  # noqa: ASYNC110 - waiting for a process would wait for its pipes, too
-                await anyio.sleep(_EXIT_POLL)
-        status = self._status
+        if self._fault is None:
+            await self._wait_for_exit(_EXIT_SECONDS)
+        status: int | None = self._transport.get_returncode() if self._exited.is_set() else None
         if status is not None:
             await anyio.to_thread.run_sync(self._errors.wait, _EXIT_SECONDS)
-        why, lines, name = self.fault or _describe_exit(status), self.log_lines(), self.name
-        withheld = self._find_withheld(lines) if status is not None and status >= 0 else ()
-        return lambda: ServerExited(name, why, status=status, stderr=lines, withheld=withheld)
-
-    def _find_withheld(self, lines: Sequence[str]) -> tuple[str, ...]:
-        return find_withheld(os.environ, self._passed, lines, at_start=not self.has_answered)
-
-
-class _Reading:
-    """The standard output of the process, as messages."""
-
-    def __init__(self, transport: ProcessTransport) -> None:
-        self._transport = transport
-        self._lines: list[bytes] = []
-        self._begun = bytearray()
-        self._is_over = False
-        self._has_begun = False
-        self._scope: CancelScope | None = None
-        # `drain` may begin while `receive` waits, and the pipe takes one reader at a time.
-        self._own_lock: Lock | None = None
-
-    @property
-    def _lock(self) -> Lock:
-        import anyio
-
-        if self._own_lock is None:
-            self._own_lock = anyio.Lock(fast_acquire=True)
-        return self._own_lock
-
-    def end(self) -> None:
-        """End the stream: nothing will come any more."""
-        self._is_over = True
-        if self._scope is not None:
-            self._scope.cancel()
-
-    async def drain(self) -> None:
-        """Read and discard the remaining output."""
-        async with self._lock:
-            with _ended():
-                while await self._transport.read():
-                    pass
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or the error in its place. Raises anyio.EndOfStream at the end."""
-        import anyio
-
-        while not self._lines:
-            if self._is_over:
-                raise anyio.EndOfStream
-            async with self._lock:
-                with anyio.CancelScope() as self._scope:
-                    await self._read_more()
-        line = self._lines.pop()
-        try:
-            text, is_text = line.decode(), True
-        except UnicodeDecodeError:
-            text, is_text = line.decode(errors="replace"), False
-        self._transport.line = Line(len(line), is_text)
-        message = _parse(text)
-        self._transport.has_answered |= not isinstance(message, Exception)
-        return message
-
-    async def _read_more(self) -> None:
-        data = b""
-        with _ended():
-            data = await self._transport.read()
-        if not data:
-            self._is_over = True
+        why, lines, name = self._fault or _describe_exit(status), self.log_lines(), self.name
+        connection = self._connection
+        if connection is None:
             return
-        if not self._has_begun and bytes(self._begun[:2] + data[:2]).startswith(_UTF_16):
-            self._transport.fault = "wrote UTF-16 in place of UTF-8"
-            self._is_over = True
-            return
-        bounds = self._transport.bounds
-        try:
-            bounds.add(len(data))
-            bound = self._transport.longest()
-            if b"\n" not in data:
-                self._begun += data
-                bounds.check(len(self._begun), bound)
-                return
-            *lines, rest = bytes(self._begun + data).split(b"\n")
-            for line in (*lines, rest):
-                bounds.check(len(line), bound)
-            if not self._has_begun:  # a parser may ignore a byte order mark (RFC 8259, 8.1)
-                self._has_begun = True
-                lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
-        except TooLargeError as error:
-            self._is_over = True
-            self._begun.clear()
-            self._transport.too_large(error)
-            return
-        self._begun = bytearray(rest)
-        # `receive` pops lines from the end, which moves no others.
-        messages = [message for line in lines for message in split_batch(line)]
-        self._lines = [message for message in reversed(messages) if message.strip()]
-
-    async def aclose(self) -> None:
-        self.end()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        import anyio
-
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
-
-
-class _Writing:
-    """The standard input of the process, as messages."""
-
-    def __init__(self, transport: ProcessTransport) -> None:
-        import anyio
-
-        self._transport = transport
-        self._lock = anyio.Lock(fast_acquire=True)
-
-    async def send(self, item: SessionMessage, /) -> None:
-        import anyio
-
-        data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-        async with self._lock:
-            try:
-                await self._transport.write(data)
-            except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-                self._transport.stop_reading()  # it may still run, but no request can be answered
-
-    async def aclose(self) -> None:
-        """Leave the process's standard input open; it is closed when the process is stopped."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
-
-
-def _ended() -> suppress:
-    """Suppress the exceptions of a pipe that has ended."""
-    import anyio
-
-    return suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
-
-
-def _parse(text: str) -> SessionMessage | Exception:
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
-    adapter: Any = jsonrpc_message_adapter
-    try:
-        return SessionMessage(adapter.validate_json(text, by_name=False))
-    except ValueError as error:
-        shown = find_excess(text.encode()) or to_one_line(text[:_SHOWN]) + ("…" if len(text) > _SHOWN else "")
-        log().warning("a line of the server is no message of JSON-RPC and is passed over: %s", shown)
-        return error
+        withheld: Sequence[str] = ()
+        if status is not None and status >= 0:
+            withheld = find_withheld(os.environ, self._passed, lines, at_start=not connection.has_answered)
+        connection.end(lambda: ServerExited(name, why, status=status, stderr=lines, withheld=withheld))
 
 
 def _describe_exit(status: int | None) -> str:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import random
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ...values.json import Json
-
-if TYPE_CHECKING:
-    from mcp.shared.message import SessionMessage
+from .bounds import MOST_BLOCKS
 
 _ITEMS: Final = 128
 _KEYS: Final = 1024  # no object of MCP's own has more; maps have, and there each value is like the others
@@ -40,26 +38,34 @@ def _same(some: list[Any], others: list[Any]) -> bool:
     return len(some) == len(others) and all(item is other for item, other in zip(some, others, strict=True))
 
 
-def thin_if_wrong(item: SessionMessage, method: str, revision: str) -> None:
-    """Leave of a result only a sample, where that is enough to see that it is wrong.
+def thin_if_wrong(result: dict[str, Any], method: str, revision: str) -> dict[str, Any]:
+    """Return a result, or a sample of its entries if the sample is invalid.
 
     Args:
-        item: An answer with a result.
-        method: Of the request that it answers.
-        revision: Of the protocol, in which the request was sent.
+        result: The result.
+        method: The method of the request.
+        revision: The revision of the protocol.
     """
-    from mcp_types import JSONRPCResponse
+    some = thin(result)
+    if some is result or not isinstance(some, dict):
+        return result
+
     from mcp_types.methods import parse_server_result
     from pydantic import ValidationError
 
-    if not isinstance(item.message, JSONRPCResponse):
-        return
-    some = thin(item.message.result)
-    if some is item.message.result or not isinstance(some, dict):
-        return
     try:
         parse_server_result(method, revision, some)
     except ValidationError:
-        item.message.result = some
+        return some
     except (KeyError, ValueError, RuntimeError):  # a method or a revision that the SDK does not know
-        return
+        pass
+    return result
+
+
+def find_crowded(result: dict[str, Any]) -> str | None:
+    """Return a message about a result with too many entries; `None` for other results."""
+    for key in ("content", "contents", "messages"):
+        blocks: Json = result.get(key)
+        if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:
+            return f"its {key!r} has {len(blocks):,} entries, more than {MOST_BLOCKS:,}"
+    return None

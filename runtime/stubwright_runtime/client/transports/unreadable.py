@@ -95,6 +95,17 @@ def _is_half(text: str) -> bool:
     return not text.isascii() and _SURROGATE.search(text) is not None
 
 
+def is_sound(message: dict[str, Any]) -> bool:
+    """Return whether an object is certainly a valid message; `check_message` decides about others."""
+    if message.get("jsonrpc") != "2.0":
+        return False
+    key = message.get("id")
+    if "method" in message:
+        is_addressed = "id" not in message or type(key) is int or type(key) is str
+        return is_addressed and type(message["method"]) is str and isinstance(message.get("params", {}), dict)
+    return (type(key) is int or type(key) is str) and "error" not in message and type(message.get("result")) is dict
+
+
 def check_message(message: dict[str, Any], data: bytes) -> None:
     """Raise UnreadableError if an object, which `data` is the text of, is not a message of JSON-RPC."""
     from mcp_types import jsonrpc_message_adapter

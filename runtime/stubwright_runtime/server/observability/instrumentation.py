@@ -6,11 +6,9 @@ exceptions: their text stays in the log, and the caller gets a reference.
 
 from __future__ import annotations
 
-import os
 import time
 from functools import cached_property
-from sys import modules
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ...mcp.errors import (
     INTERNAL_ERROR,
@@ -22,7 +20,7 @@ from ...mcp.errors import (
 )
 from ...observability.logs import log
 from ...values.json import is_mapping
-from ...values.modules import find_loaded
+from ...values.modules import is_observed
 from ..core.call_state import CallState, make_reference
 from ..core.principal import find_current
 from .trace_context import find_traceparent, read_trace_id
@@ -36,31 +34,6 @@ if TYPE_CHECKING:
     from ..core.request import Answer, Request, Result
     from .audit import Audit, Recorder
     from .telemetry import Telemetry
-
-_PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
-"""The environment variables that set OpenTelemetry up without a line of code."""
-
-_IS_CONFIGURED: Final = any(os.environ.get(name) for name in _PROVIDERS)
-"""True if one of them does. They are read once, since every message asks."""
-
-_NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
-"""The modules of the providers that record nothing."""
-
-
-def is_observed() -> bool:
-    """Tell whether OpenTelemetry is set up, in code or by the environment."""
-    if _IS_CONFIGURED:
-        return True
-    if "opentelemetry.trace" not in modules and "opentelemetry.metrics" not in modules:
-        return False
-    trace, metrics = find_loaded("opentelemetry.trace"), find_loaded("opentelemetry.metrics")
-    return (trace is not None and _records(trace.get_tracer_provider())) or (
-        metrics is not None and _records(metrics.get_meter_provider())
-    )
-
-
-def _records(provider: object) -> bool:
-    return not type(provider).__module__.startswith(_NO_OPS)
 
 
 class Instrumentation:

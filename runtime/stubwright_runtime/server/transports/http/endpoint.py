@@ -12,12 +12,12 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
 from ....state.budget import Budget
+from ....values.modules import is_observed
 from ...calls.watchdog import watch_loop
 from ...core.principal import ANONYMOUS, find_current
 from ...core.request import Peer
 from ...core.streams import Streams, TooManyStreamsError
 from ...execution.signals import stop_signals_overheard
-from ...observability.instrumentation import is_observed
 from ...protocol.messages import encode_error, is_batch, read
 from .answering import Answering, come_again
 from .events import EventStream, Line, Response

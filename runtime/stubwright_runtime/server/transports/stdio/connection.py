@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ....mcp.errors import ProtocolError
 from ....mcp.revisions import HANDSHAKES
 from ....observability.logs import log
-from ...observability.instrumentation import is_observed
+from ....values.modules import is_observed
 from ...protocol.changes import Telling
 from ...protocol.messages import encode_error, judge, parse, read, refuse_long
 from ...protocol.outgoing import Outgoing

@@ -12,9 +12,9 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from .....observability.logs import log, name_records
+from .....values.modules import is_observed
 from ....app.toolsets import HEADER
 from ....core.request import Peer
-from ....observability.instrumentation import is_observed
 from .. import heads
 from ..events import Response
 from .posts import END, LARGEST, read_post

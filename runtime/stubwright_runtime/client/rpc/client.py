@@ -1,0 +1,389 @@
+"""The untyped client: MCP requests over one connection, with the models of `mcp_types`.
+
+Its methods match `mcp.Client`, so a typed client works with either.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
+from mcp_types import methods
+from pydantic import ValidationError
+
+from ...observability.logs import log
+from ..transports.completion import complete_result
+from ..transports.thinning import find_crowded, thin_if_wrong
+from ..transports.unreadable import UnreadableError
+from .connection import RpcConnection
+from .negotiation import discover, find_mutual, floor_ttl, list_supported, shake_hands
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from mcp.client.session import (
+        ElicitationFnT,
+        ListRootsFnT,
+        LoggingFnT,
+        MessageHandlerFnT,
+        SamplingFnT,
+    )
+    from mcp.shared.dispatcher import ProgressFnT
+    from pydantic import BaseModel
+
+    from ..transports.bounds import Bounds
+    from .connection import Transport
+
+_Result = TypeVar("_Result", bound="BaseModel")
+
+_LATER: Final = ("ttlMs", "cacheScope")
+"""Fields of results that older revisions do not define."""
+
+_LARGE: Final = 32 * 1024
+"""The size in bytes of a result that may be expensive to validate."""
+
+MOST_ROUNDS: Final = 10
+"""The default limit of `input_required` rounds for one request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """The context of a callback.
+
+    Attributes:
+        session: The client.
+        request_id: The id of the server's request, or the key of an input request.
+        meta: The `_meta` of the request.
+    """
+
+    session: RpcClient
+    request_id: types.RequestId
+    meta: Any
+
+
+class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
+    """An untyped MCP client.
+
+    Attributes:
+        server: The connection.
+        mode: `auto`, or `legacy` to skip `server/discover`.
+        read_timeout_seconds: The default timeout of requests; `None` for none.
+        input_required_max_rounds: The limit of `input_required` rounds for one request.
+        message_handler: Called with each notification.
+        server_info: The name and version of the server; `None` if unknown.
+        instructions: The server's instructions for models; `None` without.
+        server_capabilities: The capabilities of the server.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        bounds: Bounds,
+        *,
+        read_timeout_seconds: float | None = None,
+        client_info: types.Implementation | None = None,
+        message_handler: MessageHandlerFnT | None = None,
+        elicitation_callback: ElicitationFnT | None = None,
+        sampling_callback: SamplingFnT | None = None,
+        list_roots_callback: ListRootsFnT | None = None,
+        logging_callback: LoggingFnT | None = None,
+        log_level: types.LoggingLevel | None = None,
+        address: tuple[str, int] | None = None,
+    ) -> None:
+        """Prepare a client. Each callback declares the capability it implements."""
+        self.server = RpcConnection(transport, bounds, self._answer, self._hear, address, self._read_result)
+        self.mode: Literal["auto", "legacy"] = "auto"
+        self.read_timeout_seconds = read_timeout_seconds
+        self.input_required_max_rounds = MOST_ROUNDS
+        self.message_handler = message_handler
+        self.server_info: types.Implementation | None = None
+        self.instructions: str | None = None
+        self.server_capabilities = types.ServerCapabilities()
+        self._elicit = elicitation_callback
+        self._sample = sampling_callback
+        self._list_roots = list_roots_callback
+        self._log = logging_callback
+        self._info = client_info or types.Implementation(name="stubwright", version="0")
+        self._stamp: dict[str, Any] = {}
+        self._log_level = log_level
+        self._mirrored: dict[str, Any] = {}
+
+    @property
+    def session(self) -> RpcClient:
+        """The client itself; `mcp.Client` has a separate object."""
+        return self
+
+    @property
+    def protocol_version(self) -> str:
+        """The negotiated revision."""
+        return self.server.revision
+
+    async def __aenter__(self) -> Self:
+        """Open the connection and negotiate a revision.
+
+        Raises:
+            mcp.MCPError: The server responds with an error or not at all.
+            pydantic.ValidationError: The response to the handshake is invalid.
+        """
+        try:
+            await self.server.open()
+            await self._agree()
+        except BaseException:
+            await self.server.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        await self.server.close()
+
+    async def _agree(self) -> None:
+        info = self._info.model_dump(by_alias=True, mode="json", exclude_none=True)
+        capabilities = self._declare_capabilities()
+        seconds = self.read_timeout_seconds
+        for is_last in (False, True):
+            found = None if self.mode == "legacy" else await discover(self.server, info, capabilities, seconds)
+            if found is not None:
+                self._adopt(*found, info, capabilities)
+                return
+            try:
+                answer = await shake_hands(self.server, info, capabilities, seconds)
+            except MCPError as error:
+                if is_last or find_mutual(list_supported(error)) is None:
+                    raise self.server.explain_silence(error, seconds) from None
+                continue  # a slow start: the server has accepted the probe in the meantime
+            self.server_info, self.instructions = answer.server_info, answer.instructions
+            self.server_capabilities = answer.capabilities
+            return
+
+    def _adopt(
+        self, revision: str, answer: types.DiscoverResult, info: dict[str, Any], capabilities: dict[str, Any]
+    ) -> None:
+        self.server.revision = revision
+        self.instructions, self.server_capabilities = answer.instructions, answer.capabilities
+        try:
+            stamped = (answer.meta or {}).get(types.SERVER_INFO_META_KEY)
+            self.server_info = None if stamped is None else types.Implementation.model_validate(stamped)
+        except ValidationError:
+            self.server_info = None  # only for display
+        self._stamp = {
+            types.PROTOCOL_VERSION_META_KEY: revision,
+            types.CLIENT_INFO_META_KEY: info,
+            types.CLIENT_CAPABILITIES_META_KEY: capabilities,
+        }
+
+    def _declare_capabilities(self) -> dict[str, Any]:
+        capabilities: dict[str, Any] = {}
+        if self._elicit is not None:
+            capabilities["elicitation"] = {"form": {}, "url": {}}
+        if self._list_roots is not None:
+            capabilities["roots"] = {"listChanged": True}
+        if self._sample is not None:
+            capabilities["sampling"] = {}
+        return capabilities
+
+    def stamp(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters with the client's `_meta` (MCP 2026-07-28, basic, "`_meta`")."""
+        if not self._stamp:
+            return params
+        meta = params.setdefault("_meta", {})
+        for name, value in self._stamp.items():
+            meta[name] = value  # item by item: requests of the tasks extension override `__setitem__`
+        if self._log_level is not None:
+            meta.setdefault(types.LOG_LEVEL_META_KEY, self._log_level)
+        return params
+
+    def _read_result(self, method: str, result: dict[str, Any], size: int) -> dict[str, Any]:
+        """Return a completed result. A large invalid result is reduced to a sample."""
+        complete_result(result)
+        if size < _LARGE:
+            return result
+        if wrong := find_crowded(result):
+            raise UnreadableError(wrong)
+        return thin_if_wrong(result, method, self.server.revision)
+
+    async def send_request(
+        self,
+        request: types.Request[Any, Any],
+        result_type: type[_Result],
+        request_read_timeout_seconds: float | None = None,
+        *,
+        progress_callback: ProgressFnT | None = None,
+    ) -> _Result:
+        """Send a request and return its result.
+
+        Args:
+            request: The request.
+            result_type: The model of the result.
+            request_read_timeout_seconds: The timeout; infinite for none. By default the client's.
+            progress_callback: Called with progress notifications.
+
+        Raises:
+            mcp.MCPError: The server responds with an error, or not in time.
+            pydantic.ValidationError: The result is invalid.
+        """
+        data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        seconds = request_read_timeout_seconds
+        if seconds is None:
+            seconds = self.read_timeout_seconds
+        method, params = data["method"], data.get("params") or {}
+        raw = await self.server.request(
+            method,
+            self.stamp(params),
+            seconds=None if seconds is None or seconds == float("inf") else seconds,
+            on_progress=progress_callback,
+            headers=self._mirror(type(request).name_param, method, params) if self.server.over_http else None,
+        )
+        floor_ttl(raw)
+        if not self._stamp and not raw.keys().isdisjoint(_LATER):
+            raw = {name: value for name, value in raw.items() if name not in _LATER}
+        return result_type.model_validate(raw, by_name=False)
+
+    async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
+        """Return a page of the tools."""
+        request = types.ListToolsRequest(params=types.PaginatedRequestParams(cursor=cursor))
+        page = await self.send_request(request, types.ListToolsResult)
+        if self._stamp:
+            page.tools = [tool for tool in page.tools if self._learn_headers(tool)]
+        return page
+
+    def _learn_headers(self, tool: types.Tool) -> bool:
+        """Store the mirrored parameters of a tool; return False for an invalid `x-mcp-header`.
+
+        Clients must drop such tools (MCP 2026-07-28, basic/transports).
+        """
+        wrong = find_invalid_x_mcp_header(tool.input_schema)
+        if wrong is not None:
+            log().warning("dropping the tool %r: invalid x-mcp-header: %s", tool.name, wrong)
+            self._mirrored.pop(tool.name, None)
+            return False
+        self._mirrored[tool.name] = x_mcp_header_map(tool.input_schema)
+        return True
+
+    def _mirror(self, name: str | None, method: str, params: dict[str, Any]) -> dict[str, str] | None:
+        """Return the headers that mirror the parameter `name` and the arguments of a listed tool."""
+        if not self._stamp:
+            return None
+        headers = {} if name is None else {"mcp-name": encode_header_value(str(params[name]))}
+        header_map = self._mirrored.get(params.get("name", "")) if method == "tools/call" else None
+        return headers if header_map is None else headers | mcp_param_headers(header_map, params.get("arguments") or {})
+
+    async def list_prompts(self, *, cursor: str | None = None) -> types.ListPromptsResult:
+        """Return a page of the prompts."""
+        request = types.ListPromptsRequest(params=types.PaginatedRequestParams(cursor=cursor))
+        return await self.send_request(request, types.ListPromptsResult)
+
+    async def list_resources(self, *, cursor: str | None = None) -> types.ListResourcesResult:
+        """Return a page of the resources."""
+        request = types.ListResourcesRequest(params=types.PaginatedRequestParams(cursor=cursor))
+        return await self.send_request(request, types.ListResourcesResult)
+
+    async def list_resource_templates(self, *, cursor: str | None = None) -> types.ListResourceTemplatesResult:
+        """Return a page of the resource templates."""
+        request = types.ListResourceTemplatesRequest(params=types.PaginatedRequestParams(cursor=cursor))
+        return await self.send_request(request, types.ListResourceTemplatesResult)
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
+        """Call a tool. The callbacks answer its input requests."""
+        from ..core.input_required import send_until_result
+        from ..core.session import allow_question
+
+        return await send_until_result(
+            self,
+            types.CallToolRequestParams(name=name, arguments=arguments),
+            lambda params: self.send_request(
+                types.CallToolRequest(params=params), allow_question(types.CallToolResult)
+            ),
+        )
+
+    async def read_resource(self, uri: str) -> types.ReadResourceResult:
+        """Read a resource. The callbacks answer input requests."""
+        from ..core.input_required import send_until_result
+        from ..core.session import allow_question
+
+        return await send_until_result(
+            self,
+            types.ReadResourceRequestParams(uri=uri),
+            lambda params: self.send_request(
+                types.ReadResourceRequest(params=params), allow_question(types.ReadResourceResult)
+            ),
+        )
+
+    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> types.GetPromptResult:
+        """Get a prompt. The callbacks answer input requests."""
+        from ..core.input_required import send_until_result
+        from ..core.session import allow_question
+
+        return await send_until_result(
+            self,
+            types.GetPromptRequestParams(name=name, arguments=arguments),
+            lambda params: self.send_request(
+                types.GetPromptRequest(params=params), allow_question(types.GetPromptResult)
+            ),
+        )
+
+    async def send_ping(self) -> types.EmptyResult:
+        """Ping the server (up to 2025-11-25)."""
+        return await self.send_request(types.PingRequest(), types.EmptyResult)
+
+    async def dispatch_input_request(
+        self, context: RequestContext, request: types.InputRequest
+    ) -> types.InputResponse | types.ErrorData:
+        """Return a callback's response to an input request, or an error."""
+        given: Any = context
+        if isinstance(request, types.ElicitRequest) and self._elicit is not None:
+            return await self._elicit(given, request.params)
+        if isinstance(request, types.CreateMessageRequest) and self._sample is not None:
+            return await self._sample(given, request.params)
+        if isinstance(request, types.ListRootsRequest) and self._list_roots is not None:
+            return await self._list_roots(given)
+        what = {"elicitation/create": "Elicitation", "sampling/createMessage": "Sampling"}.get(
+            request.method, "List roots"
+        )
+        return types.ErrorData(code=types.INVALID_REQUEST, message=f"{what} not supported")
+
+    async def _answer(self, key: types.RequestId, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the result of a server's request."""
+        revision = self.server.revision
+        try:
+            request: Any = methods.parse_server_request(method, revision, params)
+        except KeyError:
+            raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found", data=method) from None
+        if isinstance(request, types.PingRequest):
+            return {}
+        context = RequestContext(self, key, request.params.meta if request.params else None)
+        answer = await self.dispatch_input_request(context, request)
+        if isinstance(answer, types.ErrorData):
+            raise MCPError.from_error_data(answer)
+        dumped = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+        try:
+            methods.validate_client_result(method, revision, dumped)
+        except ValidationError:
+            log().exception("a callback returned an invalid result for %r", method)
+            raise MCPError(code=types.INTERNAL_ERROR, message="Client callback returned an invalid result") from None
+        return dumped
+
+    async def _hear(self, method: str, params: dict[str, Any] | None) -> None:
+        """Pass a notification to the callbacks."""
+        if method == "notifications/cancelled":
+            return
+        try:
+            heard: Any = methods.parse_server_notification(method, self.server.revision, params)
+        except KeyError:
+            return  # unknown in this revision
+        except ValidationError as error:
+            log().warning("skipping an invalid notification: %s: %s", method, error)
+            return
+        try:
+            if isinstance(heard, types.LoggingMessageNotification) and self._log is not None:
+                await self._log(heard.params)
+            if self.message_handler is not None:
+                await self.message_handler(heard)
+        except Exception:  # noqa: BLE001 - whatever a callback of the caller raises
+            log().exception("the callback for %r failed", method)

@@ -1,0 +1,94 @@
+"""An incremental parser for `text/event-stream` (WHATWG HTML, 9.2) with size limits."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .bounds import Bound, Bounds
+
+# Atomic: otherwise a single `\r\n` would match as two line ends.
+_BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
+"""The end of an event."""
+
+_END: Final = re.compile(rb"\r\n|\n|\r")
+_DIGITS: Final = re.compile(rb"[0-9]{1,9}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A server-sent event.
+
+    Attributes:
+        data: The data, with a line feed between lines.
+        id: The event id; `None` without.
+        retry: The reconnection time in milliseconds; `None` without.
+        is_message: Whether the event type is `message`.
+    """
+
+    data: bytes
+    id: str | None
+    retry: int | None
+    is_message: bool
+
+
+class EventParser:
+    """A parser for one stream."""
+
+    def __init__(self, bounds: Bounds, bound: Bound) -> None:
+        """Prepare a parser with the limits of the connection and of a single event."""
+        self._bounds = bounds
+        self._bound = bound
+        self._begun = bytearray()
+        self._has_begun = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """Return the events that a piece of the stream completes.
+
+        Raises:
+            TooLargeError: The event or the whole stream is too large.
+            UnicodeDecodeError: The piece is not UTF-8.
+        """
+        self._bounds.add(len(piece))
+        self._decoder.decode(piece)
+        begun = self._begun
+        begun += piece
+        if not self._has_begun:
+            if len(begun) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(begun):
+                return []
+            # A byte order mark at the start is not part of the first field.
+            self._has_begun = True
+            if begun.startswith(codecs.BOM_UTF8):
+                del begun[: len(codecs.BOM_UTF8)]
+        events: list[Event] = []
+        end = 0
+        # Up to three of the four bytes of a blank line may have arrived earlier.
+        for blank in _BLANK.finditer(begun, max(0, len(begun) - len(piece) - 3)):
+            self._bounds.check(blank.start() - end, self._bound)
+            events.append(_parse(bytes(begun[end : blank.end()])))
+            end = blank.end()
+        if end:
+            self._begun = begun[end:]
+        self._bounds.check(len(self._begun), self._bound)
+        return events
+
+
+def _parse(text: bytes) -> Event:
+    data: list[bytes] = []
+    name, retry, is_message = None, None, True
+    for line in _END.split(text):
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"id":
+            name = value.decode(errors="replace")
+        elif field == b"event":
+            is_message = value == b"message"
+        elif field == b"retry" and _DIGITS.match(value):
+            retry = int(value)
+    return Event(b"\n".join(data), name, retry, is_message)
