@@ -673,7 +673,7 @@ async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str,
         async with ShapeClient.connect(url, timeout=_BOUND) as client:
             error = await _outcome(client.with_options(timeout=_BOUND).ping())
     assert isinstance(error, mcp.MCPError), repr(error)
-    told = "the server answered something else than what it was asked"
+    told = "the server answered a different request"
     assert (error.code, error.message) == (mcp_types.INVALID_REQUEST, told)
 
 

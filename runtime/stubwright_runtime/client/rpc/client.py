@@ -260,7 +260,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         """
         wrong = find_invalid_x_mcp_header(tool.input_schema)
         if wrong is not None:
-            log().warning("dropping the tool %r: invalid x-mcp-header: %s", tool.name, wrong)
+            log().warning("dropping tool %r: invalid x-mcp-header (%s)", tool.name, wrong)
             self._mirrored.pop(tool.name, None)
             return False
         self._mirrored[tool.name] = x_mcp_header_map(tool.input_schema)
