@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .client.core.errors import InvalidResult as InvalidResult
     from .client.core.errors import ResultTooLarge as ResultTooLarge
     from .client.core.errors import ToolFailed as ToolFailed
+    from .client.core.mcp_error import MCPError as MCPError
     from .client.core.options import OMIT as OMIT
     from .client.core.options import CallEvent as CallEvent
     from .client.core.options import Omit as Omit
@@ -94,6 +95,7 @@ else:
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
             ".client.features.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+            ".client.core.mcp_error": ("MCPError",),
             ".client.core.options": ("OMIT", "CallEvent", "Omit"),
             ".client.features.tool_pages": ("EndlessPages",),
             ".client.features.questions": ("Question",),

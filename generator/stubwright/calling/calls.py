@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import mcp
 import mcp_types
 
 from stubwright import __version__
@@ -22,6 +21,7 @@ from stubwright.importers.limits import Limits
 from stubwright_runtime.client.core import calls, results
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
+from stubwright_runtime.client.core.mcp_error import MCPError
 from stubwright_runtime.client.features.list_pages import TooManyPagesError
 from stubwright_runtime.client.transports.bounds import TooLargeError
 from stubwright_runtime.mcp.vocabulary import ALIAS_META_KEY
@@ -120,7 +120,7 @@ async def call(
     Raises:
         LimitError: The server needs more time, pages or bytes.
         UnknownToolError: There is no such tool, as the server says.
-        mcp.MCPError: The server cannot be reached, refuses, or answers with an error of the protocol.
+        MCPError: The server cannot be reached, refuses, or answers with an error of the protocol.
         OSError: The command cannot be started.
         Exception: What `make_arguments` raises.
     """
@@ -153,7 +153,7 @@ async def _list_tools(client: Binding, most_pages: int, progress: Progress) -> S
         async for page in session.fetch_pages(client.raw.list_tools, options, most_pages):
             progress.add(page.tools)
             tools += page.tools
-    except mcp.MCPError as error:
+    except MCPError as error:
         option = next((name for kind, name in _LIMITS.items() if isinstance(error.__cause__, kind)), None)
         if option is None:
             raise
@@ -183,7 +183,7 @@ async def _call_listed(
     unknown = UnknownToolError(f"there is no tool `{name}`; {nearest}")
     try:
         outcome = await _send(called, _make_tool(definition), make_arguments(definition))
-    except mcp.MCPError as error:
+    except MCPError as error:
         if error.code in (mcp_types.INVALID_PARAMS, mcp_types.METHOD_NOT_FOUND):
             raise unknown from error
         raise
@@ -241,7 +241,7 @@ def _make_tool(definition: Mapping[str, Any]) -> Tool:
     return package.tools[str(definition["name"])]
 
 
-def describe(error: mcp.MCPError) -> str:
+def describe(error: MCPError) -> str:
     """Describe an error of the protocol to people, who have seen what a command wrote to standard error."""
     from stubwright_runtime.client.core.connect_errors import ConnectError
 

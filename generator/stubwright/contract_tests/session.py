@@ -16,8 +16,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import mcp
-from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stubwright.contract_tests.answers import DEFAULT_WAIT, Answer, Gone, Late, ProtocolError, Result, find_limit
@@ -25,6 +23,8 @@ from stubwright.importers.limits import STARTING
 from stubwright.importers.live import Connection, UnreachableError, open_connection
 from stubwright.importers.sources import Source
 from stubwright_runtime.client.core.connect_errors import Busy, ConnectError
+from stubwright_runtime.client.core.mcp_error import MCPError
+from stubwright_runtime.mcp.parameter_headers import list_mirrored, make_headers
 from stubwright_runtime.mcp.vocabulary import TOOLS
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Session:
         try:
             with anyio.fail_after(min(self.deadline, seconds_left)):
                 return await connection.list_pages(TOOLS)
-        except mcp.MCPError as error:
+        except MCPError as error:
             why = error.why if isinstance(error, ConnectError) else error.message
             raise UnreachableError(f"`{self._source.label}` does not list its tools: {why}") from None
         except TimeoutError:
@@ -225,7 +225,7 @@ class Session:
         connection = await self.connect()
         headers = {}
         if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
-            headers = mcp_param_headers(x_mcp_header_map(tool.get("inputSchema")), arguments)
+            headers = make_headers(list_mirrored(tool.get("inputSchema")), arguments)
         self._sent.append(Sent(tool, arguments, time.monotonic()))
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments)
 
@@ -253,7 +253,7 @@ class Session:
                 seconds = time.perf_counter() - start
                 # A value from JSON may have half of a surrogate pair, which UTF-8 cannot encode.
                 answer = Result(value, seconds, len(json.dumps(value, ensure_ascii=False).encode(errors="replace")))
-            except mcp.MCPError as error:
+            except MCPError as error:
                 if isinstance(error, ConnectError):
                     answer = Gone(error.why + connection.quote_log(), error.retry_after, connection.has_ended)
                 else:
@@ -268,7 +268,7 @@ class Session:
         return answer
 
 
-def _find_wait(error: mcp.MCPError) -> float | None:
+def _find_wait(error: MCPError) -> float | None:
     """Return the seconds after which a server that has too many calls accepts them again; None for other errors."""
     if not isinstance(error, Busy):
         return None

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import mcp
 import mcp_types
+
+from stubwright_runtime.client.core.mcp_error import MCPError
 
 CAPABILITIES: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
 
@@ -35,8 +36,8 @@ class Declining:
         if method == "roots/list":
             return {"roots": []}
         if method == "sampling/createMessage":
-            raise mcp.MCPError(code=_REJECTED, message="User rejected sampling request")
-        raise mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+            raise MCPError(code=_REJECTED, message="User rejected sampling request")
+        raise MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
 
     @property
     def notes(self) -> tuple[str, ...]:

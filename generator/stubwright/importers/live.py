@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import mcp
 import mcp_types
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
@@ -32,6 +31,7 @@ from stubwright.importers.reading import SourceError
 from stubwright.importers.sources import Command, Source
 from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
 from stubwright_runtime.client.core.environment import describe_withheld
+from stubwright_runtime.client.core.mcp_error import MCPError
 from stubwright_runtime.client.features.list_pages import MOST_PAGES, EndlessError, TooManyPagesError, follow_pages
 from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
@@ -235,7 +235,7 @@ def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterato
         message = f"`{source.label}` {clock.describe_overrun(server.progress)}"
     except* UnreachableError as group:
         message = f"`{source.label}` {_get_first_error(group)}"
-    except* mcp.MCPError as group:
+    except* MCPError as group:
         message = f"`{source.label}` {server.describe(_get_first_error(group))}"
     except* OSError as group:
         error = _get_first_error(group)
@@ -273,7 +273,7 @@ class _Server:
             transport = HttpTransport(source.url, source.headers, bounds)
         self.connection = RpcConnection(transport, bounds, self.declining.answer, _hear)
 
-    def describe(self, error: mcp.MCPError) -> str:
+    def describe(self, error: MCPError) -> str:
         """Return an error as a sentence that continues the server's name."""
         if self._bounds.exceeded is not None:
             return (
@@ -370,7 +370,7 @@ class Connection:
             params: Its parameters.
 
         Raises:
-            mcp.MCPError: The server answers with an error, or there is no answer.
+            MCPError: The server answers with an error, or there is no answer.
         """
         if self.revision in MODERN_PROTOCOL_VERSIONS:
             params["_meta"] = {
@@ -390,7 +390,7 @@ class Connection:
             try:
                 self.revision = LATEST_MODERN_VERSION
                 answer = await self.ask("server/discover", _PROBE)
-            except mcp.MCPError as error:
+            except MCPError as error:
                 if error.code == mcp_types.CONNECTION_CLOSED:
                     raise
                 answer = {}
@@ -399,7 +399,7 @@ class Connection:
                 return _describe_server(answer, stamped or answer.get("serverInfo"))
             try:
                 return await self._shake_hands()
-            except mcp.MCPError as error:
+            except MCPError as error:
                 if error.code != mcp_types.UNSUPPORTED_PROTOCOL_VERSION or last:
                     raise
         raise AssertionError("the second try returns or raises")
@@ -415,7 +415,7 @@ class Connection:
         self.revision = revision
         try:
             answer = await self.ask("server/discover", _PROBE)
-        except mcp.MCPError as error:
+        except MCPError as error:
             if error.code == mcp_types.CONNECTION_CLOSED:
                 raise
             answer = {}
@@ -459,7 +459,7 @@ async def _list_everything(connection: Connection, answered: Callable[[], None],
             continue
         try:
             sections[section.name] = await connection.list_pages(section)
-        except mcp.MCPError as error:
+        except MCPError as error:
             if error.code == mcp_types.CONNECTION_CLOSED or (section is TOOLS and section.capability in capabilities):
                 raise
             if error.code != mcp_types.METHOD_NOT_FOUND:

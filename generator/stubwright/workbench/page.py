@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from stubwright import __version__
 from stubwright.docs import page, views
 from stubwright_runtime.mcp import revisions, vocabulary
-from stubwright_runtime.server.protocol.parameter_headers import list_mirrored
+from stubwright_runtime.mcp.parameter_headers import list_mirrored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -31,9 +31,9 @@ from conversations import MORE, Handlers, request
 from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encoded, read, written
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.mcp.errors import ProtocolError
+from stubwright_runtime.mcp.parameter_headers import decode_value, find_parameter_fault
 from stubwright_runtime.mcp.vocabulary import MAX_SAFE_INTEGER
 from stubwright_runtime.server.calls.old_names import find_mirrored_schema
-from stubwright_runtime.server.protocol.parameter_headers import decode_value, find_parameter_fault
 from stubwright_runtime.server.protocol.requests import find_stateless_fault
 from stubwright_runtime.server.transports.http.heads import Allowed, Head, Heads
 from stubwright_runtime.server.transports.http.judging import (

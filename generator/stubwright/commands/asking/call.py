@@ -86,12 +86,12 @@ def _call(arguments: argparse.Namespace) -> int:
 
 def _send(destination: Destination, tool: str, given: list[str], arguments: argparse.Namespace) -> int:
     import anyio
-    import mcp
 
     from stubwright.calling import calls, terminal
     from stubwright.calling.arguments import ArgumentError, parse
     from stubwright.importers.live import interrupt_on_signals, silence_libraries
     from stubwright_runtime.client.core.errors import ResultTooLarge
+    from stubwright_runtime.client.core.mcp_error import MCPError
 
     progress = terminal.Progress(sys.stderr)
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
@@ -131,7 +131,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         raise UsageError(destinations.describe_hidden(destination, own) or str(error)) from None
     except ArgumentError as error:
         raise UsageError(str(error)) from None
-    except mcp.MCPError as error:
+    except MCPError as error:
         progress.clear()
         write_err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
         return destinations.NO_ANSWER

@@ -62,7 +62,7 @@ class Binding:
     - `InvalidResult` if the result breaks the tool's `outputSchema`, or its content is broken.
     - `ResultTooLarge` if the result has more bytes than `max_result_bytes`.
     - `CallRefused` if `confirm` said no.
-    - `mcp.MCPError` for a protocol error, such as an unknown tool; for a response that is not MCP
+    - `MCPError` for a protocol error, such as an unknown tool; for a response that is not MCP
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
       (`mcp_types.REQUEST_TIMEOUT`). If the connection is to blame, it is a `ConnectError`: `Unauthorized`,
       `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.

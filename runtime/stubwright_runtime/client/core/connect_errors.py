@@ -1,6 +1,6 @@
 """Exceptions for a server that cannot be reached.
 
-    mcp.MCPError
+    MCPError
     └── ConnectError      the server cannot be reached, or its HTTP server answers for it
         ├── Unauthorized  the server wants a token, or another one (401)
         ├── Forbidden     the server does not allow this to this caller (403)
@@ -10,7 +10,7 @@
         ├── Unreachable   there is no answer, or a gateway answers in the server's place (5xx, 408, 429)
         └── ServerExited  the command ended
 
-Each is raised when a connection is opened, and by any request of an open one. They are kinds of `mcp.MCPError`, so that
+Each is raised when a connection is opened, and by any request of an open one. They are kinds of `MCPError`, so that
 `except MCPError` catches them.
 """
 
@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED
 
 from ...values.terminal import replace_controls
 from .environment import describe_withheld
+from .mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

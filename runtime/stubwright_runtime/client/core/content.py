@@ -111,13 +111,14 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
     """Return the contents of a resource, or the messages of a prompt, with clean strings.
 
     Raises:
-        mcp.MCPError: Data are no base64, or a MIME type is none (`PARSE_ERROR`).
+        MCPError: Data are no base64, or a MIME type is none (`PARSE_ERROR`).
     """
     if sanitize == "none":
         return [*parts]
     if broken := find_problems(parts, name):
-        from mcp import MCPError
         from mcp_types import PARSE_ERROR
+
+        from .mcp_error import MCPError
 
         message = f"the server's answer {_WRONG}: {'; '.join(broken)}"
         raise MCPError(code=PARSE_ERROR, message=message)

@@ -19,9 +19,10 @@ from ...values.terminal import replace_controls
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from mcp import MCPError
     from mcp.shared.exceptions import UrlElicitationRequiredError
     from mcp_types import CallToolResult
+
+    from .mcp_error import MCPError
 
 _Error = TypeVar("_Error", bound=Exception)
 
@@ -100,7 +101,7 @@ class CallRefused(Exception):
 def make_safe_to_show(error: _Error) -> _Error:
     """Return the same exception with a text that is safe to show on a terminal; its attributes stay as they came.
 
-    It is for those whose class is not ours, such as `mcp.MCPError`, where the text is a server's.
+    It is for those whose class is not ours, such as `MCPError`, where the text is a server's.
     """
     if replace_controls(text := str(error)) != text:
         safe = _subclass_safe_to_show(type(error))

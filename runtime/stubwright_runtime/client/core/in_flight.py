@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     )
     from types import TracebackType
 
-    from mcp import MCPError
     from mcp_types import ElicitRequestURLParams
+
+    from .mcp_error import MCPError
 
 
 @dataclass(slots=True)
@@ -83,8 +84,9 @@ class InFlight:
 
     def explain_close(self, error: MCPError) -> MCPError:
         """Return the error itself, or a better one if the block of the connection ended before the answer came."""
-        from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED
+
+        from .mcp_error import MCPError
 
         if error.code != CONNECTION_CLOSED or self._loop is not None:
             return error
@@ -127,7 +129,7 @@ class InFlight:
             is_asked_in: True if the server may ask in the middle of it.
 
         Raises:
-            mcp.MCPError: It took longer (`REQUEST_TIMEOUT`).
+            MCPError: It took longer (`REQUEST_TIMEOUT`).
             RuntimeError: The connection was opened in another event loop.
             Exception: The exception of a callback that answered the server in the meantime, or the one given to `fail`.
         """
@@ -162,11 +164,12 @@ class InFlight:
         """Stop the clocks while a callback answers the server.
 
         Raises:
-            mcp.MCPError: The callback raised. The request that is under way raises the exception itself; where there
+            MCPError: The callback raised. The request that is under way raises the exception itself; where there
                 are several, it is unknown which of them the server asked for, and the exception is logged.
         """
-        from mcp import MCPError
         from mcp_types import INTERNAL_ERROR
+
+        from .mcp_error import MCPError
 
         self._pause_clocks()
         try:
@@ -233,8 +236,9 @@ class _Sending(AbstractAsyncContextManager[None, bool]):
             return False
         self._in_flight.check_failure()
         if is_late:
-            from mcp import MCPError
             from mcp_types import REQUEST_TIMEOUT
+
+            from .mcp_error import MCPError
 
             message = f"the server did not answer in {self._seconds} seconds"
             raise MCPError(code=REQUEST_TIMEOUT, message=message) from None

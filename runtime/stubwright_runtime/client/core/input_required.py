@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
-from mcp import MCPError
 from mcp_types import INVALID_REQUEST, ErrorData, InputRequiredResult
+
+from .mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,7 +39,7 @@ async def send_until_result(
         send: Sends one round.
 
     Raises:
-        mcp.MCPError: There is no callback for what the server asks, or the callback refused; or the server kept asking.
+        MCPError: There is no callback for what the server asks, or the callback refused; or the server kept asking.
         Exception: What `send` or a callback raised.
     """
     bound = client.input_required_max_rounds
@@ -58,7 +59,7 @@ async def answer_input_requests(client: Client | RpcClient, asked: InputRequired
     """Return the answers of the client's callbacks, by the keys of the questions; `None` if nothing was asked.
 
     Raises:
-        mcp.MCPError: There is no callback for what is asked, or it refused.
+        MCPError: There is no callback for what is asked, or it refused.
         Exception: What a callback raised.
     """
     from ..rpc.client import RequestContext

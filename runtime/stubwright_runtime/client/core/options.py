@@ -89,6 +89,9 @@ Confirm: TypeAlias = Callable[[str, Mapping[str, Any]], bool | Awaitable[bool]]
 OnCall: TypeAlias = Callable[[CallEvent], Awaitable[None] | None]
 """Is told of every call. What it raises, the call raises."""
 
+TellProgress: TypeAlias = "Callable[[float, float | None, str | None], Awaitable[None]]"
+"""Called with the progress, the total and the message of a progress notification."""
+
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
 """Takes how much is done, of how much (where that is known), and what is being done."""
 

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mcp import MCPError
 from mcp_types import (
     PARSE_ERROR,
     URL_ELICITATION_REQUIRED,
@@ -33,12 +32,12 @@ from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.parameter_headers import ParameterHeaders
 from .errors import ResultTooLarge, make_safe_to_show, to_url_error
 from .input_required import send_until_result
+from .mcp_error import MCPError, convert
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 
     from mcp import Client
-    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import InputResponseRequestParams, PaginatedResult, Request
     from pydantic import BaseModel
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from ...package import Tool
     from ..rpc.client import RpcClient
     from .in_flight import InFlight
-    from .options import OnProgress, Options
+    from .options import OnProgress, Options, TellProgress
 
 _Result = TypeVar("_Result", bound="BaseModel")
 _Params = TypeVar("_Params", bound="InputResponseRequestParams")
@@ -65,7 +64,7 @@ class Session:
     The options `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
     method raises:
 
-    - `mcp.MCPError` where the server answered with a protocol error, with what is no result of that kind
+    - `MCPError` where the server answered with a protocol error, with what is no result of that kind
       (`PARSE_ERROR`), or with more than it may; where it did not answer in time (`REQUEST_TIMEOUT`), is gone, or kept
       asking; or where there is no callback for what it asks.
     - what a callback raised.
@@ -178,7 +177,7 @@ class Session:
             most_pages: The most pages that the list may have.
 
         Raises:
-            mcp.MCPError: As for all requests; also where the list has no end.
+            MCPError: As for all requests; also where the list has no end.
         """
 
         # `mcp.Client` has a cache.
@@ -293,7 +292,7 @@ class Session:
         """Refuse a result of a kind that this client does not know (MCP 2026-07-28, basic, "Result Type").
 
         Raises:
-            mcp.MCPError: It is none of those (`PARSE_ERROR`).
+            MCPError: It is none of those (`PARSE_ERROR`).
         """
         kind = getattr(answer, "result_type", None)
         if kind is not None and kind not in _RESULT_TYPES and self.modern:
@@ -313,18 +312,21 @@ class Session:
                         wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
                         message = f"the server's answer is not what MCP says: {wrong}"
                         raise MCPError(code=PARSE_ERROR, message=message) from None
-            except MCPError as error:
-                better = self.in_flight.explain_close(error)
+            except Exception as raised:
+                converted = convert(raised)
+                if not isinstance(converted, MCPError):
+                    raise
+                better = self.in_flight.explain_close(converted)
                 connection = find_connection(self._client)
-                if better is error and connection is not None:
-                    better = connection.explain_late(error)
+                if better is converted and connection is not None:
+                    better = connection.explain_late(converted)
                 try:
                     make_safe_to_show(better)
-                    if bound.broken is not None or better is not error:
+                    if bound.broken is not None or better is not raised:
                         raise better from bound.broken
                     raise
                 finally:
-                    del better  # its traceback holds this frame
+                    del better, converted  # their tracebacks hold this frame
 
 
 def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:
@@ -347,7 +349,7 @@ def _measure_json(result: BaseModel) -> int:
         return 0
 
 
-def _make_progress_callback(on_progress: OnProgress | None) -> ProgressFnT | None:
+def _make_progress_callback(on_progress: OnProgress | None) -> TellProgress | None:
     """Return the callback as the SDK wants it."""
     if on_progress is None:
         return None

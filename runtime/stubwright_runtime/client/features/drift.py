@@ -11,7 +11,6 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from mcp import MCPError
 from mcp_types import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -26,6 +25,7 @@ from ...mcp.revisions import SINCE, Revision
 from ...schema.objects import as_objects
 from ...values.json import Json
 from ...values.terminal import replace_controls
+from ..core.mcp_error import MCPError
 from .list_pages import fetch_pages
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def report_drift(
 
     Raises:
         DriftError: They differ, and `drift` is `error`.
-        mcp.MCPError: The server refuses to list its tools, does not answer in time, or is gone.
+        MCPError: The server refuses to list its tools, does not answer in time, or is gone.
     """
     try:
         live = await _list_tools(session, options)

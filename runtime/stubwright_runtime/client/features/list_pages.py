@@ -75,10 +75,11 @@ async def fetch_pages(
         most_pages: The most pages that the list may have.
 
     Raises:
-        mcp.MCPError: There is too much, or no end.
+        MCPError: There is too much, or no end.
     """
-    from mcp import MCPError
     from mcp_types import INVALID_REQUEST
+
+    from ..core.mcp_error import MCPError
 
     bounds = Bounds(None, most)
     is_only = True
@@ -93,8 +94,9 @@ async def fetch_pages(
 
 
 def _count_bytes(bounds: Bounds, page: PaginatedResult) -> None:
-    from mcp import MCPError
     from mcp_types import INVALID_REQUEST
+
+    from ..core.mcp_error import MCPError
 
     try:
         bounds.add(len(page.model_dump_json()))

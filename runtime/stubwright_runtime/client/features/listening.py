@@ -6,10 +6,10 @@ import asyncio
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, SubscriptionFilter
 from pydantic import ValidationError
 
+from ..core.mcp_error import MCPError
 from .changes import MOST, Change, ListChanged, ResourceUpdated
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Listening:
         """Send the request and wait until the server acknowledges it.
 
         Raises:
-            mcp.MCPError: The server responds with an error, or ends the subscription.
+            MCPError: The server responds with an error, or ends the subscription.
         """
         self._client.server.listeners[self._key] = self._hear
         self._task = asyncio.create_task(self._run())

@@ -17,7 +17,7 @@ async def list_tools(client: Binding) -> list[Tool]:
     """Return all tools that the server has now.
 
     Raises:
-        mcp.MCPError: As for a tool; also where the list has no end.
+        MCPError: As for a tool; also where the list has no end.
     """
     session, _, options = client.__stubwright__
     pages = session.fetch_pages(client.raw.list_tools, options)

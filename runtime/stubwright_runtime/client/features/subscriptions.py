@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from ..core.errors import clean_raised, make_safe_to_show
+from ..core.errors import clean_raised
 from .changes import MOST, Change, ListChanged, ResourceUpdated
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def changes(
 
     The block is given an asynchronous iterator of `ListChanged` and `ResourceUpdated`. A change that comes again
     before it was looked at comes once. The iterator ends where the connection ends, or where the server ends the
-    subscription; it raises `mcp.MCPError` where changes were lost, for instance because more than a thousand wait.
+    subscription; it raises `MCPError` where changes were lost, for instance because more than a thousand wait.
 
     Args:
         client: A connected client.
@@ -46,7 +46,7 @@ def changes(
         resources: The URIs of the resources whose changes to hear of.
 
     Raises:
-        mcp.MCPError: The server refuses, does not answer in time, or is gone.
+        MCPError: The server refuses, does not answer in time, or is gone.
         TypeError: `resources` is one string.
         ValueError: There is nothing to listen for.
     """
@@ -88,7 +88,7 @@ class Subscriptions:
             resources: The URIs of the resources to hear of.
 
         Raises:
-            mcp.MCPError: The server refused, did not answer in time, is gone, or does not announce changed resources.
+            MCPError: The server refused, did not answer in time, is gone, or does not announce changed resources.
             RuntimeError: The connection was opened in another event loop.
             TypeError: `resources` is one string.
             ValueError: There is nothing to listen for.
@@ -107,8 +107,9 @@ class Subscriptions:
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[_Backlog, None]:
         """Subscribe to each URI before 2026-07-28 (MCP 2025-11-25, server/resources, "Subscriptions")."""
-        from mcp import MCPError
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
+
+        from ..core.mcp_error import MCPError
 
         backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)
@@ -135,8 +136,9 @@ class Subscriptions:
 async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
     """Unsubscribe, also if the block was cancelled; a refusal does not matter any more."""
     import anyio
-    from mcp import MCPError
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
+
+    from ..core.mcp_error import MCPError
 
     with anyio.move_on_after(1, shield=True):
         for uri in uris:
@@ -204,16 +206,20 @@ class _Backlog:
 
 async def _is_there(client: Client | RpcClient) -> bool:
     """Tell whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
-    from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
     from pydantic import ValidationError
 
+    from ..core.mcp_error import MCPError, convert
+
     try:
         await client.session.send_request(PingRequest(), EmptyResult, request_read_timeout_seconds=_QUIET)
-    except MCPError as error:
-        return error.code != CONNECTION_CLOSED
     except ValidationError:  # it answered, however oddly
         return True
+    except Exception as raised:
+        error = convert(raised)
+        if not isinstance(error, MCPError):
+            raise
+        return error.code != CONNECTION_CLOSED
     return True
 
 
@@ -246,9 +252,10 @@ async def _listen_by_sdk(
     client: Client, session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[_Subscribed, None]:
     """Listen through a client of the SDK."""
-    from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+    from ..core.mcp_error import MCPError, convert
 
     async with AsyncExitStack() as stack:
         try:
@@ -263,9 +270,14 @@ async def _listen_by_sdk(
                         )
                     )
         except SubscriptionLost as lost:
-            raise make_safe_to_show(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from lost
+            raise MCPError(code=CONNECTION_CLOSED, message=str(lost)) from lost
         except TimeoutError as late:
             raise MCPError(code=REQUEST_TIMEOUT, message="the server did not acknowledge in time") from late
+        except Exception as raised:
+            error = convert(raised)
+            if error is raised:
+                raise
+            raise error from None
         yield _Subscribed(subscription)
 
 
@@ -279,24 +291,26 @@ class _Subscribed:
         return self
 
     async def __anext__(self) -> Change:
-        from mcp import MCPError
         from mcp.client.subscriptions import SubscriptionLost
         from mcp_types import CONNECTION_CLOSED
+
+        from ..core.mcp_error import MCPError, convert
 
         try:
             return _read_event(await anext(self._subscription))
         except SubscriptionLost as lost:
-            why = lost.__cause__
+            why = convert(lost.__cause__) if isinstance(lost.__cause__, Exception) else None
             if isinstance(why, MCPError) and why.code == CONNECTION_CLOSED:
                 raise StopAsyncIteration from None
             if isinstance(why, MCPError):
-                raise make_safe_to_show(why) from None
-            raise make_safe_to_show(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from None
+                raise why from None
+            raise MCPError(code=CONNECTION_CLOSED, message=str(lost)) from None
 
 
 def _make_silent_error() -> Exception:
-    from mcp import MCPError
     from mcp_types import METHOD_NOT_FOUND
+
+    from ..core.mcp_error import MCPError
 
     message = (
         "this server does not tell of changed resources (it has no method `resources/subscribe`); a generated server "
@@ -306,8 +320,9 @@ def _make_silent_error() -> Exception:
 
 
 def _make_overflow_error() -> Exception:
-    from mcp import MCPError
     from mcp_types import INTERNAL_ERROR
+
+    from ..core.mcp_error import MCPError
 
     return MCPError(code=INTERNAL_ERROR, message=f"more than {MOST} changes wait; listen again, and read again")
 

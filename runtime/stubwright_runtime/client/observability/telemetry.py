@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp import MCPError
 from mcp_types import PROTOCOL_VERSION_META_KEY, REQUEST_TIMEOUT
 from opentelemetry.propagate import inject
 from opentelemetry.trace import SpanKind, StatusCode, get_current_span, get_tracer
 
 from ...observability import telemetry as common
+from ..core.mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
 import mcp_types as types
-from mcp import MCPError
-from mcp.shared.inbound import encode_header_value, find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
-from mcp_types import methods
 from pydantic import ValidationError
 
+from ...mcp.parameter_headers import encode_value, find_invalid_keyword, list_mirrored, make_headers
 from ...observability.logs import log
+from ..core.mcp_error import MCPError
 from ..transports.completion import complete_result
 from ..transports.thinning import find_crowded, thin_if_wrong
 from ..transports.unreadable import UnreadableError
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
-    from mcp.shared.dispatcher import ProgressFnT
     from pydantic import BaseModel
 
+    from ..core.options import TellProgress
     from ..transports.bounds import Bounds
     from .connection import Transport
 
@@ -126,7 +125,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         """Open the connection and negotiate a revision.
 
         Raises:
-            mcp.MCPError: The server responds with an error or not at all.
+            MCPError: The server responds with an error or not at all.
             pydantic.ValidationError: The response to the handshake is invalid.
         """
         try:
@@ -214,7 +213,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         result_type: type[_Result],
         request_read_timeout_seconds: float | None = None,
         *,
-        progress_callback: ProgressFnT | None = None,
+        progress_callback: TellProgress | None = None,
     ) -> _Result:
         """Send a request and return its result.
 
@@ -225,7 +224,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
             progress_callback: Called with progress notifications.
 
         Raises:
-            mcp.MCPError: The server responds with an error, or not in time.
+            MCPError: The server responds with an error, or not in time.
             pydantic.ValidationError: The result is invalid.
         """
         data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -258,21 +257,21 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
 
         Clients must drop such tools (MCP 2026-07-28, basic/transports).
         """
-        wrong = find_invalid_x_mcp_header(tool.input_schema)
+        wrong = find_invalid_keyword(tool.input_schema)
         if wrong is not None:
             log().warning("dropping tool %r: invalid x-mcp-header (%s)", tool.name, wrong)
             self._mirrored.pop(tool.name, None)
             return False
-        self._mirrored[tool.name] = x_mcp_header_map(tool.input_schema)
+        self._mirrored[tool.name] = list_mirrored(tool.input_schema)
         return True
 
     def _mirror(self, name: str | None, method: str, params: dict[str, Any]) -> dict[str, str] | None:
         """Return the headers that mirror the parameter `name` and the arguments of a listed tool."""
         if not self._stamp:
             return None
-        headers = {} if name is None else {"mcp-name": encode_header_value(str(params[name]))}
+        headers = {} if name is None else {"mcp-name": encode_value(str(params[name]))}
         header_map = self._mirrored.get(params.get("name", "")) if method == "tools/call" else None
-        return headers if header_map is None else headers | mcp_param_headers(header_map, params.get("arguments") or {})
+        return headers if header_map is None else headers | make_headers(header_map, params.get("arguments") or {})
 
     async def list_prompts(self, *, cursor: str | None = None) -> types.ListPromptsResult:
         """Return a page of the prompts."""
@@ -350,6 +349,8 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
 
     async def _answer(self, key: types.RequestId, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
         """Return the result of a server's request."""
+        from mcp_types import methods  # expensive to import
+
         revision = self.server.revision
         try:
             request: Any = methods.parse_server_request(method, revision, params)
@@ -373,6 +374,8 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         """Pass a notification to the callbacks."""
         if method == "notifications/cancelled":
             return
+        from mcp_types import methods  # expensive to import
+
         try:
             heard: Any = methods.parse_server_notification(method, self.server.revision, params)
         except KeyError:

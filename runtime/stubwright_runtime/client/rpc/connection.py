@@ -10,7 +10,6 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
-from mcp import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -25,6 +24,7 @@ from pydantic_core import from_json
 from ...observability.logs import log, redact_text
 from ...values.modules import is_observed
 from ...values.terminal import to_one_line
+from ..core.mcp_error import MCPError
 from ..transports.batches import find_excess
 from ..transports.bounds import MOST_QUESTIONS, Bound, Bounds, TooLargeError
 from ..transports.unreadable import UnreadableError, check_message, describe_syntax, is_sound, parse_object
@@ -32,9 +32,9 @@ from ..transports.unreadable import UnreadableError, check_message, describe_syn
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import JSONRPCNotification, RequestId
 
+    from ..core.options import TellProgress
     from ..observability.telemetry import Telemetry
 
 _ID: Final = re.compile(
@@ -95,7 +95,7 @@ class _Pending:
     __slots__ = ("answer", "bound", "method", "on_progress")
 
     def __init__(
-        self, method: str, answer: asyncio.Future[dict[str, Any]], bound: Bound, on_progress: ProgressFnT | None
+        self, method: str, answer: asyncio.Future[dict[str, Any]], bound: Bound, on_progress: TellProgress | None
     ) -> None:
         self.method = method
         self.answer = answer
@@ -199,7 +199,7 @@ class RpcConnection:
         *,
         key: RequestId | None = None,
         seconds: float | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: TellProgress | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Send a request and return its result.
@@ -213,7 +213,7 @@ class RpcConnection:
             headers: Additional HTTP headers.
 
         Raises:
-            mcp.MCPError: The server responds with an error, or not in time.
+            MCPError: The server responds with an error, or not in time.
         """
         if self.failure is not None:
             raise self.failure()
@@ -237,7 +237,7 @@ class RpcConnection:
         method: str,
         params: dict[str, Any],
         seconds: float | None,
-        on_progress: ProgressFnT | None,
+        on_progress: TellProgress | None,
         headers: Mapping[str, str] | None,
     ) -> dict[str, Any]:
         loop = asyncio.get_running_loop()

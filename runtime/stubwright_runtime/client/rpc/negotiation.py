@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp import MCPError
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -21,6 +20,8 @@ from mcp_types.version import (
     MODERN_PROTOCOL_VERSIONS,
 )
 from pydantic import ValidationError
+
+from ..core.mcp_error import MCPError
 
 if TYPE_CHECKING:
     from .connection import RpcConnection
@@ -41,7 +42,7 @@ async def discover(
         seconds: The timeout, which is limited to ten seconds.
 
     Raises:
-        mcp.MCPError: The server supports newer revisions only, or the connection failed.
+        MCPError: The server supports newer revisions only, or the connection failed.
     """
     revision = LATEST_MODERN_VERSION
     for is_last in (False, True):
@@ -82,7 +83,7 @@ async def shake_hands(
     """Return the response of `initialize`. The arguments are the same as for `discover`.
 
     Raises:
-        mcp.MCPError: The server responds with an error or an unknown revision (`UNSUPPORTED_PROTOCOL_VERSION`).
+        MCPError: The server responds with an error or an unknown revision (`UNSUPPORTED_PROTOCOL_VERSION`).
         pydantic.ValidationError: The response is invalid.
     """
     connection.revision = LATEST_HANDSHAKE_VERSION

@@ -103,7 +103,7 @@ class ToolTask(Generic[T_co]):
             ToolFailed: The tool answered with `isError`.
             TaskCancelled: It was cancelled.
             TaskExpired: The server does not know it (any more).
-            mcp.MCPError: The protocol error that it ended with; then `done()` is true. Else the server cannot be asked
+            MCPError: The protocol error that it ended with; then `done()` is true. Else the server cannot be asked
                 about it, or kept asking, and the task may go on.
             Exception: Whatever else is said of the client's methods, and what a callback raised.
         """
@@ -125,7 +125,7 @@ class ToolTask(Generic[T_co]):
         The server is asked as often as it wants to be, and not where it tells by itself.
 
         Raises:
-            mcp.MCPError: The server cannot be asked about it, or kept asking.
+            MCPError: The server cannot be asked about it, or kept asking.
             Exception: What a callback raised.
         """
         await self._call_state.begin()
@@ -148,7 +148,7 @@ class ToolTask(Generic[T_co]):
 
         Raises:
             TaskExpired: The server does not know it (any more).
-            mcp.MCPError: The server cannot be asked.
+            MCPError: The server cannot be asked.
         """
         with self._call_state.hide():
             await self._call_state.begin()
@@ -162,7 +162,7 @@ class ToolTask(Generic[T_co]):
         Raises:
             TaskExpired: The server does not know it (any more).
             TasksUnsupported: The server cannot cancel tasks.
-            mcp.MCPError: The server cannot be asked.
+            MCPError: The server cannot be asked.
         """
         with self._call_state.hide():
             await self._call_state.begin()
@@ -309,7 +309,7 @@ class Tasks:
 
         Raises:
             TasksUnsupported: The server lists none, or speaks 2026-07-28, where no server does.
-            mcp.MCPError: As all requests do; also where the list has no end.
+            MCPError: As all requests do; also where the list has no end.
         """
         from .requests import list_tasks
 

@@ -11,7 +11,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from mcp import MCPError
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     INVALID_PARAMS,
@@ -41,6 +40,7 @@ from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision, find_revision
 from ...values.json import Json, is_mapping
 from ..core.input_required import answer_input_requests
+from ..core.mcp_error import MCPError
 from ..core.session import allow_question
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import MOST_BLOCKS
@@ -115,7 +115,7 @@ class TaskRequests:
     Each raises, beside what is said:
 
     - `ResultTooLarge` where an answer has more bytes than it may;
-    - `mcp.MCPError` as all requests do.
+    - `MCPError` as all requests do.
     """
 
     def __init__(self, session: Session, tool: Tool, options: Options) -> None:
@@ -196,7 +196,7 @@ class TaskRequests:
         """Return the answers of the caller's callbacks to questions of a task, from 2026-07-28 on.
 
         Raises:
-            mcp.MCPError: A question is none, there is no callback for it, or it refused.
+            MCPError: A question is none, there is no callback for it, or it refused.
             Exception: What a callback raised.
         """
         try:
@@ -240,7 +240,7 @@ class TaskRequests:
         """Return the result of a call that is in a task, from 2026-07-28 on.
 
         Raises:
-            mcp.MCPError: It is none (`PARSE_ERROR`).
+            MCPError: It is none (`PARSE_ERROR`).
         """
         blocks: Json = result.get("content")
         if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:
@@ -281,7 +281,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
     Raises:
         TasksUnsupported: The revision has no such list, or the server does not offer it.
-        mcp.MCPError: As all requests do; also where the list has no end.
+        MCPError: As all requests do; also where the list has no end.
     """
     if session.modern:
         raise TasksUnsupported(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 import anyio
-from mcp import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -25,6 +24,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from ..core.errors import ResultTooLarge, make_safe_to_show
+from ..core.mcp_error import MCPError
 from ..core.session import find_connection
 from .errors import TaskCancelled, TaskExpired, TasksUnsupported
 from .requests import TaskRequests, offers_tasks
@@ -142,11 +142,11 @@ class TaskRun:
     async def wait_for_outcome(self) -> CallToolResult | Exception:
         """Wait for the end: the result as it came, or what the call ends with instead.
 
-        That is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the `mcp.MCPError` that the call itself would have
+        That is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the `MCPError` that the call itself would have
         raised.
 
         Raises:
-            mcp.MCPError: The server cannot be asked, or kept asking; the task may go on.
+            MCPError: The server cannot be asked, or kept asking; the task may go on.
             Exception: What a callback raised.
         """
         changes = self._changes
@@ -226,7 +226,7 @@ class TaskRun:
         """Take a state that the server reports; ignore it once the task has ended.
 
         Raises:
-            mcp.MCPError: It is about another task (`PARSE_ERROR`).
+            MCPError: It is about another task (`PARSE_ERROR`).
         """
         if self.has_ended:
             return

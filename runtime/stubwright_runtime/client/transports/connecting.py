@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from ...mcp.problems import describe_problems
 from ...observability.logs import name_records, redact_library_logs
+from ...values.modules import find_loaded
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
 from .own_task import OwnTask
@@ -107,18 +108,18 @@ def create_client(
         TypeError: The target is none of the kinds above, or the roots are none.
         ValueError: A string is no http or https URL, a command is empty, or an option does not belong to the target.
     """
-    import mcp
-
     if (headers is not None or auth is not None) and not isinstance(target, str):
         raise ValueError("headers and auth are for a URL; this target is none")
     if (env is not None or cwd is not None) and not _is_command(target):
         raise ValueError("env and cwd are for a command; this target is none")
-    if isinstance(target, mcp.Client):
+    sdk = find_loaded("mcp.client.client")
+    if sdk is not None and isinstance(target, sdk.Client):
+        client: Client = target
         if given:
             raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
         if on_message is not None:
-            target.message_handler = _call_both(on_message, target.message_handler)
-        return target
+            client.message_handler = _call_both(on_message, client.message_handler)
+        return client
     given_back: dict[str, Any] = {"message_handler": on_message, **callbacks()}
     if identity is not None:
         from mcp_types import Implementation
@@ -138,6 +139,8 @@ def create_client(
 
         process = ServerProcess(_parse_command(target, env, cwd), bounds, sys.stderr)
         return RpcClient(process, bounds, read_timeout_seconds=timeout, **given_back)
+    import mcp
+
     from ...sdk.server import MCPServer, Server
 
     if isinstance(target, Server | MCPServer | AbstractAsyncContextManager):
@@ -191,7 +194,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             OSError: The command cannot be started.
             ConnectError: The server cannot be reached or refuses; by kind `Unauthorized`, `Forbidden`, `NotFound`,
                 `NotMCP`, `Unreachable` or `ServerExited`.
-            mcp.MCPError: It answers with an error of the protocol.
+            MCPError: It answers with an error of the protocol.
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
         redact_library_logs()
@@ -229,7 +232,9 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             is_cancelled = error is not None and not isinstance(error, Exception)
             await task.close(cancel=is_cancelled, seconds=self._client.read_timeout_seconds)
         except Exception as failure:  # noqa: BLE001 - whatever the SDK and its transports raise
-            reason = make_safe_to_show(_unwrap_only(failure))
+            from ..core.mcp_error import convert
+
+            reason = make_safe_to_show(convert(_unwrap_only(failure)))
             if reason is error:  # a request of the block has raised it already
                 return
             if error is None or _follows_from(error, reason):
@@ -267,14 +272,16 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Me
 
 def _follows_from(error: BaseException, reason: Exception) -> bool:
     """Tell whether an exception of the block says no more than that the connection failed, for this reason."""
-    from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
+
+    from ..core.mcp_error import MCPError, convert
 
     if error is reason:
         return True
     if isinstance(error, BaseExceptionGroup):
         return all(_follows_from(each, reason) for each in error.exceptions)
-    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+    converted = convert(error) if isinstance(error, Exception) else error
+    return isinstance(converted, MCPError) and converted.code == CONNECTION_CLOSED
 
 
 def _unwrap_only(error: Exception) -> Exception:
@@ -291,9 +298,10 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
 
 def _describe_refusal(error: Exception) -> Exception:
     """Return the caller's exception for a connection that could not be opened."""
-    from mcp import MCPError
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
+
+    from ..core.mcp_error import MCPError, convert
 
     if isinstance(error, ValidationError):
         return MCPError(
@@ -301,7 +309,7 @@ def _describe_refusal(error: Exception) -> Exception:
         )
     if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
         return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
-    return error
+    return convert(error)
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str]]:

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import httpx2
-from mcp import MCPError
-from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
+from ...mcp.parameter_headers import encode_value
 from ...observability.logs import log, redact_text
 from ...values.certificates import share_tls_context
 from ...values.network_errors import SettingError, check_proxies, describe
 from ..core.connect_errors import Unreachable
+from ..core.mcp_error import MCPError
 from .batches import split_batch
 from .bounds import Bounds, TooLargeError
 from .events import EventParser
@@ -58,6 +58,9 @@ _PAUSE: Final = 1000
 
 _REDIRECTS: Final = frozenset({HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT})
 """The redirects that keep the method and the body (RFC 9110, section 15.4)."""
+
+_NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""The parameters that the header `Mcp-Name` mirrors, by method."""
 
 _FOREIGN: Final = "the server answered a different request"
 
@@ -126,7 +129,7 @@ class HttpTransport:
         """Send a message. For a request, wait until the connection has received the response.
 
         Raises:
-            mcp.MCPError: The server does not respond to a request.
+            MCPError: The server does not respond to a request.
         """
         if "id" in message and "method" in message:
             await self._sessions.send(message, headers or {})
@@ -177,9 +180,9 @@ class HttpTransport:
                 own[SESSION] = self._sessions.session
         if message is not None and method is not None and self._is_modern:
             own["mcp-method"] = method
-            name = (message.get("params") or {}).get(NAME_BEARING_METHODS.get(method, ""))
+            name = (message.get("params") or {}).get(_NAMES.get(method, ""))
             if isinstance(name, str):
-                own["mcp-name"] = encode_header_value(name)
+                own["mcp-name"] = encode_value(name)
         content = None if message is None else to_json(message, inf_nan_mode="null")
         return self._client.build_request(verb, self.url, content=content, headers={**own, **headers})
 
@@ -199,7 +202,7 @@ class HttpTransport:
         """Send a request and deliver all messages of its response.
 
         Raises:
-            mcp.MCPError: There is no valid response.
+            MCPError: There is no valid response.
             SessionLostError: The server rejects the session.
         """
         request = self._build("POST", message, headers)
@@ -265,7 +268,7 @@ class HttpTransport:
         """Send a request and follow one redirect within the origin. The body of the response is not read.
 
         Raises:
-            mcp.MCPError: There is no response.
+            MCPError: There is no response.
         """
         response = await self._send(request)
         try:
@@ -435,7 +438,7 @@ class _Exchange:
         """Deliver a message. Return whether it is the response, which a body that `is_alone` must be.
 
         Raises:
-            mcp.MCPError: The message is malformed, or responds to another request.
+            MCPError: The message is malformed, or responds to another request.
         """
         try:
             message = parse_object(text)

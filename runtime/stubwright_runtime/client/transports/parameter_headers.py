@@ -50,8 +50,9 @@ class ParameterHeaders:
         Raises:
             ValueError: A mirrored integer is beyond ±(2^53 - 1) (SEP-2243).
         """
-        from mcp import MCPError
         from mcp_types import HEADER_MISMATCH
+
+        from ..core.mcp_error import MCPError
 
         has_header = self._declared.get(tool.name)
         if has_header is None:
@@ -73,22 +74,25 @@ class ParameterHeaders:
 
     def _mirrors(self) -> bool:
         """Tell whether calls have headers: over HTTP only, and from 2026-07-28 on."""
-        from mcp import StdioServerParameters
-
-        from ...sdk.server import MCPServer, Server
         from ..rpc.connection import RpcConnection
 
         server: object = self._client.server
-        if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._has_headers:
+        if not self._has_headers:
             return False
-        return not isinstance(server, RpcConnection) or server.over_http
+        if isinstance(server, RpcConnection):
+            return server.over_http
+        from mcp import StdioServerParameters
+
+        from ...sdk.server import MCPServer, Server
+
+        return not isinstance(server, StdioServerParameters | Server | MCPServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
         """Have the SDK read the server's list as far as the tool, and tell whether it could."""
         import anyio
-        from mcp import MCPError
         from pydantic import ValidationError
 
+        from ..core.mcp_error import MCPError
         from ..rpc.connection import RpcConnection
 
         async def fetch(cursor: str | None) -> ListToolsResult:

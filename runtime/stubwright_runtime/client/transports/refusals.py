@@ -21,7 +21,8 @@ from .batches import find_excess
 
 if TYPE_CHECKING:
     import httpx2
-    from mcp import MCPError
+
+    from ..core.mcp_error import MCPError
 
 OPENING: Final = frozenset({"initialize", "server/discover"})
 """The methods that begin a connection: what answers them otherwise is no MCP server."""
@@ -38,6 +39,9 @@ _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title"
 
 _BETWEEN: Final = re.compile(r"[\s;,]+|=(?=\w)")
 """Separators of a scheme and its token (RFC 9110, section 11.4), and of cookies."""
+
+_FIELD: Final = re.compile(r'\b(error|error_description|scope)=(?:"([^"]+)"|([^\s,]+))')
+"""The fields of a challenge for people and programs (RFC 6750, section 3)."""
 
 _SHORTEST: Final = 8
 """Characters of a token; shorter words beside it, such as `Bearer`, are no secrets."""
@@ -211,13 +215,10 @@ def _shorten_text(text: str, status: int) -> str:
 
 def _reasons(response: httpx2.Response) -> list[str]:
     """Return the reasons in `WWW-Authenticate` for people and programs (RFC 6750, section 3)."""
-    from mcp.client.auth.utils import extract_field_from_www_auth
-
-    error, description, scope = (
-        extract_field_from_www_auth(response, rf"\b{name}") for name in ("error", "error_description", "scope")
-    )
+    challenge = response.headers.get("www-authenticate") or ""
+    fields = {name: quoted or plain for name, quoted, plain in _FIELD.findall(challenge)}
+    error, description, scope = (fields.get(name) for name in ("error", "error_description", "scope"))
     reasons = [error or "", description or "", f"it needs the scopes `{scope}`" if scope else ""]
-    challenge = response.headers.get("www-authenticate")
     return reasons if any(reasons) or not challenge else [f"it asks for `{challenge}`"]
 
 

@@ -13,11 +13,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp import MCPError
 from mcp_types import INVALID_REQUEST
 
 from ...observability.logs import log
 from ...values.terminal import to_one_line
+from ..core.mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,7 @@ class Sessions:
         """Send a request, and repeat it in a new session if the server has lost the session.
 
         Raises:
-            mcp.MCPError: There is no valid response.
+            MCPError: There is no valid response.
         """
         from .http import SessionLostError
 
@@ -95,7 +95,7 @@ class Sessions:
                 self._remembered[method, what] = message
 
     async def _wait_for_renewal(self, renewal: asyncio.Task[None], message: Mapping[str, Any]) -> None:
-        """Wait for the new session. Raises mcp.MCPError if it fails."""
+        """Wait for the new session. Raises MCPError if it fails."""
         try:
             await asyncio.shield(renewal)
         except asyncio.CancelledError:
@@ -105,7 +105,7 @@ class Sessions:
             raise copy(error) from None  # each waiting request raises its own copy
 
     async def _renew(self, lost: Refusal) -> None:
-        """Start a new session. Raises mcp.MCPError if it fails."""
+        """Start a new session. Raises MCPError if it fails."""
         try:
             if self._initialize is None:
                 raise _make_error(lost)
@@ -147,7 +147,7 @@ class Sessions:
         return None if has_begun else f"the server did not answer in {_SECONDS:.0f} seconds"
 
     async def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of a request with a new id. Raises mcp.MCPError for an error."""
+        """Return the result of a request with a new id. Raises MCPError for an error."""
         from .http import SessionLostError
 
         answers: list[dict[str, Any]] = []

@@ -386,9 +386,13 @@ def waits(error: BaseException) -> bool:
 
 
 def find_mcp_error(error: BaseException) -> MCPError | None:
-    """Return the `MCPError` that a handler raised. If the SDK is not loaded, there can be none."""
-    exceptions = find_loaded("mcp.shared.exceptions")
-    return None if exceptions is None else find_inner(error, exceptions.MCPError)
+    """Return the `MCPError` that a handler raised, of the SDK or of this library; `None` for other exceptions."""
+    for name in ("stubwright_runtime.client.core.mcp_error", "mcp.shared.exceptions"):
+        module = find_loaded(name)
+        found: MCPError | None = None if module is None else find_inner(error, module.MCPError)
+        if found is not None:
+            return found
+    return None
 
 
 def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ....mcp.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     ProtocolError,
 )
+from ....mcp.parameter_headers import find_parameter_fault
 from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ....observability.logs import Tally, log
@@ -29,7 +30,6 @@ from ...core.streams import AGAIN, TooManyStreamsError
 from ...middlewares.expiry import count_own_seconds_left
 from ...protocol.messages import Refusal, encode_error, is_batch, read
 from ...protocol.outgoing import Outgoing
-from ...protocol.parameter_headers import find_parameter_fault
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, get_meta, refuse_id_in_use
 from ..channel import ClientChannel
 from ..clients import Client

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ProtocolError
+from ....mcp.parameter_headers import PREFIX, decode_value
 from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....values.sanitizing import clean
 from ...protocol.messages import encode_error
-from ...protocol.parameter_headers import PREFIX, decode_value
 from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
 from .events import Response
 from .heads import NAMED, VERSION, Head, find_foreign, find_named, is_json, names_stateless

@@ -1,7 +1,6 @@
-"""Headers that mirror arguments of a call, compared with the arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
+"""Headers that mirror arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
 
-Takes the schema of a tool, the arguments of a call and its headers; gives the error that answers a call whose headers
-say something else than its body, since a proxy between client and server may have relied on the headers.
+Clients write them. Servers compare them with the body, since a proxy may have relied on them.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ import base64
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ...mcp.errors import HEADER_MISMATCH, ProtocolError
-from ...mcp.vocabulary import HEADER, MAX_SAFE_INTEGER
-from ...values.json import is_list, is_mapping, is_object
+from ..values.json import is_list, is_mapping, is_object
+from .errors import HEADER_MISMATCH, ProtocolError
+from .vocabulary import HEADER, MAX_SAFE_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "Mcp-Param-"
 """Begins the names of headers that mirror arguments."""
 
+_SAFE: Final = re.compile(r"[\x20-\x7e]*")
 _ENCODED: Final = re.compile(r"=\?base64\?(.*)\?=")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """The name of a header (RFC 9110, 5.6.2)."""
@@ -61,6 +61,32 @@ class Mirrored(NamedTuple):
     path: tuple[str, ...]
     name: str
     type: str
+
+
+def encode_value(value: str) -> str:
+    """Return the value of a header. Unsafe text is encoded (basic/transports, "Value Encoding")."""
+    if _SAFE.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+
+
+def make_headers(mirrored: Sequence[Mirrored], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers that mirror the arguments of a call."""
+    texts = {entry.name: _text(_find_argument(arguments, entry.path)) for entry in mirrored}
+    return {f"{PREFIX}{name}": encode_value(text) for name, text in texts.items() if text is not None}
+
+
+def find_invalid_keyword(schema: object) -> str | None:
+    """Return the first property with an invalid `x-mcp-header`; `None` if all are valid."""
+    names: set[str] = set()
+    for path, place in _places(schema):
+        if HEADER not in place:
+            continue
+        entry = _read_keyword(path, place)
+        if entry is None or entry.name.lower() in names:
+            return ".".join(path) if path else "a schema that is not a property"
+        names.add(entry.name.lower())
+    return None
 
 
 def decode_value(value: str | None) -> str | None:

@@ -1,0 +1,88 @@
+"""The exception for protocol errors.
+
+`except MCPError` catches it, too, although the SDK need not be installed: when the SDK is loaded, its class becomes
+a base of this one.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from mcp_types import ErrorData
+
+from ...values.modules import find_loaded
+from ...values.terminal import replace_controls
+
+_SDK: Final = "mcp.shared.exceptions"
+
+
+class _Base(Exception):
+    """The base until the SDK is loaded. Python cannot replace `Exception` itself as a base."""
+
+
+class MCPError(_Base):
+    """A protocol error: the server's, or of a connection that failed.
+
+    Attributes:
+        error: The code, the message and the data (JSON-RPC 2.0, section 5.1).
+    """
+
+    error: ErrorData
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        """Create an error.
+
+        Args:
+            code: The JSON-RPC code.
+            message: The text.
+            data: Additional data.
+        """
+        if _SDK in sys.modules:
+            _adopt_base()
+        super().__init__(code, message, data)
+        self.error = (
+            ErrorData(code=code, message=message) if data is None else ErrorData(code=code, message=message, data=data)
+        )
+
+    @property
+    def code(self) -> int:
+        """The JSON-RPC code."""
+        return self.error.code
+
+    @property
+    def message(self) -> str:
+        """The text."""
+        return self.error.message
+
+    @property
+    def data(self) -> Any:
+        """The additional data; `None` without."""
+        return self.error.data
+
+    @classmethod
+    def from_error_data(cls, error: ErrorData) -> MCPError:
+        """Return an exception for an error response."""
+        return MCPError(error.code, error.message, error.data)
+
+    def __str__(self) -> str:
+        """Return the text without control characters; `message` is unchanged."""
+        return replace_controls(self.message)
+
+
+def _adopt_base() -> None:
+    """Make the SDK's class a base of `MCPError`."""
+    exceptions = find_loaded(_SDK)
+    if exceptions is not None and MCPError.__bases__ == (_Base,):
+        MCPError.__bases__ = (exceptions.MCPError,)
+
+
+def convert(error: Exception) -> Exception:
+    """Return an `MCPError` for an exception of the SDK's class, or the same exception."""
+    if isinstance(error, MCPError):
+        return error
+    exceptions = find_loaded(_SDK)
+    if exceptions is None or type(error) is not exceptions.MCPError:
+        return error
+    given: ErrorData = getattr(error, "error")  # noqa: B009 - the class is not imported here
+    return MCPError.from_error_data(given).with_traceback(error.__traceback__)
