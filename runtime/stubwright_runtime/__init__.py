@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .client.core.connect_errors import NotFound as NotFound
     from .client.core.connect_errors import NotMCP as NotMCP
     from .client.core.connect_errors import ServerExited as ServerExited
+    from .client.core.connect_errors import ServerNotFound as ServerNotFound
     from .client.core.connect_errors import SessionLost as SessionLost
     from .client.core.connect_errors import Unauthorized as Unauthorized
     from .client.core.connect_errors import Unreachable as Unreachable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .client.core.errors import InvalidResult as InvalidResult
     from .client.core.errors import ResultTooLarge as ResultTooLarge
     from .client.core.errors import ToolFailed as ToolFailed
-    from .client.core.mcp_error import MCPError as MCPError
     from .client.core.options import OMIT as OMIT
     from .client.core.options import CallEvent as CallEvent
     from .client.core.options import Omit as Omit
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .client.features.questions import Question as Question
     from .client.features.subscriptions import changes as changes
     from .client.features.tool_pages import EndlessPages as EndlessPages
+    from .client.rpc.mcp_error import MCPError as MCPError
     from .client.tasks.calls import ToolTask as ToolTask
     from .client.tasks.errors import TaskCancelled as TaskCancelled
     from .client.tasks.errors import TaskExpired as TaskExpired
@@ -87,6 +88,7 @@ else:
                 "NotFound",
                 "NotMCP",
                 "ServerExited",
+                "ServerNotFound",
                 "SessionLost",
                 "Unauthorized",
                 "Unreachable",
@@ -95,7 +97,7 @@ else:
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
             ".client.features.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-            ".client.core.mcp_error": ("MCPError",),
+            ".client.rpc.mcp_error": ("MCPError",),
             ".client.core.options": ("OMIT", "CallEvent", "Omit"),
             ".client.features.tool_pages": ("EndlessPages",),
             ".client.features.questions": ("Question",),

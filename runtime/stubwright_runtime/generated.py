@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .client.core.connect_errors import NotFound as NotFound
     from .client.core.connect_errors import NotMCP as NotMCP
     from .client.core.connect_errors import ServerExited as ServerExited
+    from .client.core.connect_errors import ServerNotFound as ServerNotFound
     from .client.core.connect_errors import SessionLost as SessionLost
     from .client.core.connect_errors import Unauthorized as Unauthorized
     from .client.core.connect_errors import Unreachable as Unreachable
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from .client.features.tool_pages import EndlessPages as EndlessPages
     from .client.features.tool_pages import PagedBy as PagedBy
     from .client.features.tool_pages import paged as paged
+    from .client.rpc.mcp_error import MCPError as MCPError
     from .client.tasks.calls import Tasks as Tasks
     from .client.tasks.calls import ToolTask as ToolTask
     from .client.tasks.calls import started as started
@@ -120,6 +122,7 @@ else:
                 "NotFound",
                 "NotMCP",
                 "ServerExited",
+                "ServerNotFound",
                 "SessionLost",
                 "Unauthorized",
                 "Unreachable",
@@ -128,6 +131,7 @@ else:
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
             ".client.features.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+            ".client.rpc.mcp_error": ("MCPError",),
             ".client.core.options": ("OMIT", "CallEvent", "Omit"),
             ".client.features.tool_pages": ("EndlessPages", "PagedBy", "paged"),
             ".client.features.primitives": ("PrimitivesBinding",),

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx2
-import mcp
 import pytest
 
 import amounts
@@ -24,6 +23,7 @@ from stubwright.contract_tests.probing import Call, ProbeError
 from stubwright.contract_tests.reports import Report, show
 from stubwright.importers.sources import Command
 from stubwright_runtime.client.core.connect_errors import Busy, Unreachable
+from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports.refusals import judge
 from stubwright_runtime.server.main import main
 from stubwright_runtime.values.units import parse_retry_after
@@ -145,7 +145,7 @@ def test_the_wait_of_an_http_answer_is_read(status: int, has_message: bool) -> N
     headers = {"Retry-After": "7", "Content-Type": kind}
     refusal = judge(request, httpx2.Response(status, headers=headers, request=request), "tools/call", body)
     assert refusal is not None
-    own = mcp.MCPError(-32000, "calm down", 5)
+    own = MCPError(-32000, "calm down", 5)
     explained = replace(refusal, data=5).to_error(own)
     assert isinstance(explained, Busy if has_message else Unreachable)
     assert (explained.retry_after, explained.status, explained.code, explained.data) == (7, status, -32000, 5)

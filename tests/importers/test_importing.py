@@ -33,9 +33,10 @@ from packages import check, imported
 from processes import await_end, running
 from serving import Handling, asgi, served
 from stubwright.compile.syntax import yamlwriter
-from stubwright.importers import live, runners, servers, sources
+from stubwright.importers import live, servers, sources
 from stubwright.importers.limits import Limits
 from stubwright.importers.listing import ServerListing
+from stubwright_runtime.client.core.environment import select_inherited
 
 CASES = Path(__file__).parents[1] / "imports"
 SCRIPTED = str(Path(__file__).parents[1] / "support" / "scripted.py")
@@ -406,7 +407,7 @@ def test_package_runners_get_what_they_need_to_fetch_a_server() -> None:
         *("PIP_INDEX_URL", "UV_INDEX_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY"),
     }
     others = {"UV_PUBLISH_TOKEN", "PIP_", "pip_index_url", "MY_HTTP_PROXY", "AWS_SECRET_ACCESS_KEY", "PYTHONPATH"}
-    assert runners.select_variables(dict.fromkeys(needed | others, "x")) == dict.fromkeys(needed, "x")
+    assert select_inherited(dict.fromkeys(needed | others, "x")) == dict.fromkeys(needed, "x")
 
 
 @pytest.mark.parametrize(

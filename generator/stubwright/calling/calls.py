@@ -21,8 +21,8 @@ from stubwright.importers.limits import Limits
 from stubwright_runtime.client.core import calls, results
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
-from stubwright_runtime.client.core.mcp_error import MCPError
 from stubwright_runtime.client.features.list_pages import TooManyPagesError
+from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports.bounds import TooLargeError
 from stubwright_runtime.mcp.vocabulary import ALIAS_META_KEY
 from stubwright_runtime.package import Package, Tool

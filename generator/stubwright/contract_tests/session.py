@@ -23,7 +23,7 @@ from stubwright.importers.limits import STARTING
 from stubwright.importers.live import Connection, UnreachableError, open_connection
 from stubwright.importers.sources import Source
 from stubwright_runtime.client.core.connect_errors import Busy, ConnectError
-from stubwright_runtime.client.core.mcp_error import MCPError
+from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.mcp.parameter_headers import list_mirrored, make_headers
 from stubwright_runtime.mcp.vocabulary import TOOLS
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import mcp_types
 
-from stubwright_runtime.client.core.mcp_error import MCPError
+from stubwright_runtime.client.rpc.mcp_error import MCPError
 
 CAPABILITIES: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
 

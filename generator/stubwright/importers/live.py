@@ -29,11 +29,17 @@ from stubwright.importers.limits import TIMEOUT, Limits, Progress
 from stubwright.importers.listing import ServerListing
 from stubwright.importers.reading import SourceError
 from stubwright.importers.sources import Command, Source
-from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
+from stubwright_runtime.client.core.connect_errors import (
+    ConnectError,
+    Forbidden,
+    ServerExited,
+    ServerNotFound,
+    Unauthorized,
+)
 from stubwright_runtime.client.core.environment import describe_withheld
-from stubwright_runtime.client.core.mcp_error import MCPError
 from stubwright_runtime.client.features.list_pages import MOST_PAGES, EndlessError, TooManyPagesError, follow_pages
 from stubwright_runtime.client.rpc.connection import RpcConnection
+from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
 from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.client.transports.process import Command as Program
@@ -279,6 +285,8 @@ class _Server:
             return (
                 f"sends too much: {self._bounds.exceeded}{self.progress.describe()}; raise the limit with --max-bytes"
             )
+        if isinstance(error, ServerNotFound):
+            return error.why
         if not isinstance(error, ConnectError):
             return f"answers with an error: {to_one_line(error.message)[:500]} ({error.code})"
         fix = ""

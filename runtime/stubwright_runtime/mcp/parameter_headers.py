@@ -50,12 +50,12 @@ _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternP
 
 
 class Mirrored(NamedTuple):
-    """An argument that is mirrored.
+    """A mirrored argument.
 
     Attributes:
-        path: The names of the properties that lead to it.
-        name: The name of its header after the prefix.
-        type: Its type.
+        path: The names of the nested properties.
+        name: The name of the header without the prefix.
+        type: The JSON type.
     """
 
     path: tuple[str, ...]
@@ -102,7 +102,7 @@ def decode_value(value: str | None) -> str | None:
         text = data.decode()
     except ValueError:
         return None
-    # Several spellings may come to the same bytes. Encoders write only one of them.
+    # Only the canonical encoding of the bytes is valid.
     return text if base64.b64encode(data).decode() == match[1] else None
 
 
@@ -147,7 +147,7 @@ def find_parameter_fault(
 
 
 def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
-    """Yield each schema in a schema, with the properties that lead to it; `None` if other keywords lead there, too.
+    """Yield each nested schema with the path of its property; `None` if it is not nested in `properties` alone.
 
     Later keywords come first, which decides which of two faults is reported.
     """
@@ -215,7 +215,7 @@ def _text(value: object) -> str | None:
 
 
 def _is_same(entry: Mirrored, value: object, text: str, decoded: str) -> bool:
-    """Tell whether a header equals an argument; integers are compared as numbers, so that 42.0 is 42."""
+    """Return whether a header equals an argument. Integers are compared as numbers: 42.0 equals 42."""
     is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
     if entry.type != "integer" or not is_whole or _DECIMAL.fullmatch(decoded) is None:
         return decoded == text

@@ -27,6 +27,7 @@ from serving import served
 from stubwright.naming import CLIENT_NAMES
 from stubwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
 from stubwright_runtime.client.core.confirmation import is_dangerous
+from stubwright_runtime.client.core.connect_errors import ServerNotFound
 from stubwright_runtime.client.core.errors import CallRefused, InvalidResult, ToolFailed
 from stubwright_runtime.client.transports.parameter_headers import ParameterHeaders
 from stubwright_runtime.models.base import Model, Root
@@ -861,7 +862,7 @@ async def test_why_there_is_no_connection_is_not_wrapped() -> None:
     with pytest.raises(mcp.MCPError, match="`python` ended with exit status 0"):
         async with ShapesClient.connect([sys.executable, "-c", ""]):
             pass
-    with pytest.raises(FileNotFoundError, match="no-such-program"):
+    with pytest.raises(ServerNotFound, match=r"^`no-such-program` cannot be started: No such file or directory$"):
         async with ShapesClient.connect(["no-such-program"]):
             pass
 

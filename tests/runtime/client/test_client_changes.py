@@ -22,7 +22,8 @@ from packages import generate, imported, manifest, tool
 from serving import KINDS, Handling, reached, served
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.features import subscriptions as listening
-from stubwright_runtime.client.features.subscriptions import Change, ListChanged, ResourceUpdated, changes
+from stubwright_runtime.client.features.changes import Change, ListChanged, ResourceUpdated
+from stubwright_runtime.client.features.subscriptions import changes
 from stubwright_runtime.package import Package, Tool
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from mcp.server.lowlevel import Server
 
 from processes import is_alive
 from stubwright_runtime.client.core.binding import Binding
-from stubwright_runtime.client.core.connect_errors import ServerExited, Unreachable
+from stubwright_runtime.client.core.connect_errors import ServerExited, ServerNotFound, Unreachable
 from stubwright_runtime.client.features.subscriptions import changes
 from stubwright_runtime.client.transports.connecting import Connection
 from stubwright_runtime.package import Package, Tool
@@ -198,7 +198,7 @@ async def test_what_opening_raises_is_as_it_was() -> None:
     before = asyncio.all_tasks()
     for wrong, kind in [
         ("http://127.0.0.1:9/mcp", Unreachable),
-        (["/nowhere/at-all"], FileNotFoundError),
+        (["/nowhere/at-all"], ServerNotFound),
         (command("raise SystemExit(3)"), ServerExited),
     ]:
         with pytest.raises(kind) as raised:

@@ -23,7 +23,8 @@ from serving import asgi
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import ConnectError, SessionLost
 from stubwright_runtime.client.core.errors import ResultTooLarge
-from stubwright_runtime.client.features.subscriptions import ResourceUpdated, changes
+from stubwright_runtime.client.features.changes import ResourceUpdated
+from stubwright_runtime.client.features.subscriptions import changes
 from stubwright_runtime.client.transports.sessions import Sessions
 from stubwright_runtime.package import Package, Tool
 

@@ -34,12 +34,14 @@ from stubwright_runtime.client.core.connect_errors import (
     NotFound,
     NotMCP,
     ServerExited,
+    ServerNotFound,
     SessionLost,
     Unauthorized,
     Unreachable,
 )
 from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
 from stubwright_runtime.client.rpc.connection import RpcConnection
+from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports import http
 from stubwright_runtime.client.transports.bounds import Bounds
 from stubwright_runtime.client.transports.http import HttpTransport
@@ -271,7 +273,7 @@ async def test_what_refuses_a_connection_says_why(name: str) -> None:
     kind, status, headers, body, why = REFUSALS[name]
     with (
         answering(lambda handler, _: say(handler, status, body, **headers)) as url,
-        pytest.raises(mcp.MCPError) as raised,
+        pytest.raises(MCPError) as raised,
     ):
         async with EchoClient.connect(url + "?key=s3cret", headers={"Host": "mcp.example.com"}):
             pass
@@ -406,7 +408,7 @@ async def test_what_is_no_message_fails_that_call_alone(status: int, media: str 
     with answering(answer) as url:
         secret = url.replace("http://", "http://user:s3cret@") + "?key=s3cret"
         async with EchoClient.connect(secret) as client:
-            with pytest.raises(mcp.MCPError) as raised:
+            with pytest.raises(MCPError) as raised:
                 await client.ping()
             assert str(raised.value) == f"`{url}` answers with {shown}"
             assert type(raised.value) is NotMCP
@@ -606,8 +608,10 @@ def test_a_command_gets_what_the_sdk_passes_on(monkeypatch: pytest.MonkeyPatch) 
     for name in (*DEFAULT_INHERITED_ENV_VARS, "API_KEY"):
         monkeypatch.setenv(name, f"of {name}")
     monkeypatch.setenv("SHELL", "() { echo; }")
-    assert select_inherited(os.environ) == get_default_environment()
-    assert len(select_inherited(os.environ)) == len(DEFAULT_INHERITED_ENV_VARS) - 1
+    assert (
+        select_inherited({name: os.environ[name] for name in DEFAULT_INHERITED_ENV_VARS}) == get_default_environment()
+    )
+    assert "API_KEY" not in select_inherited(os.environ)
 
 
 @pytest.mark.parametrize(
@@ -740,10 +744,19 @@ async def test_a_server_that_does_not_answer_in_time_is_named() -> None:
     assert str(raised.value) == f"`http://127.0.0.1:{port}/mcp` did not answer in 0.5 seconds"
 
 
-async def test_what_cannot_be_started_is_an_error_of_the_system() -> None:
-    with pytest.raises(FileNotFoundError):
-        async with EchoClient.connect(["/nowhere/at-all"]):
+@pytest.mark.parametrize(
+    ("program", "folder", "why"),
+    [
+        ("/nowhere/at-all", None, "`at-all` cannot be started: No such file or directory"),
+        (__file__, None, "`test_connecting.py` cannot be started: Permission denied"),
+        (sys.executable, "/nowhere", f"`{Path(sys.executable).name}` cannot be started: its folder does not exist"),
+    ],
+)
+async def test_a_command_that_cannot_be_started_is_named(program: str, folder: str | None, why: str) -> None:
+    with pytest.raises(ServerNotFound) as raised:
+        async with EchoClient.connect([program], cwd=folder):
             pass
+    assert str(raised.value) == why
 
 
 def test_an_error_can_be_copied_and_sent_to_another_process() -> None:

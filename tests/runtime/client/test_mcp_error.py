@@ -13,7 +13,7 @@ from mcp_types import ErrorData
 
 from stubwright_runtime import MCPError
 from stubwright_runtime.client.core.connect_errors import NotFound
-from stubwright_runtime.client.core.mcp_error import convert
+from stubwright_runtime.client.rpc.mcp_error import convert
 
 
 @pytest.mark.parametrize("error", [MCPError(-32602, "no", {"a": 1}), NotFound("http://localhost", "is missing")])

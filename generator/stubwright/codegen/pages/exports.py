@@ -22,8 +22,8 @@ _CLIENT: Final = (
     *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
 )
 _CONNECTING: Final = (
-    *("ConnectError", "Forbidden", "NotFound", "NotMCP"),
-    *("ServerExited", "SessionLost", "Unauthorized", "Unreachable"),
+    *("ConnectError", "Forbidden", "MCPError", "NotFound", "NotMCP"),
+    *("ServerExited", "ServerNotFound", "SessionLost", "Unauthorized", "Unreachable"),
 )
 _AROUND: Final = ("HandlerCall", "Proceed")
 _CONTENT: Final = "ToolContent"

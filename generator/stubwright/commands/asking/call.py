@@ -91,7 +91,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     from stubwright.calling.arguments import ArgumentError, parse
     from stubwright.importers.live import interrupt_on_signals, silence_libraries
     from stubwright_runtime.client.core.errors import ResultTooLarge
-    from stubwright_runtime.client.core.mcp_error import MCPError
+    from stubwright_runtime.client.rpc.mcp_error import MCPError
 
     progress = terminal.Progress(sys.stderr)
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input

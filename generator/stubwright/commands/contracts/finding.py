@@ -69,7 +69,6 @@ def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, st
     """Return the server of a contract, with these headers and variables. Raises UnaskedError and DocumentError."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
-    from stubwright.importers.runners import select_variables
 
     location = contract.location
     if location.file:
@@ -86,7 +85,7 @@ def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, st
             raise UnaskedError(f"its server needs the variable `{name}`: set it, or pass it with --env {name}=VALUE")
     if location.command:
         words = [secrets.put_values(word, variables) for word in location.command]
-        return _make_target(contract, sources.Command(words, {**select_variables(os.environ), **variables}), variables)
+        return _make_target(contract, sources.Command(words, variables), variables)
     passed = {name.lower() for name in headers}
     for name in location.headers:
         if name.lower() not in passed:

@@ -199,11 +199,10 @@ def parse_source(url: str | None, command: Sequence[str] | None, arguments: argp
 
 
 def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
-    """Return a command with its variables: those that package runners need, and those of `--env`. Raises UsageError."""
-    from stubwright.importers.runners import select_variables
+    """Return a command with the variables of `--env`. Raises UsageError."""
     from stubwright.importers.sources import Command
 
-    return Command(command, {**select_variables(os.environ), **dict(map(parse_variable, arguments.env))})
+    return Command(command, dict(map(parse_variable, arguments.env)))
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:

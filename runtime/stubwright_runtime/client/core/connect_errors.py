@@ -8,6 +8,7 @@
         ├── NotMCP        the server does not speak MCP
         ├── SessionLost   the server no longer knows the client's session, nor a new one (404)
         ├── Unreachable   there is no answer, or a gateway answers in the server's place (5xx, 408, 429)
+        ├── ServerNotFound  the command cannot be started
         └── ServerExited  the command ended
 
 Each is raised when a connection is opened, and by any request of an open one. They are kinds of `MCPError`, so that
@@ -21,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_types import CONNECTION_CLOSED
 
 from ...values.terminal import replace_controls
+from ..rpc.mcp_error import MCPError
 from .environment import describe_withheld
-from .mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +110,10 @@ class Busy(MCPError):
 
     status: int | None = None
     retry_after: float | None = None
+
+
+class ServerNotFound(ConnectError):
+    """The command cannot be started: there is no such program, it is not executable, or its folder is missing."""
 
 
 class ServerExited(ConnectError):

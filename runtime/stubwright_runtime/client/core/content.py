@@ -118,7 +118,7 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
     if broken := find_problems(parts, name):
         from mcp_types import PARSE_ERROR
 
-        from .mcp_error import MCPError
+        from ..rpc.mcp_error import MCPError
 
         message = f"the server's answer {_WRONG}: {'; '.join(broken)}"
         raise MCPError(code=PARSE_ERROR, message=message)

@@ -1,8 +1,4 @@
-"""The variables of our environment that a command gets, and those that it did not get and may have needed.
-
-Takes the environment, and what a command wrote; gives the few variables that each command gets, and a sentence of
-names. Values are not shown.
-"""
+"""The environment variables of commands, and missing variables that a failed command may have needed."""
 
 from __future__ import annotations
 
@@ -31,9 +27,14 @@ _INHERITED: Final = (
     if os.name == "nt"
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 )
-"""Variables that the clients of MCP's SDKs pass on. A test compares them with the SDK's, which is too slow to import
-here.
-"""
+"""The variables that the MCP SDKs pass on. A test compares them with the SDK's list."""
+
+_RUNNERS: Final = re.compile(
+    r"SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
+    r"|(?i:(?:ALL|HTTPS?|NO)_PROXY)"
+    r"|PIP_.+|UV_(?!PUBLISH_).+|(?i:npm_config_).+"  # variables for publishing are of no use to a server
+)
+"""The variables that package runners such as npx and uvx need to fetch a server."""
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NEEDED: Final = re.compile(
@@ -52,9 +53,12 @@ _SHOWN: Final = 5
 
 
 def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that any command gets, without functions of the shell, which could run code in it."""
-    inherited = {name: environment[name] for name in _INHERITED if name in environment}
-    return {name: value for name, value in inherited.items() if not value.startswith("()")}
+    """Return the variables that every command gets, without shell functions, which could run code in the command."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name in _INHERITED or _RUNNERS.fullmatch(name)) and not value.startswith("()")
+    }
 
 
 def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *, at_start: bool) -> tuple[str, ...]:

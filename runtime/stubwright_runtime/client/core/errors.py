@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.shared.exceptions import UrlElicitationRequiredError
     from mcp_types import CallToolResult
 
-    from .mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
 _Error = TypeVar("_Error", bound=Exception)
 

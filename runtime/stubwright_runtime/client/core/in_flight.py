@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_types import ElicitRequestURLParams
 
-    from .mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class InFlight:
         """Return the error itself, or a better one if the block of the connection ended before the answer came."""
         from mcp_types import CONNECTION_CLOSED
 
-        from .mcp_error import MCPError
+        from ..rpc.mcp_error import MCPError
 
         if error.code != CONNECTION_CLOSED or self._loop is not None:
             return error
@@ -169,7 +169,7 @@ class InFlight:
         """
         from mcp_types import INTERNAL_ERROR
 
-        from .mcp_error import MCPError
+        from ..rpc.mcp_error import MCPError
 
         self._pause_clocks()
         try:
@@ -238,7 +238,7 @@ class _Sending(AbstractAsyncContextManager[None, bool]):
         if is_late:
             from mcp_types import REQUEST_TIMEOUT
 
-            from .mcp_error import MCPError
+            from ..rpc.mcp_error import MCPError
 
             message = f"the server did not answer in {self._seconds} seconds"
             raise MCPError(code=REQUEST_TIMEOUT, message=message) from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import anyio
 from mcp_types import INVALID_REQUEST, ErrorData, InputRequiredResult
 
-from .mcp_error import MCPError
+from ..rpc.mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

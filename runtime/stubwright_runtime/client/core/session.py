@@ -28,11 +28,11 @@ from ...mcp.revisions import Revision
 from ...values.terminal import shorten
 from ..features.list_pages import MOST_PAGES, fetch_pages
 from ..rpc.connection import RpcConnection
+from ..rpc.mcp_error import MCPError, convert
 from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.parameter_headers import ParameterHeaders
 from .errors import ResultTooLarge, make_safe_to_show, to_url_error
 from .input_required import send_until_result
-from .mcp_error import MCPError, convert
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Generator

@@ -25,7 +25,7 @@ from ...mcp.revisions import SINCE, Revision
 from ...schema.objects import as_objects
 from ...values.json import Json
 from ...values.terminal import replace_controls
-from ..core.mcp_error import MCPError
+from ..rpc.mcp_error import MCPError
 from .list_pages import fetch_pages
 
 if TYPE_CHECKING:

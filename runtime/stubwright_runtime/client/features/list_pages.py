@@ -79,7 +79,7 @@ async def fetch_pages(
     """
     from mcp_types import INVALID_REQUEST
 
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
     bounds = Bounds(None, most)
     is_only = True
@@ -96,7 +96,7 @@ async def fetch_pages(
 def _count_bytes(bounds: Bounds, page: PaginatedResult) -> None:
     from mcp_types import INVALID_REQUEST
 
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
     try:
         bounds.add(len(page.model_dump_json()))

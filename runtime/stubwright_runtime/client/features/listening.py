@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, SubscriptionFilter
 from pydantic import ValidationError
 
-from ..core.mcp_error import MCPError
+from ..rpc.mcp_error import MCPError
 from .changes import MOST, Change, ListChanged, ResourceUpdated
 
 if TYPE_CHECKING:

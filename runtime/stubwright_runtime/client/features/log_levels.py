@@ -22,7 +22,7 @@ _SECONDS: Final = 10.0
 
 async def request_log_level(session: Session, level: LogLevel, options: Options) -> None:
     """Ask a server of an older revision that declares `logging` for this level; a refusal is logged."""
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
     if session.modern or session.client.server_capabilities.logging is None:
         return

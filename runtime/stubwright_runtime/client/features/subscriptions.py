@@ -109,7 +109,7 @@ class Subscriptions:
         """Subscribe to each URI before 2026-07-28 (MCP 2025-11-25, server/resources, "Subscriptions")."""
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
-        from ..core.mcp_error import MCPError
+        from ..rpc.mcp_error import MCPError
 
         backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)
@@ -138,7 +138,7 @@ async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) 
     import anyio
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
 
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
     with anyio.move_on_after(1, shield=True):
         for uri in uris:
@@ -209,7 +209,7 @@ async def _is_there(client: Client | RpcClient) -> bool:
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
     from pydantic import ValidationError
 
-    from ..core.mcp_error import MCPError, convert
+    from ..rpc.mcp_error import MCPError, convert
 
     try:
         await client.session.send_request(PingRequest(), EmptyResult, request_read_timeout_seconds=_QUIET)
@@ -255,7 +255,7 @@ async def _listen_by_sdk(
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-    from ..core.mcp_error import MCPError, convert
+    from ..rpc.mcp_error import MCPError, convert
 
     async with AsyncExitStack() as stack:
         try:
@@ -294,7 +294,7 @@ class _Subscribed:
         from mcp.client.subscriptions import SubscriptionLost
         from mcp_types import CONNECTION_CLOSED
 
-        from ..core.mcp_error import MCPError, convert
+        from ..rpc.mcp_error import MCPError, convert
 
         try:
             return _read_event(await anext(self._subscription))
@@ -310,7 +310,7 @@ class _Subscribed:
 def _make_silent_error() -> Exception:
     from mcp_types import METHOD_NOT_FOUND
 
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
     message = (
         "this server does not tell of changed resources (it has no method `resources/subscribe`); a generated server "
@@ -322,7 +322,7 @@ def _make_silent_error() -> Exception:
 def _make_overflow_error() -> Exception:
     from mcp_types import INTERNAL_ERROR
 
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
     return MCPError(code=INTERNAL_ERROR, message=f"more than {MOST} changes wait; listen again, and read again")
 

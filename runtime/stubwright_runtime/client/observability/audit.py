@@ -90,7 +90,7 @@ async def _tell(on_call: OnCall, event: CallEvent) -> None:
 def _outcome(error: BaseException) -> Outcome:
     from mcp_types import REQUEST_TIMEOUT
 
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
     match error:
         case ToolFailed():

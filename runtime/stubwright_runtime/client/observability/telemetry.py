@@ -13,7 +13,7 @@ from opentelemetry.propagate import inject
 from opentelemetry.trace import SpanKind, StatusCode, get_current_span, get_tracer
 
 from ...observability import telemetry as common
-from ..core.mcp_error import MCPError
+from ..rpc.mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

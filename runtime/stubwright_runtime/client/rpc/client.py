@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from ...mcp.parameter_headers import encode_value, find_invalid_keyword, list_mirrored, make_headers
 from ...observability.logs import log
-from ..core.mcp_error import MCPError
 from ..transports.completion import complete_result
 from ..transports.thinning import find_crowded, thin_if_wrong
 from ..transports.unreadable import UnreadableError
 from .connection import RpcConnection
+from .mcp_error import MCPError
 from .negotiation import discover, find_mutual, floor_ttl, list_supported, shake_hands
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from pydantic_core import from_json
 from ...observability.logs import log, redact_text
 from ...values.modules import is_observed
 from ...values.terminal import to_one_line
-from ..core.mcp_error import MCPError
 from ..transports.batches import find_excess
 from ..transports.bounds import MOST_QUESTIONS, Bound, Bounds, TooLargeError
 from ..transports.unreadable import UnreadableError, check_message, describe_syntax, is_sound, parse_object
+from .mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping

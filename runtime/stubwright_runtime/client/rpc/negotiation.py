@@ -21,7 +21,7 @@ from mcp_types.version import (
 )
 from pydantic import ValidationError
 
-from ..core.mcp_error import MCPError
+from .mcp_error import MCPError
 
 if TYPE_CHECKING:
     from .connection import RpcConnection

@@ -40,9 +40,9 @@ from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision, find_revision
 from ...values.json import Json, is_mapping
 from ..core.input_required import answer_input_requests
-from ..core.mcp_error import MCPError
 from ..core.session import allow_question
 from ..features.list_pages import fetch_pages
+from ..rpc.mcp_error import MCPError
 from ..transports.bounds import MOST_BLOCKS
 from .errors import TaskExpired, TasksUnsupported
 from .states import WireTask

@@ -24,8 +24,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from ..core.errors import ResultTooLarge, make_safe_to_show
-from ..core.mcp_error import MCPError
 from ..core.session import find_connection
+from ..rpc.mcp_error import MCPError
 from .errors import TaskCancelled, TaskExpired, TasksUnsupported
 from .requests import TaskRequests, offers_tasks
 from .states import ToolTaskState, WireTask

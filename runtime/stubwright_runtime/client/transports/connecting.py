@@ -232,7 +232,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             is_cancelled = error is not None and not isinstance(error, Exception)
             await task.close(cancel=is_cancelled, seconds=self._client.read_timeout_seconds)
         except Exception as failure:  # noqa: BLE001 - whatever the SDK and its transports raise
-            from ..core.mcp_error import convert
+            from ..rpc.mcp_error import convert
 
             reason = make_safe_to_show(convert(_unwrap_only(failure)))
             if reason is error:  # a request of the block has raised it already
@@ -274,7 +274,7 @@ def _follows_from(error: BaseException, reason: Exception) -> bool:
     """Tell whether an exception of the block says no more than that the connection failed, for this reason."""
     from mcp_types import CONNECTION_CLOSED
 
-    from ..core.mcp_error import MCPError, convert
+    from ..rpc.mcp_error import MCPError, convert
 
     if error is reason:
         return True
@@ -301,7 +301,7 @@ def _describe_refusal(error: Exception) -> Exception:
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
 
-    from ..core.mcp_error import MCPError, convert
+    from ..rpc.mcp_error import MCPError, convert
 
     if isinstance(error, ValidationError):
         return MCPError(

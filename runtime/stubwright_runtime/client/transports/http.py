@@ -23,7 +23,7 @@ from ...observability.logs import log, redact_text
 from ...values.certificates import share_tls_context
 from ...values.network_errors import SettingError, check_proxies, describe
 from ..core.connect_errors import Unreachable
-from ..core.mcp_error import MCPError
+from ..rpc.mcp_error import MCPError
 from .batches import split_batch
 from .bounds import Bounds, TooLargeError
 from .events import EventParser

@@ -52,7 +52,7 @@ class ParameterHeaders:
         """
         from mcp_types import HEADER_MISMATCH
 
-        from ..core.mcp_error import MCPError
+        from ..rpc.mcp_error import MCPError
 
         has_header = self._declared.get(tool.name)
         if has_header is None:
@@ -92,8 +92,8 @@ class ParameterHeaders:
         import anyio
         from pydantic import ValidationError
 
-        from ..core.mcp_error import MCPError
         from ..rpc.connection import RpcConnection
+        from ..rpc.mcp_error import MCPError
 
         async def fetch(cursor: str | None) -> ListToolsResult:
             client: Any = self._client

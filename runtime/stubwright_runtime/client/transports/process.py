@@ -20,6 +20,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from ...values.terminal import to_one_line
+from ..core.connect_errors import ServerExited, ServerNotFound
 from ..core.environment import find_withheld, select_inherited
 from .batches import split_batch
 from .bounds import Bounds, TooLargeError
@@ -106,7 +107,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """Start the process.
 
         Raises:
-            OSError: The program cannot be started.
+            ServerNotFound: The program or the folder does not exist, or is not executable.
+            OSError: The process cannot be started for another reason.
             ValueError: The command contains a NUL byte.
         """
         self._connection = connection
@@ -129,13 +131,23 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 stderr=self._errors.writing,
                 **options,
             )
+        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            raise ServerNotFound(self.name, f"cannot be started: {self._explain(error)}") from None
         finally:
             self._errors.start()
         self._input = self._transport.get_pipe_transport(0)
         self._output = self._transport.get_pipe_transport(1)
 
+    def _explain(self, error: OSError) -> str:
+        folder = self._command.folder
+        if folder is not None and not Path(folder).is_dir():
+            return "its folder does not exist"
+        if isinstance(error, FileNotFoundError):
+            return "No such file or directory"
+        return error.strerror or str(error)
+
     async def send(self, message: Mapping[str, Any], _headers: Mapping[str, str] | None = None, /) -> None:
-        """Write a message as a line when the pipe has room. Nothing is written to a closed pipe."""
+        """Write a message as a line when the pipe has room, unless the pipe is closed."""
         from pydantic_core import to_json
 
         line = to_json(message, inf_nan_mode="null") + b"\n"
@@ -307,8 +319,6 @@ class ServerProcess(asyncio.SubprocessProtocol):
     async def _find_end(self) -> None:
         """Fail the connection with the exit status of the process."""
         import anyio
-
-        from ..core.connect_errors import ServerExited
 
         if self._fault is None:
             await self._wait_for_exit(_EXIT_SECONDS)

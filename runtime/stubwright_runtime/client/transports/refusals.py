@@ -22,7 +22,7 @@ from .batches import find_excess
 if TYPE_CHECKING:
     import httpx2
 
-    from ..core.mcp_error import MCPError
+    from ..rpc.mcp_error import MCPError
 
 OPENING: Final = frozenset({"initialize", "server/discover"})
 """The methods that begin a connection: what answers them otherwise is no MCP server."""

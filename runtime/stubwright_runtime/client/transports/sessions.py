@@ -17,7 +17,7 @@ from mcp_types import INVALID_REQUEST
 
 from ...observability.logs import log
 from ...values.terminal import to_one_line
-from ..core.mcp_error import MCPError
+from ..rpc.mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,9 +69,9 @@ class Sessions:
         try:
             await self._transport.exchange(message, headers, deliver)
         except SessionLostError as lost:
-            if self.session == lost.refusal.session:  # otherwise it is renewed already
-                if self._renewal is None:
-                    self._renewal = asyncio.get_running_loop().create_task(self._renew(lost.refusal))
+            if self._renewal is None and self.session == lost.refusal.session:  # otherwise it is renewed already
+                self._renewal = asyncio.get_running_loop().create_task(self._renew(lost.refusal))
+            if self._renewal is not None:
                 await self._wait_for_renewal(self._renewal, message)
             try:
                 await self._transport.exchange(message, headers, deliver)

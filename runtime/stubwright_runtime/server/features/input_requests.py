@@ -387,7 +387,7 @@ def waits(error: BaseException) -> bool:
 
 def find_mcp_error(error: BaseException) -> MCPError | None:
     """Return the `MCPError` that a handler raised, of the SDK or of this library; `None` for other exceptions."""
-    for name in ("stubwright_runtime.client.core.mcp_error", "mcp.shared.exceptions"):
+    for name in ("stubwright_runtime.client.rpc.mcp_error", "mcp.shared.exceptions"):
         module = find_loaded(name)
         found: MCPError | None = None if module is None else find_inner(error, module.MCPError)
         if found is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import Forbidden as Forbidden
     from stubwright_runtime.generated import InvalidResult as InvalidResult
     from stubwright_runtime.generated import ListChanged as ListChanged
+    from stubwright_runtime.generated import MCPError as MCPError
     from stubwright_runtime.generated import NotFound as NotFound
     from stubwright_runtime.generated import NotMCP as NotMCP
     from stubwright_runtime.generated import Omit as Omit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import ResourceUpdated as ResourceUpdated
     from stubwright_runtime.generated import ResultTooLarge as ResultTooLarge
     from stubwright_runtime.generated import ServerExited as ServerExited
+    from stubwright_runtime.generated import ServerNotFound as ServerNotFound
     from stubwright_runtime.generated import SessionLost as SessionLost
     from stubwright_runtime.generated import ToolFailed as ToolFailed
     from stubwright_runtime.generated import Unauthorized as Unauthorized
