@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import unittest
@@ -493,3 +494,19 @@ async def test_another_event_loop_is_refused_and_breaks_nothing() -> None:
         with pytest.raises(RuntimeError, match="was connected in another event loop"):
             await asyncio.to_thread(_run_in_another_loop, changes(client).__aenter__)
         assert await client.ping()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("delay", [0.0, 0.005, 0.02, 0.1])
+async def test_connecting_to_a_command_is_cancelled_at_any_moment(delay: float) -> None:
+    problems: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, problem: problems.append(problem))
+    command = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
+    connecting = asyncio.ensure_future(EchoClient.connect(command).__aenter__())
+    await asyncio.sleep(delay)
+    connecting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await connecting
+    gc.collect()
+    await asyncio.sleep(0)
+    assert problems == []

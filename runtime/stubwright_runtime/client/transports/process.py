@@ -122,7 +122,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             options = {"creationflags": subprocess.CREATE_NO_WINDOW}
         self._writable.set()
         try:
-            self._transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            await asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
                 program,
                 *self._command.arguments,
@@ -135,8 +135,6 @@ class ServerProcess(asyncio.SubprocessProtocol):
             raise ServerNotFound(self.name, f"cannot be started: {self._explain(error)}") from None
         finally:
             self._errors.start()
-        self._input = self._transport.get_pipe_transport(0)
-        self._output = self._transport.get_pipe_transport(1)
 
     def _explain(self, error: OSError) -> str:
         folder = self._command.folder
@@ -208,6 +206,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def resume(self) -> None:
         """Deliver the lines that the connection had no room for."""
         self._deliver()
+
+    def connection_made(self, transport: Any) -> None:
+        """Store the pipes of the process."""
+        self._transport = transport
+        self._input = transport.get_pipe_transport(0)
+        self._output = transport.get_pipe_transport(1)
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
         """Process a piece of the standard output."""
