@@ -104,7 +104,7 @@ def test_a_tool_that_breaks_is_shown_with_a_value_that_no_longer_fits(folder: Pa
     assert done.stdout.startswith(
         "breaking\n"
         "  SW538 wire    tool `find_desk`, argument `floor`: `maximum` was `9`, and is `5`\n"
-        "                 was at contracts/desk.yaml:24:20\n"
+        "                 was at contracts/desk.yaml:25:20\n"
         '                 for example {"floor": 6} was accepted and is refused\n'
     ), done.stdout
     assert done.stdout.endswith(f"1 breaking from contracts/desk.yaml to {sys.executable} server.py desk\n")
@@ -372,7 +372,7 @@ def break_schema(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "code", "line", "column"),
-    [(not_yaml, "SW004", 1, 5), (edit, "SW402", 2, 1), (break_schema, "SW204", 20, 13)],
+    [(not_yaml, "SW004", 1, 5), (edit, "SW402", 2, 1), (break_schema, "SW204", 21, 13)],
 )
 def test_each_format_has_the_place_of_what_is_wrong_with_a_contract(
     change: Callable[[Path], None], code: str, line: int, column: int, folder: Path

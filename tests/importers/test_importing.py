@@ -555,7 +555,7 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
         in done.stderr
     )
     made = yaml.safe_load((tmp_path / "m.yaml").read_text("utf-8"))
-    assert (made["emit"], made["client"]) == (["client"], {"hints": "untrusted"})
+    assert (made["emit"], made["client"]) == (["client"], {"hints": "untrusted", "revision": "2025-11-25"})
     overlay = {"tools": {name: {"policy": {"trusted": True}} for name in trusted}}
     (tmp_path / "m.yaml").write_text(yaml.safe_dump({**made, "overlay": overlay}))
     assert stubwright("check", "m.yaml", cwd=tmp_path).returncode == 0

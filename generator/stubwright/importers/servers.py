@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
 from stubwright.importers import acceptance, collisions, primitives, tools
 from stubwright.importers.acceptance import ImportResult
 from stubwright_runtime.mcp import vocabulary
@@ -44,7 +46,7 @@ def make_manifest(
         name: Its name; by default the one that it states.
         default_name: Its name if it states none.
         prefix: Put in front of the names of tools and prompts.
-        client: Write `emit: [client]`, and that hints are not trusted.
+        client: Write `emit: [client]`, that hints are not trusted, and the revision.
 
     Raises:
         UnfixableError: Leaving out parts does not make it a manifest.
@@ -54,6 +56,8 @@ def make_manifest(
     draft: dict[str, Any] = {"stubwright": 1, "server": server}
     if client:
         draft |= {"emit": ["client"], "client": {"hints": "untrusted"}}
+        if listed.revision in HANDSHAKE_PROTOCOL_VERSIONS:  # servers without a handshake are asked first anyway
+            draft["client"]["revision"] = listed.revision
     draft["tools"] = tools.fix(listed.sections.get("tools", ()), notes, prefix)
     for section in vocabulary.PRIMITIVES:
         if entries := primitives.fix(section, listed.sections.get(section.name, ()), notes, prefix):

@@ -192,6 +192,7 @@ class Binding:
             callbacks=respond,
             on_message=on_message,
             timeout=seconds,
+            revision=(cls._package.manifest.get("client") or {}).get("revision"),
             max_result_bytes=max_result_bytes,
             headers=headers,
             auth=auth,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
 import mcp_types as types
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from ...mcp.parameter_headers import encode_value, find_invalid_keyword, list_mirrored, make_headers
@@ -84,6 +85,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         bounds: Bounds,
         *,
         read_timeout_seconds: float | None = None,
+        revision: str | None = None,
         client_info: types.Implementation | None = None,
         message_handler: MessageHandlerFnT | None = None,
         elicitation_callback: ElicitationFnT | None = None,
@@ -93,7 +95,10 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         log_level: types.LoggingLevel | None = None,
         address: tuple[str, int] | None = None,
     ) -> None:
-        """Prepare a client. Each callback declares the capability it implements."""
+        """Prepare a client. Each callback declares the capability it implements.
+
+        A `revision` with a handshake makes the client start with `initialize`.
+        """
         self.server = RpcConnection(transport, bounds, self._answer, self._hear, address, self._read_result)
         self.mode: Literal["auto", "legacy"] = "auto"
         self.read_timeout_seconds = read_timeout_seconds
@@ -109,6 +114,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         self._info = client_info or types.Implementation(name="stubwright", version="0")
         self._stamp: dict[str, Any] = {}
         self._log_level = log_level
+        self._shakes_hands_first = revision in HANDSHAKE_PROTOCOL_VERSIONS
         self._mirrored: dict[str, Any] = {}
 
     @property
@@ -147,7 +153,8 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
         capabilities = self._declare_capabilities()
         seconds = self.read_timeout_seconds
         for is_last in (False, True):
-            found = None if self.mode == "legacy" else await discover(self.server, info, capabilities, seconds)
+            is_skipped = self.mode == "legacy" or (self._shakes_hands_first and not is_last)
+            found = None if is_skipped else await discover(self.server, info, capabilities, seconds)
             if found is not None:
                 self._adopt(*found, info, capabilities)
                 return

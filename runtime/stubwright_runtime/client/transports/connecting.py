@@ -81,6 +81,7 @@ def create_client(
     callbacks: Callable[[], Mapping[str, Any]] = dict,
     on_message: MessageHandlerFnT | None = None,
     timeout: float | None = None,
+    revision: str | None = None,
     max_result_bytes: int | None = MAX_RESULT_BYTES,
     headers: Mapping[str, str] | None = None,
     auth: Auth | None = None,
@@ -96,6 +97,7 @@ def create_client(
         callbacks: Gives these as parameters of `mcp.Client`.
         on_message: Is told of the server's notifications.
         timeout: Seconds that each step of opening the connection may take.
+        revision: The revision that the server is known to support; only for a URL and a command.
         max_result_bytes: Bytes that a message may have which answers no request with a bound of its own; `None` for no
             bound. Only for a URL and a command.
         headers: HTTP headers of every request; only for a URL.
@@ -132,13 +134,15 @@ def create_client(
 
         transport = HttpTransport(_check_url(target), headers or {}, bounds, auth)
         address = _parse_address(target)
-        return RpcClient(transport, bounds, read_timeout_seconds=timeout, address=address, **given_back)
+        return RpcClient(
+            transport, bounds, read_timeout_seconds=timeout, revision=revision, address=address, **given_back
+        )
     if _is_command(target):
         from ..rpc.client import RpcClient
         from .process import ServerProcess
 
         process = ServerProcess(_parse_command(target, env, cwd), bounds, sys.stderr)
-        return RpcClient(process, bounds, read_timeout_seconds=timeout, **given_back)
+        return RpcClient(process, bounds, read_timeout_seconds=timeout, revision=revision, **given_back)
     import mcp
 
     from ...sdk.server import MCPServer, Server
