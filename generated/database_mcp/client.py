@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from stubwright_runtime import generated as _runtime
@@ -14,11 +15,7 @@ from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_types import BlobResourceContents, Completion, TextResourceContents
-
-    from .models import Exact
 
 
 class DatabaseClient(PrimitivesBinding):
@@ -57,7 +54,7 @@ class DatabaseClient(PrimitivesBinding):
         *,
         database: str,
         sql: str,
-        parameters: list[str | float | Exact | None] | Omit = OMIT,
+        parameters: list[str | float | _models.Exact | None] | Omit = OMIT,
         limit: int | Omit = OMIT,
         cursor: str | Omit = OMIT,
     ) -> _models.ExecuteSqlOutput:
@@ -79,7 +76,7 @@ class DatabaseClient(PrimitivesBinding):
         )
 
     async def execute_write(
-        self, *, database: str, sql: str, parameters: list[str | float | Exact | None] | Omit = OMIT
+        self, *, database: str, sql: str, parameters: list[str | float | _models.Exact | None] | Omit = OMIT
     ) -> _models.ExecuteWriteOutput:
         """Run one INSERT, UPDATE or DELETE, as a whole or not at all. The user is asked for permission. Tables cannot be made, changed or dropped.
 

@@ -5,24 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Omit, PrimitivesBinding
 
+from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_types import (
         BlobResourceContents,
         Completion,
         PromptMessage,
         TextResourceContents,
     )
-
-    from .models import JsonSchema202012ToolAddress
 
 
 class EverythingClient(PrimitivesBinding):
@@ -305,7 +303,7 @@ class EverythingClient(PrimitivesBinding):
         self,
         *,
         name: str | Omit = OMIT,
-        address: JsonSchema202012ToolAddress | Omit = OMIT,
+        address: _models.JsonSchema202012ToolAddress | Omit = OMIT,
         contactMethod: Literal["phone", "email"] | Omit = OMIT,
         phone: str | Omit = OMIT,
         email: str | Omit = OMIT,

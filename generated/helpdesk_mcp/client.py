@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from stubwright_runtime import generated as _runtime
@@ -14,16 +15,12 @@ from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_types import (
         BlobResourceContents,
         Completion,
         PromptMessage,
         TextResourceContents,
     )
-
-    from .models import Id, Person, Priority, Status, Text
 
 
 class HelpdeskClient(PrimitivesBinding):
@@ -48,7 +45,12 @@ class HelpdeskClient(PrimitivesBinding):
         return _Responses(self)
 
     async def create_ticket(
-        self, *, subject: str, description: Text, reporter: Person, priority: Priority | Omit = OMIT
+        self,
+        *,
+        subject: str,
+        description: _models.Text,
+        reporter: _models.Person,
+        priority: _models.Priority | Omit = OMIT,
     ) -> _models.CreateTicketOutput:
         """Report a problem.
 
@@ -65,7 +67,7 @@ class HelpdeskClient(PrimitivesBinding):
             _models.CreateTicketOutput,
         )
 
-    async def get_ticket(self, *, id: Id) -> _models.GetTicketOutput:
+    async def get_ticket(self, *, id: _models.Id) -> _models.GetTicketOutput:
         """Get a ticket with its comments and attachments.
 
         Tool ``get_ticket``: read-only, closed world.
@@ -78,8 +80,8 @@ class HelpdeskClient(PrimitivesBinding):
     async def list_tickets(
         self,
         *,
-        status: Status | Omit = OMIT,
-        priority: Priority | Omit = OMIT,
+        status: _models.Status | Omit = OMIT,
+        priority: _models.Priority | Omit = OMIT,
         limit: int | Omit = OMIT,
         cursor: str | Omit = OMIT,
     ) -> _models.ListTicketsOutput:
@@ -98,7 +100,9 @@ class HelpdeskClient(PrimitivesBinding):
             _models.ListTicketsOutput,
         )
 
-    async def add_comment(self, *, id: Id, author: Person, text: Text) -> _models.AddCommentOutput:
+    async def add_comment(
+        self, *, id: _models.Id, author: _models.Person, text: _models.Text
+    ) -> _models.AddCommentOutput:
         """Add a comment to a ticket.
 
         Tool ``add_comment``: not destructive, closed world.
@@ -108,7 +112,9 @@ class HelpdeskClient(PrimitivesBinding):
         """
         return await self._call("add_comment", {"id": id, "author": author, "text": text}, _models.AddCommentOutput)
 
-    async def assign_ticket(self, *, id: Id, assignee: Person | Omit = OMIT) -> _models.AssignTicketOutput:
+    async def assign_ticket(
+        self, *, id: _models.Id, assignee: _models.Person | Omit = OMIT
+    ) -> _models.AssignTicketOutput:
         """Assign a ticket to a person; without `assignee`, to no one.
 
         Tool ``assign_ticket``: not destructive, idempotent, closed world.
@@ -119,7 +125,7 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._call("assign_ticket", {"id": id, "assignee": assignee}, _models.AssignTicketOutput)
 
     async def attach_file(
-        self, *, id: Id, name: str, content: bytes, media_type: str | Omit = OMIT
+        self, *, id: _models.Id, name: str, content: bytes, media_type: str | Omit = OMIT
     ) -> _models.AttachFileOutput:
         """Attach a file to a ticket; it replaces a file of the same name.
 
@@ -137,7 +143,9 @@ class HelpdeskClient(PrimitivesBinding):
             _models.AttachFileOutput,
         )
 
-    async def close_ticket(self, *, id: Id, resolution: Text | Omit = OMIT) -> _models.CloseTicketOutput:
+    async def close_ticket(
+        self, *, id: _models.Id, resolution: _models.Text | Omit = OMIT
+    ) -> _models.CloseTicketOutput:
         """Close a ticket. The user is asked for permission, and for the resolution if you do not know it.
 
         Tool ``close_ticket``: destructive, closed world. The server asks the user for permission first.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from stubwright_runtime import generated as _runtime
@@ -14,11 +15,7 @@ from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_types import BlobResourceContents, Completion, TextResourceContents
-
-    from .models import BasketId, Count, OrderId, Sku
 
 
 class ShopClient(PrimitivesBinding):
@@ -69,7 +66,9 @@ class ShopClient(PrimitivesBinding):
         """
         return await self._call("create_basket", {}, _models.CreateBasketOutput)
 
-    async def add_item(self, *, basket_id: BasketId, sku: Sku, count: Count | Omit = OMIT) -> _models.AddItemOutput:
+    async def add_item(
+        self, *, basket_id: _models.BasketId, sku: _models.Sku, count: _models.Count | Omit = OMIT
+    ) -> _models.AddItemOutput:
         """Put a product into a basket. Only checkout reserves it.
 
         Tool ``add_item``: not destructive, closed world. At most ``120/minute``.
@@ -80,7 +79,7 @@ class ShopClient(PrimitivesBinding):
         """
         return await self._call("add_item", {"basket_id": basket_id, "sku": sku, "count": count}, _models.AddItemOutput)
 
-    async def remove_item(self, *, basket_id: BasketId, sku: Sku) -> _models.RemoveItemOutput:
+    async def remove_item(self, *, basket_id: _models.BasketId, sku: _models.Sku) -> _models.RemoveItemOutput:
         """Take a product out of a basket, whatever its count.
 
         Tool ``remove_item``: destructive, idempotent, closed world. At most ``120/minute``.
@@ -90,28 +89,28 @@ class ShopClient(PrimitivesBinding):
         """
         return await self._call("remove_item", {"basket_id": basket_id, "sku": sku}, _models.RemoveItemOutput)
 
-    async def show_basket(self, *, basket_id: BasketId) -> _models.ShowBasketOutput:
+    async def show_basket(self, *, basket_id: _models.BasketId) -> _models.ShowBasketOutput:
         """Show the contents of a basket, and their price today.
 
         Tool ``show_basket``: read-only, closed world. At most ``120/minute``.
         """
         return await self._call("show_basket", {"basket_id": basket_id}, _models.ShowBasketOutput)
 
-    async def checkout(self, *, basket_id: BasketId) -> _models.CheckoutOutput:
+    async def checkout(self, *, basket_id: _models.BasketId) -> _models.CheckoutOutput:
         """Order the contents of a basket. The user is asked for permission, and then how to pay. The basket ends.
 
         Tool ``checkout``: destructive, closed world. The server asks the user for permission first. At most ``10/minute``.
         """
         return await self._call("checkout", {"basket_id": basket_id}, _models.CheckoutOutput)
 
-    async def ship_order(self, *, order_id: OrderId) -> _models.ShipOrderOutput:
+    async def ship_order(self, *, order_id: _models.OrderId) -> _models.ShipOrderOutput:
         """Pack a paid order and hand it over to the carrier. It may be stopped until then, and shipped again later.
 
         Tool ``ship_order``: not destructive, idempotent, open world. At most ``20/minute``.
         """
         return await self._call("ship_order", {"order_id": order_id}, _models.ShipOrderOutput)
 
-    async def restock(self, *, sku: Sku, count: int) -> _models.RestockOutput:
+    async def restock(self, *, sku: _models.Sku, count: int) -> _models.RestockOutput:
         """Add delivered goods to the stock.
 
         Tool ``restock``: not destructive, closed world. Needs the scope ``shop:staff``. At most ``30/minute``.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from stubwright_runtime import generated as _runtime
@@ -14,16 +15,12 @@ from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_types import (
         BlobResourceContents,
         Completion,
         PromptMessage,
         TextResourceContents,
     )
-
-    from .models import Place
 
 
 class WeatherClient(PrimitivesBinding):
@@ -48,7 +45,7 @@ class WeatherClient(PrimitivesBinding):
         return _Responses(self)
 
     async def get_weather(
-        self, *, location: Place, units: Literal["metric", "imperial"] | Omit = OMIT
+        self, *, location: _models.Place, units: Literal["metric", "imperial"] | Omit = OMIT
     ) -> _models.GetWeatherOutput:
         """Get current weather information for a location.
 
@@ -60,7 +57,7 @@ class WeatherClient(PrimitivesBinding):
         """
         return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput)
 
-    async def get_forecast(self, *, location: Place, days: int | Omit = OMIT) -> _models.GetForecastOutput:
+    async def get_forecast(self, *, location: _models.Place, days: int | Omit = OMIT) -> _models.GetForecastOutput:
         """Get a daily forecast for a location, for up to a week.
 
         Tool ``get_forecast``: read-only, open world.

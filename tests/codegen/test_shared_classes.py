@@ -152,7 +152,7 @@ def test_scalars_have_names(desk: ModuleType) -> None:
         "nothing": "Nullable[str]",
         "anything": "Nullable[str | Any]",
     }
-    assert inspect.signature(desk.DeskClient.label).parameters["key"].annotation == "Key"
+    assert inspect.signature(desk.DeskClient.label).parameters["key"].annotation == "_models.Key"
     given = {"key": "a", "key_or_amount": 2, "keys": ["c"], "pair": ["a", "open"], "amount": 1.5, "any_key": "b"}
     assert desk.LabelInput.model_validate(given).model_dump(mode="json", exclude_unset=True) == given
 

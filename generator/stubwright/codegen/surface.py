@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from stubwright import ir, naming
 from stubwright.codegen.source.docstrings import (
@@ -19,7 +19,9 @@ from stubwright.codegen.source.docstrings import (
     describe_primitive,
     describe_tool,
 )
+from stubwright.codegen.source.imports import DATES
 from stubwright.codegen.source.literals import format_literal
+from stubwright.codegen.source.qualifying import qualify_names
 from stubwright.pycode import Code, Name, fill, join, list_item
 from stubwright_runtime.mcp import vocabulary
 
@@ -63,6 +65,25 @@ ANY = Type(fill("Any"), (fill("Any"),), frozenset({Name("Any")}))
 STR = Type(fill("str"), (fill("str"),))
 _TEXTS = Type(fill("Sequence[str]"), (fill("Sequence[str]"),), frozenset({Name("Sequence")}))
 _GIVEN = Type(fill("Mapping[str, str]"), (fill("Mapping[str, str]"),), frozenset({Name("Mapping")}))
+
+
+NOT_MODELS: Final = frozenset(
+    map(
+        Name,
+        (
+            *("Any", "AnyUrl", "BlobResourceContents", "Completion", "Literal", "Mapping", "Omit", "PromptMessage"),
+            *("Sequence", "TextResourceContents", "UUID"),
+            *DATES,
+        ),
+    )
+)
+"""The names in types that are not names of models."""
+
+
+def _qualify(kind: Type) -> Type:
+    """Return a type with `_models.` before the names of models."""
+    models = kind.names - NOT_MODELS
+    return replace(kind, text=qualify_names(kind.text, Name("_models"), models)) if models else kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +267,18 @@ class ClientMethod:
         return (fill("self"), *named, *(parameter.source for parameter in self.parameters))
 
     @property
+    def source(self) -> tuple[Code, ...]:
+        """The signature in the module of the client, where hints resolve at run time: models are `_models.Name`."""
+        named = (fill("*"),) if self.by_name and self.parameters else ()
+        parameters = [replace(each, given=_qualify(each.given)).source for each in self.parameters]
+        return (fill("self"), *named, *parameters)
+
+    @property
     def names(self) -> frozenset[Name]:
-        """The names that its signature needs, but for builtins and defaults."""
+        """The names that its signature needs, but for builtins, defaults and models."""
         returned = frozenset[Name]() if self.gives_model or self.gives_content else self.returns.names
-        return returned.union(self.page_names, *(parameter.type.names for parameter in self.parameters))
+        taken = frozenset[Name]().union(*(parameter.type.names for parameter in self.parameters))
+        return returned | self.page_names | (taken & NOT_MODELS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stubwright.codegen.pages.parts import list_all, name_output_class
+from stubwright.codegen.pages.parts import list_all
 from stubwright.codegen.source.imports import DATES, RUNTIME, as_homes
 from stubwright.pycode import Name
 
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.codegen.pages.primitive_code import PrimitiveCode
 
+_STANDARD: Mapping[str, frozenset[str]] = {
+    "collections.abc": frozenset({"Mapping", "Sequence"}),
+    "datetime": frozenset(DATES),
+    "uuid": frozenset({"UUID"}),
+}
+"""The modules of Python that it imports names from at run time, so that hints resolve."""
+
 _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
-    {
-        "collections.abc": frozenset({"Mapping", "Sequence"}),
-        "datetime": frozenset(DATES),
-        "uuid": frozenset({"UUID"}),
-    },
     {
         "mcp_types": frozenset({"BlobResourceContents", "Completion", "PromptMessage", "TextResourceContents"}),
         "pydantic": frozenset({"AnyUrl"}),
@@ -31,13 +33,15 @@ def make_client_page(
     title: str, manifest: ir.Manifest, units: Mapping[str, PrimitiveCode], primitive_modules: Sequence[PrimitiveCode]
 ) -> Mapping[str, Any]:
     """Return the variables for the template of `client.py`."""
-    names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
-    has_outputs = any(name_output_class(tool) for tool in manifest.tools)
+    all_units = (*units.values(), *primitive_modules)
+    names = {name for unit in all_units for name in unit.names}
+    uses_models = any("_models." in unit.method for unit in all_units)
     typing = names & {"Any", "Literal"}
     sections: list[dict[str, frozenset[str]]] = [
         {module: those & names for module, those in section.items()} for section in _HOMES
     ]
-    elsewhere = frozenset().union(*(those for section in _HOMES for those in section.values()))
+    standard = {module: those & names for module, those in _STANDARD.items()}
+    elsewhere = frozenset().union(*(those for section in (_STANDARD, *_HOMES) for those in section.values()))
     sections.append({".models": frozenset(names - typing - elsewhere - {"Omit"})})
     imports = [block for section in sections if (block := as_homes(section))]
     base = Name("PrimitivesBinding" if primitive_modules else "Binding")
@@ -46,13 +50,13 @@ def make_client_page(
     }
     return {
         "doc": f"A typed client of {title}.",
-        "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
+        "typing": as_homes({**standard, "typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
         "deprecates": any(
             deprecated is not None
             for deprecated in [tool.deprecated for tool in manifest.tools]
             + [tool.deprecated for tool in list_all(manifest)]
         ),
-        "outputs": has_outputs,
+        "uses_models": uses_models,
         "has_tools": bool(manifest.tools),
         "has_own_pages": any(tool.paginate for tool in manifest.tools),
         "runtime": as_homes(runtime),

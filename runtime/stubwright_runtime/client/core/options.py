@@ -28,6 +28,20 @@ class Omit:
             cls._only = super().__new__(cls)
         return cls._only
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        """Accept `OMIT` only. Agent frameworks make models of the signatures of client methods."""
+        from pydantic_core import core_schema
+
+        return core_schema.is_instance_schema(cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> Any:
+        """Leave `OMIT` out of JSON schemas."""
+        from pydantic_core import PydanticOmit
+
+        raise PydanticOmit
+
     def __bool__(self) -> Literal[False]:
         """Return False, since nothing was given."""
         return False

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stubwright_runtime import generated as _runtime
@@ -14,8 +15,6 @@ from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_types import BlobResourceContents, TextResourceContents
 
 

@@ -5,26 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
 
 from . import models as _models
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .models import (
-        AnyId,
-        BasketId,
-        ClassId,
-        HandlesId,
-        Line,
-        PropertyId,
-        ShoppingListId,
-    )
 
 
 class StallClient(Binding):
@@ -51,18 +39,18 @@ class StallClient(Binding):
     async def make(
         self,
         *,
-        line: Line,
-        lines: list[Line] | Omit = OMIT,
-        pair: tuple[BasketId, ClassId] | Omit = OMIT,
-        either: BasketId | ClassId | Omit = OMIT,
+        line: _models.Line,
+        lines: list[_models.Line] | Omit = OMIT,
+        pair: tuple[_models.BasketId, _models.ClassId] | Omit = OMIT,
+        either: _models.BasketId | _models.ClassId | Omit = OMIT,
         mixed: str | int | Omit = OMIT,
-        named: dict[str, PropertyId] | Omit = OMIT,
+        named: dict[str, _models.PropertyId] | Omit = OMIT,
         const: Literal["a", "b"] | Omit = OMIT,
-        when: BasketId | Omit = OMIT,
-        odd_name: HandlesId | None | Omit = OMIT,
-        null: AnyId | Omit = OMIT,
-        ref: BasketId | Omit = OMIT,
-        self_: ShoppingListId | Omit = OMIT,
+        when: _models.BasketId | Omit = OMIT,
+        odd_name: _models.HandlesId | None | Omit = OMIT,
+        null: _models.AnyId | Omit = OMIT,
+        ref: _models.BasketId | Omit = OMIT,
+        self_: _models.ShoppingListId | Omit = OMIT,
         extra: Mapping[str, Any] | None = None,
     ) -> _models.MakeOutput:
         """m
@@ -106,7 +94,7 @@ class StallClient(Binding):
         """
         return await self._call("handles", {}, _models.HandlesOutput, extra)
 
-    async def old(self, *, b: BasketId, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
+    async def old(self, *, b: _models.BasketId, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """o
 
         Tool ``old``.

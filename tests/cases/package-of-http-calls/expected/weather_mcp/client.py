@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
 
 from . import models as _models
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class WeatherClient(Binding):

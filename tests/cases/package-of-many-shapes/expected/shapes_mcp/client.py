@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
@@ -13,16 +13,6 @@ from typing_extensions import deprecated
 
 from . import models as _models
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from .models import (
-        EverythingAtOnceInputEither,
-        EverythingAtOnceInputLegItem0,
-        EverythingAtOnceInputLegItem1,
-        EverythingAtOnceInputPlace,
-        EverythingAtOnceInputPlaces,
-        EverythingAtOnceNode,
-    )
 
 
 class ShapesClient(Binding):
@@ -59,12 +49,12 @@ class ShapesClient(Binding):
         when: str | Omit = OMIT,
         tags: list[str] | Omit = OMIT,
         point: tuple[float, float] | Omit = OMIT,
-        leg: tuple[EverythingAtOnceInputLegItem0, EverythingAtOnceInputLegItem1] | Omit = OMIT,
-        place: EverythingAtOnceInputPlace | Omit = OMIT,
-        places: list[EverythingAtOnceInputPlaces] | Omit = OMIT,
+        leg: tuple[_models.EverythingAtOnceInputLegItem0, _models.EverythingAtOnceInputLegItem1] | Omit = OMIT,
+        place: _models.EverythingAtOnceInputPlace | Omit = OMIT,
+        places: list[_models.EverythingAtOnceInputPlaces] | Omit = OMIT,
         labels: dict[str, int] | Omit = OMIT,
-        either: str | EverythingAtOnceInputEither | Omit = OMIT,
-        tree: EverythingAtOnceNode | Omit = OMIT,
+        either: str | _models.EverythingAtOnceInputEither | Omit = OMIT,
+        tree: _models.EverythingAtOnceNode | Omit = OMIT,
         anything: Any | Omit = OMIT,
         from_: str | Omit = OMIT,
         StartTime: str | Omit = OMIT,
@@ -139,12 +129,12 @@ class _Responses(_runtime.Responses):
         when: str | Omit = OMIT,
         tags: list[str] | Omit = OMIT,
         point: tuple[float, float] | Omit = OMIT,
-        leg: tuple[EverythingAtOnceInputLegItem0, EverythingAtOnceInputLegItem1] | Omit = OMIT,
-        place: EverythingAtOnceInputPlace | Omit = OMIT,
-        places: list[EverythingAtOnceInputPlaces] | Omit = OMIT,
+        leg: tuple[_models.EverythingAtOnceInputLegItem0, _models.EverythingAtOnceInputLegItem1] | Omit = OMIT,
+        place: _models.EverythingAtOnceInputPlace | Omit = OMIT,
+        places: list[_models.EverythingAtOnceInputPlaces] | Omit = OMIT,
         labels: dict[str, int] | Omit = OMIT,
-        either: str | EverythingAtOnceInputEither | Omit = OMIT,
-        tree: EverythingAtOnceNode | Omit = OMIT,
+        either: str | _models.EverythingAtOnceInputEither | Omit = OMIT,
+        tree: _models.EverythingAtOnceNode | Omit = OMIT,
         anything: Any | Omit = OMIT,
         from_: str | Omit = OMIT,
         StartTime: str | Omit = OMIT,

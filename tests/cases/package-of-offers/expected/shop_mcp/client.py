@@ -5,25 +5,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Omit, PrimitivesBinding
 from typing_extensions import deprecated
 
+from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mcp_types import (
         BlobResourceContents,
         Completion,
         PromptMessage,
         TextResourceContents,
     )
-
-    from .models import Basket
 
 
 class ShopClient(PrimitivesBinding):
@@ -47,7 +45,7 @@ class ShopClient(PrimitivesBinding):
         """
         return _Responses(self)
 
-    async def checkout(self, *, basket: Basket, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
+    async def checkout(self, *, basket: _models.Basket, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Buys what is in the basket.
 
         Tool ``checkout``. The server asks the user for permission first.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from typing import cast as _cast
 
@@ -15,8 +16,6 @@ from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .models import Book
 
 

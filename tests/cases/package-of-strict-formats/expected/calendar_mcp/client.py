@@ -5,20 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from datetime import date as dt_date
+from datetime import time as dt_time
+from typing import Any, Literal
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
 
 from . import models as _models
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import date as dt_date
-    from datetime import time as dt_time
-
-    from .models import Event
 
 
 class CalendarClient(Binding):
@@ -45,7 +41,7 @@ class CalendarClient(Binding):
     async def plan(
         self,
         *,
-        event: Event,
+        event: _models.Event,
         until: dt_date | Literal["forever"] | None | Omit = OMIT,
         date: dt_date | Omit = OMIT,
         mail: str | Omit = OMIT,

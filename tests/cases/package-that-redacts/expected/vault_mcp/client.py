@@ -5,22 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
 
+from . import models as _models
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .models import (
-        Credentials,
-        OpenVaultInputKeys,
-        OpenVaultInputSecret,
-        OpenVaultInputToken,
-    )
 
 
 class VaultClient(Binding):
@@ -49,11 +41,11 @@ class VaultClient(Binding):
         *,
         vault: str,
         api_key: str | Omit = OMIT,
-        credentials: Credentials | Omit = OMIT,
-        token: str | OpenVaultInputToken | Omit = OMIT,
-        keys: list[OpenVaultInputKeys] | Omit = OMIT,
+        credentials: _models.Credentials | Omit = OMIT,
+        token: str | _models.OpenVaultInputToken | Omit = OMIT,
+        keys: list[_models.OpenVaultInputKeys] | Omit = OMIT,
         labels: dict[str, str] | Omit = OMIT,
-        secret: OpenVaultInputSecret | Omit = OMIT,
+        secret: _models.OpenVaultInputSecret | Omit = OMIT,
         extra: Mapping[str, Any] | None = None,
     ) -> _runtime.ToolContent:
         """Open the vault.
@@ -78,7 +70,11 @@ class VaultClient(Binding):
         )
 
     async def close_vault(
-        self, *, credentials: Credentials | Omit = OMIT, why: str | Omit = OMIT, extra: Mapping[str, Any] | None = None
+        self,
+        *,
+        credentials: _models.Credentials | Omit = OMIT,
+        why: str | Omit = OMIT,
+        extra: Mapping[str, Any] | None = None,
     ) -> _runtime.ToolContent:
         """Close the vault.
 

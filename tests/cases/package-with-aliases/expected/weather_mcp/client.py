@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
 
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class WeatherClient(Binding):

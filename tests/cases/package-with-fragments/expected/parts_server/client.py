@@ -5,18 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
 
 from . import models as _models
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .models import Place, Unit
 
 
 class PartsClient(Binding):
@@ -41,7 +37,7 @@ class PartsClient(Binding):
         return _Responses(self)
 
     async def locate(
-        self, *, near: Place | Omit = OMIT, extra: Mapping[str, Any] | None = None
+        self, *, near: _models.Place | Omit = OMIT, extra: Mapping[str, Any] | None = None
     ) -> _models.LocateOutput:
         """Locate something.
 
@@ -54,7 +50,7 @@ class PartsClient(Binding):
         return await self._call("locate", {"near": near}, _models.LocateOutput, extra)
 
     async def measure(
-        self, *, start: Place, unit: Unit | Omit = OMIT, extra: Mapping[str, Any] | None = None
+        self, *, start: _models.Place, unit: _models.Unit | Omit = OMIT, extra: Mapping[str, Any] | None = None
     ) -> _runtime.ToolContent:
         """Measure the way between two places.
 
