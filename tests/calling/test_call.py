@@ -252,7 +252,11 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
                 3,
                 f"no key is set\nstubwright: `{Path(sys.executable).name}` ended with exit status 1\n",
             ),
-            (["add", "--", "/nowhere/at-all"], 2, "stubwright: No such file or directory (`/nowhere/at-all`)\n"),
+            (
+                ["add", "--", "/nowhere/at-all"],
+                2,
+                "stubwright: `at-all` cannot be started: No such file or directory\n",
+            ),
         ],
         4,
     ),

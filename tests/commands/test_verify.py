@@ -213,7 +213,7 @@ def test_notes_for_github_are_at_the_lines_of_the_contract(folder: Path) -> None
     error, words, notice, cost, away = done.stdout.splitlines()
     assert cost.startswith("::notice title=cost::cost: +")
     assert error == (
-        "::error file=contracts/a.yaml,line=24,col=20,endLine=24,endColumn=21,title=SW538 breaking::"
+        "::error file=contracts/a.yaml,line=25,col=20,endLine=25,endColumn=21,title=SW538 breaking::"
         "tool `find_desk`, argument `floor`: `maximum` was `9`, and is `5`%0A"
         'for example {"floor": 6} was accepted and is refused'
     )

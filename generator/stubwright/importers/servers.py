@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-
 from stubwright.importers import acceptance, collisions, primitives, tools
 from stubwright.importers.acceptance import ImportResult
 from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.mcp.revisions import Revision
 
 if TYPE_CHECKING:
     from stubwright.importers.listing import ServerListing
@@ -56,7 +55,9 @@ def make_manifest(
     draft: dict[str, Any] = {"stubwright": 1, "server": server}
     if client:
         draft |= {"emit": ["client"], "client": {"hints": "untrusted"}}
-        if listed.revision in HANDSHAKE_PROTOCOL_VERSIONS:  # servers without a handshake are asked first anyway
+        if not Revision.from_date(listed.revision).has(
+            "stateless"
+        ):  # servers without a handshake are asked first anyway
             draft["client"]["revision"] = listed.revision
     draft["tools"] = tools.fix(listed.sections.get("tools", ()), notes, prefix)
     for section in vocabulary.PRIMITIVES:

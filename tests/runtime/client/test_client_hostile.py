@@ -815,6 +815,11 @@ def test_the_end_of_an_event_may_be_cut_anywhere(end: bytes, cut: int) -> None:
     for at in range(0, len(stream), cut):
         found += len(events.feed(stream[at : at + cut]))
     assert found == 20
+    assert events.finish() is None
+    events.feed(b"data: 5")
+    last = events.finish()
+    assert last is not None
+    assert last.data == b"5"
     events.feed(b"x" * 96)
     with pytest.raises(TooLargeError, match="more than 100 bytes"):
         events.feed(b"x" * 5)

@@ -123,3 +123,13 @@ async def test_one_id_for_many_questions_evades_no_bound() -> None:
     assert len(client.asked) == MOST_QUESTIONS
     assert len(client.line.waiting) == MOST_QUESTIONS + 1
     await client.connection.close()
+
+
+async def test_a_response_with_an_odd_method_is_a_response() -> None:
+    client = _Client()
+    await client.connection.open()
+    asking = asyncio.create_task(client.connection.request("ping"))
+    await asyncio.sleep(0)
+    client.line.say({"jsonrpc": "2.0", "id": 1, "result": {}, "method": 5})
+    assert await asking == {}
+    await client.connection.close()

@@ -90,6 +90,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     from stubwright.calling import calls, terminal
     from stubwright.calling.arguments import ArgumentError, parse
     from stubwright.importers.live import interrupt_on_signals, silence_libraries
+    from stubwright_runtime.client.core.connect_errors import ServerNotFound
     from stubwright_runtime.client.core.errors import ResultTooLarge
     from stubwright_runtime.client.rpc.mcp_error import MCPError
 
@@ -131,6 +132,8 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         raise UsageError(destinations.describe_hidden(destination, own) or str(error)) from None
     except ArgumentError as error:
         raise UsageError(str(error)) from None
+    except ServerNotFound as error:
+        raise UsageError(str(error)) from None
     except MCPError as error:
         progress.clear()
         write_err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
@@ -143,8 +146,6 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         progress.clear()
         write_err(f"stubwright: `{destination.label}` {error}")
         return destinations.NO_ANSWER
-    except FileNotFoundError as error:
-        raise UsageError(f"{explain(error)}") from None
     except OSError as error:
         write_err(f"stubwright: `{destination.label}` cannot be asked: {explain(error)}")
         return destinations.NO_ANSWER

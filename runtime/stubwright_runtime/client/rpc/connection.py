@@ -48,6 +48,9 @@ _SHOWN: Final = 200
 _LONGEST_REASON: Final = 300
 """Characters of a quoted error."""
 
+_LATE_ANSWER: Final = "the server did not answer"
+"""The start of the message of a timeout."""
+
 _LATE: Final = 1.0
 """Seconds to finish sending notifications when the connection closes."""
 
@@ -264,6 +267,7 @@ class RpcConnection:
                 del self._pending[key]
             if pending.answer.done() and not pending.answer.cancelled():
                 pending.answer.exception()  # asyncio logs exceptions that are never retrieved
+            del pending
 
     async def _send(
         self, message: Mapping[str, Any], headers: Mapping[str, str] | None, pending: _Pending
@@ -274,11 +278,11 @@ class RpcConnection:
         except MCPError as error:
             error.error.message = redact_text(error.error.message)  # a server may quote a secret argument
             raise
+        finally:
+            del pending  # it holds the exception, whose traceback holds this frame
 
     def _make_late(self, seconds: float | None) -> MCPError:
-        return self.explain_late(
-            MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {seconds:g} seconds")
-        )
+        return self.explain_late(MCPError(code=REQUEST_TIMEOUT, message=f"{_LATE_ANSWER} in {seconds:g} seconds"))
 
     def explain_late(self, error: MCPError) -> MCPError:
         """Return a timeout error that also quotes an error response without an id, if the server sent one."""
@@ -346,7 +350,8 @@ class RpcConnection:
         """Return `Unreachable` for a handshake that timed out, or the error itself."""
         from ..core.connect_errors import Unreachable
 
-        if error.code != REQUEST_TIMEOUT or seconds is None:
+        is_ours = type(error) is MCPError and error.message.startswith(_LATE_ANSWER)
+        if error.code != REQUEST_TIMEOUT or seconds is None or not is_ours:
             return error
         lines = [error.message.removeprefix("the server "), *(f"  | {line}" for line in self.transport.log_lines())]
         return Unreachable(self.transport.name, "\n".join(lines), code=REQUEST_TIMEOUT)
@@ -370,7 +375,7 @@ class RpcConnection:
     def receive_message(self, message: dict[str, Any], size: int) -> None:
         """Process a parsed message that had `size` bytes."""
         self.has_answered = True
-        if "method" not in message:
+        if type(message.get("method")) is not str:
             self._receive_answer(message, size)
         elif "id" in message:
             self._receive_request(message["id"], message["method"], message.get("params"))

@@ -76,6 +76,12 @@ class EventParser:
         self._bounds.check(len(self._begun), self._bound)
         return events
 
+    def finish(self) -> Event | None:
+        """Return the event at the end of a stream that lacks its blank line; `None` if there is none."""
+        rest = bytes(self._begun)
+        self._begun = bytearray()
+        return _parse(rest) if rest.strip() else None
+
 
 def _parse(text: bytes) -> Event:
     data: list[bytes] = []

@@ -16,7 +16,7 @@ import anyio
 import httpx2
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from ...mcp.parameter_headers import encode_value
 from ...observability.logs import log, redact_text
@@ -26,7 +26,7 @@ from ..core.connect_errors import Unreachable
 from ..rpc.mcp_error import MCPError
 from .batches import split_batch
 from .bounds import Bounds, TooLargeError
-from .events import EventParser
+from .events import Event, EventParser
 from .refusals import OPENING, SESSION, Refusal, hide_secrets, judge
 from .sessions import Sessions
 from .unreadable import UnreadableError, check_message, is_sound, parse_object
@@ -223,10 +223,15 @@ class HttpTransport:
                 break
             await asyncio.sleep((_PAUSE if reading.retry is None else reading.retry) / 1000)
             request = self._build("GET", None, {"last-event-id": reading.last, "accept": "text/event-stream"})
-            with suppress(MCPError):  # the error of the first stream is reported
+            is_resumed = False
+            try:
                 async with self._open_response(request) as response:
-                    if response.is_success and await reading.read_events(response):
+                    is_resumed = response.is_success
+                    if is_resumed and await reading.read_events(response):
                         return
+            except MCPError:  # without a stream, the error of the first one is reported
+                if is_resumed:
+                    raise
         raise reading.explain_break()
 
     async def _listen(self) -> None:
@@ -358,19 +363,27 @@ class _Exchange:
         try:
             async for piece in response.aiter_bytes():
                 for event in parser.feed(piece):
-                    self.last = event.id or self.last
-                    self.retry = self.retry if event.retry is None else event.retry
-                    if not event.data or not event.is_message:
-                        continue
-                    for text in split_batch(event.data):
-                        await self._transport._wait_for_room()
-                        if self._receive(text):
-                            return True
+                    if await self._read_event(event):
+                        return True
+            last = parser.finish()
+            if last is not None and _is_json(last.data):
+                return await self._read_event(last)
         except UnicodeDecodeError:
             message = "the server's answer holds bytes that are not UTF-8"
             raise MCPError(code=CONNECTION_CLOSED, message=message) from None
         except httpx2.RequestError as error:
             self._break = f": {describe(error)}"
+        return False
+
+    async def _read_event(self, event: Event) -> bool:
+        """Deliver the messages of an event. Return whether the response is among them."""
+        self.last = event.id or self.last
+        self.retry = self.retry if event.retry is None else event.retry
+        if event.data and event.is_message:
+            for text in split_batch(event.data):
+                await self._transport._wait_for_room()
+                if self._receive(text):
+                    return True
         return False
 
     def explain_break(self) -> MCPError:
@@ -459,6 +472,15 @@ class _Exchange:
         if "id" not in message or ("error" in message and message["id"] is None):
             return False
         return str(message["id"]) != self._key
+
+
+def _is_json(data: bytes) -> bool:
+    """Return whether the data of an unfinished event is complete."""
+    try:
+        from_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _share_origin(target: httpx2.URL, origin: httpx2.URL) -> bool:
