@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .client.features.subscriptions import changes as changes
     from .client.features.tool_pages import EndlessPages as EndlessPages
     from .client.rpc.mcp_error import MCPError as MCPError
+    from .client.rpc.mcp_error import UrlElicitationRequired as UrlElicitationRequired
     from .client.tasks.calls import ToolTask as ToolTask
     from .client.tasks.errors import TaskCancelled as TaskCancelled
     from .client.tasks.errors import TaskExpired as TaskExpired
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from .projection.codecs import ProjectionError as ProjectionError
     from .server.calls.around import HandlerCall as HandlerCall
     from .server.calls.around import Proceed as Proceed
+    from .server.core.access_tokens import AccessToken as AccessToken
+    from .server.core.access_tokens import TokenVerifier as TokenVerifier
     from .server.features.context import Context as Context
     from .server.features.handles import Handle as Handle
     from .server.features.handles import StaleHandle as StaleHandle
@@ -97,7 +100,7 @@ else:
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
             ".client.features.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-            ".client.rpc.mcp_error": ("MCPError",),
+            ".client.rpc.mcp_error": ("MCPError", "UrlElicitationRequired"),
             ".client.core.options": ("OMIT", "CallEvent", "Omit"),
             ".client.features.tool_pages": ("EndlessPages",),
             ".client.features.questions": ("Question",),
@@ -115,6 +118,7 @@ else:
             ".server.calls.around": ("HandlerCall", "Proceed"),
             ".server.methods.completion": ("Completing",),
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
+            ".server.core.access_tokens": ("AccessToken", "TokenVerifier"),
             ".server.features.context": ("Context",),
             ".server.features.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
             ".server.features.paging": ("PageRequest",),

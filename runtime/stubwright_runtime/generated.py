@@ -73,9 +73,7 @@ if TYPE_CHECKING:
     from .primitives import Template as Template
     from .server.calls.around import HandlerCall as HandlerCall
     from .server.calls.around import Proceed as Proceed
-    from .server.embedding.example_tests import Examples as Examples
-    from .server.embedding.server import PackageServer as PackageServer
-    from .server.embedding.server import build_server as build_server
+    from .server.example_tests import Examples as Examples
     from .server.features.context import Context as Context
     from .server.features.context import PerCall as PerCall
     from .server.features.elicitation import Ask as Ask
@@ -107,6 +105,8 @@ if TYPE_CHECKING:
     from .server.observability.audit import CallRecord as CallRecord
     from .server.options import AppOptions as AppOptions
     from .server.options import ServerOptions as ServerOptions
+    from .server.package_server import PackageServer as PackageServer
+    from .server.package_server import build_server as build_server
     from .server.transports.http.asgi import package_app as package_app
     from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
@@ -155,7 +155,7 @@ else:
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
             ".server.features.context": ("Context", "PerCall"),
             ".server.features.elicitation": ("Ask",),
-            ".server.embedding.example_tests": ("Examples",),
+            ".server.example_tests": ("Examples",),
             ".server.features.handles": (
                 "CallHandles",
                 "Handle",
@@ -171,7 +171,7 @@ else:
             ".server.handlers.messages": ("Messages", "assistant", "user"),
             ".server.handlers.returns": ("MaybeAwaitable", "Reply", "Returns"),
             ".server.options": ("AppOptions", "ServerOptions"),
-            ".server.embedding.server": ("PackageServer", "build_server"),
+            ".server.package_server": ("PackageServer", "build_server"),
             ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),
         },

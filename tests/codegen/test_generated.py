@@ -151,7 +151,7 @@ def test_a_server_alone_has_no_client(tmp_path: Path) -> None:
     package = generate(tmp_path, manifest([tool("ping")], emit=["server"]))
     assert not (tmp_path / package / "client.py").exists()
     with imported(tmp_path, package) as made:
-        assert made.build_server(Echo()).name == "sample"
+        assert made.build_server(Echo()).package.name == "sample_mcp"
 
 
 def test_missing_handler_methods_are_listed_with_stubs(tmp_path: Path) -> None:

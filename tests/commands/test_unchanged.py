@@ -25,7 +25,7 @@ from stubwright.mock.names import MANIFEST, OPTIONS
 from stubwright.project.build import Target
 from stubwright.project.files import disk, journal
 from stubwright_runtime.schema import validation
-from stubwright_runtime.server.embedding.server import build_server
+from stubwright_runtime.server.package_server import build_server
 
 TARGET = Target(Path("generated"))
 HEAVY = ("black", "datamodel_code_generator", "jinja2", "stubwright.compile.pipeline")

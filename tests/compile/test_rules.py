@@ -59,13 +59,16 @@ def test_every_export_is_a_name_that_no_model_may_take() -> None:
     own = {"TOOLS", "asgi_app", "build_server"}
     yielding = {"ConnectError", "Forbidden", "HandlerCall", "NotFound", "NotMCP", "Proceed", "ProjectionError"}
     yielding |= {
+        "AccessToken",
         "MCPError",
         "ServerExited",
         "ServerNotFound",
         "SessionLost",
+        "TokenVerifier",
         "ToolContent",
         "Unauthorized",
         "Unreachable",
+        "UrlElicitationRequired",
     }
     of_all = {*dir(stubwright_runtime)} - {"IncompatibleRuntimeError"} - yielding
     assert (ALWAYS | OF_HANDLES | OF_PAGES) - own == of_all

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import contextlib
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import anyio
 import httpx2
+import mcp
 import pytest
 import uvicorn
 from conftest import ROOT
@@ -22,6 +28,8 @@ from starlette.routing import Mount, Route
 
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.client.core.connect_errors import Unreachable
+
+pytestmark = pytest.mark.anyio
 
 
 class Handlers(SimpleNamespace):
@@ -154,9 +162,54 @@ def test_metadata_are_at_the_root(tmp_path: Path) -> None:
             assert httpx2.get(url + place).json()["authorization_servers"] == [auth["issuer"]]
 
 
-def test_the_recipe_is_python() -> None:
+def read_blocks() -> list[str]:
     text = (ROOT / "docs" / "mounting.md").read_text("utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        compile(block, "mounting.md", "exec")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_recipe_is_python() -> None:
+    assert read_blocks()
+    for block in read_blocks():
+        compile(block, "mounting.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
+async def test_clients_of_the_sdk_connect_in_process(packages: list[ModuleType], mode: Any) -> None:
+    server = packages[0].build_server(Handlers())
+    async with mcp.Client(server, mode=mode) as one, mcp.Client(server) as other:
+        for client in (one, other):
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["say"]
+            assert (await client.call_tool("say", {})).content[0].model_dump()["text"] == "alive: True"
+
+
+async def test_connections_are_closed_in_any_order(packages: list[ModuleType]) -> None:
+    server = packages[0].build_server(Handlers())
+    left = asyncio.Event()
+
+    async def stay() -> None:
+        async with mcp.Client(server) as client:
+            await left.wait()
+            await client.list_tools()
+
+    async with asyncio.TaskGroup() as group:
+        staying = group.create_task(stay())
+        await asyncio.sleep(0)
+        async with mcp.Client(server) as client:
+            await client.list_tools()
+        left.set()
+    assert staying.exception() is None
+
+
+@pytest.mark.long
+def test_clients_of_fastmcp_connect_in_process(tmp_path: Path) -> None:
+    pytest.importorskip("fastmcp", reason="FastMCP is not installed")
+    generate(tmp_path, manifest([tool("get_weather")], name="weather"))
+    (tmp_path / "weather.py").write_text(
+        "class Weather:\n    def get_weather(self, args, ctx):\n        return 'sunny'\n"
+    )
+    [recipe] = [block for block in read_blocks() if "connect_session" in block]
+    body = "\n".join(f"    {line}" for line in recipe.splitlines())
+    start = "import asyncio, fastmcp\nfrom weather import Weather\nfrom weather_mcp import build_server\n"
+    source = f"{start}async def main():\n{body}\n    print(tools[0].name)\nasyncio.run(main())\n"
+    run = subprocess.run([sys.executable, "-c", source], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert run.stdout == "get_weather\n"

@@ -84,9 +84,10 @@ ORDER: Final = (
     "../policy",
     "../tasks",
     "app",
-    "embedding",
     "debugger",
     "transports",
+    "package_server",
+    "example_tests",
     "worker",
     "main",
 )

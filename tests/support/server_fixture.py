@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import sys
@@ -10,14 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from mcp.server.lowlevel import Server
+    from stubwright_runtime.in_process import InProcessServer
 
 
 WEATHER = {
@@ -100,12 +97,12 @@ TOOLS: Final = PACKAGE.tools
 """
 
 SERVER = """
-from stubwright_runtime.server.embedding import server as sdk
+from stubwright_runtime.server import package_server
 from stubwright_runtime.server.transports.http import asgi
 from .registry import PACKAGE
 
 def build_server(handlers, *, state="memory://"):
-    return sdk.build_server(PACKAGE, handlers, state=state)
+    return package_server.build_server(PACKAGE, handlers, state=state)
 
 def asgi_app(handlers, *, state="memory://", path="/mcp", allowed_hosts=(), token_verifier=None):
     server = build_server(handlers, state=state)
@@ -174,58 +171,51 @@ def import_package(folder: Path, name: str) -> Any:
         sys.path.remove(str(folder))
 
 
-async def exchange(server: Server[Any], revision: str, *requests: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+async def exchange(
+    server: InProcessServer, revision: str, *requests: tuple[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
     """The server's raw answers to requests of one connection of this revision; each `result` or `error`."""
     return await exchange_each(server, revision, requests)
 
 
 async def exchange_each(
-    server: Server[Any], revision: str, requests: Iterable[tuple[str, dict[str, Any]]]
+    server: InProcessServer, revision: str, requests: Iterable[tuple[str, dict[str, Any]]]
 ) -> list[dict[str, Any]]:
     """As `exchange`; each request is taken when the one before has its answer."""
-    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
-    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
     answers: list[dict[str, Any]] = []
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
+    async with opened(server) as (send, receive):
         opening = [(0, ("initialize", {**HELLO, "protocolVersion": revision}))] if revision < "2026" else []
         for number, (method, params) in chain(opening, enumerate(requests, 1)):
             if revision >= "2026":
                 params = {**params, "_meta": {**ENVELOPE, **params.get("_meta", {})}}
-            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-            await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
-            with anyio.fail_after(5):
-                while True:
-                    answer = (await from_server.receive()).message.model_dump(by_alias=True, exclude_unset=True)
-                    if "method" in answer:
-                        answers.append(answer)
-                    elif number:
-                        answers.append(answer["result"] if "result" in answer else {"error": answer["error"]})
-                        break
-                    else:
-                        break
-        tasks.cancel_scope.cancel()
+            await send({"id": number, "method": method, "params": params})
+            while True:
+                answer = await receive()
+                if "method" in answer:
+                    answers.append(answer)
+                elif number:
+                    answers.append(answer["result"] if "result" in answer else {"error": answer["error"]})
+                    break
+                else:
+                    break
     return answers
 
 
 @asynccontextmanager
-async def opened(server: Server[Any]) -> AsyncIterator[Any]:
+async def opened(server: InProcessServer) -> AsyncIterator[Any]:
     """A connection to a server: what sends it a message, and what gives its next one."""
-    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
-    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
+    received: asyncio.Queue[bytes] = asyncio.Queue()
+    async with server.open_connection(received.put) as send_line:
 
-    async def send(message: dict[str, Any]) -> None:
-        parsed = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message}, by_name=False)
-        await to_server.send(SessionMessage(parsed))
+        async def send(message: dict[str, Any]) -> None:
+            await send_line(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
-    async def receive() -> dict[str, Any]:
-        with anyio.fail_after(5):
-            return (await from_server.receive()).message.model_dump(by_alias=True, exclude_unset=True)
+        async def receive() -> dict[str, Any]:
+            async with asyncio.timeout(60):
+                message: dict[str, Any] = json.loads(await received.get())
+                return message
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
         yield send, receive
-        tasks.cancel_scope.cancel()
 
 
 HELLO = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

@@ -20,6 +20,8 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from stubwright_runtime.server.main import listen
+from stubwright_runtime.server.package_server import PackageServer
+from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
 Handler = Callable[[Any], Awaitable[Mapping[str, Any]]]
@@ -37,9 +39,10 @@ _REQUESTS: dict[str, type[mcp_types.Request[Any, Any]]] = {
 
 
 @contextmanager
-def served(server: Server[Any], port: int = 0) -> Iterator[str]:
+def served(server: Server[Any] | PackageServer, port: int = 0) -> Iterator[str]:
     """The server over Streamable HTTP in a thread, on a free port unless one is named; gives its URL."""
-    with asgi(server.streamable_http_app(), port) as url:
+    app = asgi_app(server.core) if isinstance(server, PackageServer) else server.streamable_http_app()
+    with asgi(app, port) as url:
         yield f"{url}/mcp"
 
 
@@ -87,32 +90,36 @@ WAYS: Sequence[Callable[[Any], AbstractContextManager[str]]] = (
 
 
 @asynccontextmanager
-async def piped(server: Server[Any], handshake: bool) -> AsyncIterator[Any]:
+async def piped(server: Server[Any] | PackageServer, handshake: bool) -> AsyncIterator[Any]:
     """The server behind the streams of a transport, in this process; with a handshake it knows no discovery."""
-
-    async def serve() -> None:
-        await server.run(theirs[0], theirs[1], server.create_initialization_options())
-
-    async def relay() -> None:
-        async for item in sent:
-            if handshake and getattr(item.message, "method", None) == "server/discover":
-                error = mcp_types.ErrorData(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
-                await theirs[1].send(
-                    SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
-                )
-            else:
-                await ours[1].send(item)
-
     send, sent = anyio.create_memory_object_stream[Any](0)
-    async with (
-        create_client_server_memory_streams() as (ours, theirs),
-        anyio.create_task_group() as tasks,
-        send,
-        sent,
-    ):
-        tasks.start_soon(serve)
-        tasks.start_soon(relay)
-        yield ours[0], send
+    heard, received = anyio.create_memory_object_stream[Any](0)
+    streams: Any = server if isinstance(server, PackageServer) else create_client_server_memory_streams()
+
+    async with streams as opened, anyio.create_task_group() as tasks, send, sent, heard, received:
+        if isinstance(server, PackageServer):
+            incoming, outgoing = opened
+        else:
+            (incoming, outgoing), theirs = opened
+            tasks.start_soon(server.run, theirs[0], theirs[1], server.create_initialization_options())
+
+        async def forward() -> None:
+            async for item in sent:
+                if handshake and getattr(item.message, "method", None) == "server/discover":
+                    error = mcp_types.ErrorData(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+                    await heard.send(
+                        SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
+                    )
+                else:
+                    await outgoing.send(item)
+
+        async def give_back() -> None:
+            async for item in incoming:
+                await heard.send(item)
+
+        tasks.start_soon(forward)
+        tasks.start_soon(give_back)
+        yield received, send
         tasks.cancel_scope.cancel()
 
 

@@ -9,22 +9,19 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-import anyio
 import httpx2
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 import forked
 from server_fixture import ENVELOPE, HELLO
-from stubwright_runtime.server.transports.stdio.connection import Connection
-from stubwright_runtime.server.transports.stdio.reading import Line
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from stubwright_runtime.in_process import InProcessServer
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 RELATED = "io.modelcontextprotocol/related-task"
@@ -129,71 +126,30 @@ class Wire:
 
 
 class _Memory:
-    """The SDK's way."""
+    """The way into a server in this process."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        self._send = send
 
     async def send(self, message: Message) -> None:
-        parsed = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message}, by_name=False)
-        await self._stream.send(SessionMessage(parsed))
+        await self._send(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
 
 @asynccontextmanager
 async def in_memory(
-    server: Any, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
+    server: InProcessServer, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
 ) -> AsyncIterator[Wire]:
-    """A client of a server in this process, through the SDK."""
+    """A client of a server in this process."""
     wire = Wire(revision, capabilities, answer)
-    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
-    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
-    wire.transport = _Memory(to_server)
 
-    async def listen() -> None:
-        async for item in from_server:
-            await wire.heard(item.message.model_dump(by_alias=True, exclude_unset=True, mode="json"))
+    async def deliver(message: bytes) -> None:
+        await wire.heard(json.loads(message))
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
-        group.start_soon(listen)
+    async with server.open_connection(deliver) as send:
+        wire.transport = _Memory(send)
         if revision < STATELESS:
             await wire.open()
         yield wire
-        group.cancel_scope.cancel()
-
-
-class _Lines:
-    """The way of a line on standard input."""
-
-    is_full = False
-
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self.connection: Connection
-
-    async def send(self, message: Message | bytes) -> None:
-        if isinstance(message, bytes):  # from the server
-            await self._wire.heard(json.loads(message))
-        else:
-            await self.connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
-
-
-@asynccontextmanager
-async def on_connection(
-    server: Any, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
-) -> AsyncIterator[Wire]:
-    """A client of a server in this process, as it is on standard input: without the SDK."""
-    wire = Wire(revision, capabilities, answer)
-    lines: Any = _Lines(wire)
-    wire.transport = lines
-    async with server.core.lifespan():
-        lines.connection = Connection(server.core, lines)
-        try:
-            if revision < STATELESS:
-                await wire.open()
-            yield wire
-        finally:
-            await lines.connection.close()
 
 
 class _Pipe:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 
 from serving import asgi
-from task_wire import Wire, in_memory, on_connection, over_http
+from task_wire import Wire, in_memory, over_http
 
 Opening: TypeAlias = Callable[[ModuleType, object, str], AbstractAsyncContextManager[Wire]]
 """Opens a client of a package with handlers, in a revision."""
@@ -25,15 +25,9 @@ async def by_http(package: ModuleType, handlers: object, revision: str) -> Async
 
 @asynccontextmanager
 async def by_lines(package: ModuleType, handlers: object, revision: str) -> AsyncIterator[Wire]:
-    async with on_connection(package.build_server(handlers), revision, {}) as wire:
-        yield wire
-
-
-@asynccontextmanager
-async def by_sdk(package: ModuleType, handlers: object, revision: str) -> AsyncIterator[Wire]:
     async with in_memory(package.build_server(handlers), revision, {}) as wire:
         yield wire
 
 
 REVISIONS = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-WAYS = pytest.mark.parametrize("opened", [by_http, by_lines, by_sdk])
+WAYS = pytest.mark.parametrize("opened", [by_http, by_lines])

@@ -16,11 +16,11 @@ from stubwright.compile.audience import aliases, toolsets
 from stubwright.compile.bundles import Bundles
 from stubwright.compile.resolve import Declared, Resolved, resolve_use
 from stubwright.compile.skills import lowering as skills
-from stubwright.compile.uritemplates import parse_variables
 from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import format_pointer
 from stubwright.pycode import Name
 from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.mcp.uri_templates import UriTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -297,9 +297,10 @@ def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
             for argument in declared.wire.get("arguments") or ()
         )
     if declared.section is vocabulary.TEMPLATES:
+        template = UriTemplate.parse(declared.key)
         return tuple(
-            ir.Argument(variable.name, None, variable.required, variable.many)
-            for variable in parse_variables(declared.key)
+            ir.Argument(variable.name, None, variable.name not in template.optional, variable.many)
+            for variable in template.variables
         )
     return None
 

@@ -175,9 +175,12 @@ def _meta(dialect: Dialect) -> Validator:
 
 
 @cache
-def _explainer(dialect: Dialect) -> Explainer:
-    """Return a slower validator of a meta-schema, which explains the faults."""
-    from jsonschema.validators import validator_for
+def _explainer(dialect: Dialect) -> Explainer | None:
+    """Return a slower validator of a meta-schema that explains the faults; `None` in a light installation."""
+    try:
+        from jsonschema.validators import validator_for
+    except ModuleNotFoundError:
+        return None
 
     validator = validator_for({"$schema": dialect.uri})
     return validator(validator.META_SCHEMA)
@@ -205,7 +208,8 @@ def _violations(
     alone = _without_inner(schema, dialect)
     if is_valid(alone, dialect):
         return
-    errors = [*_explainer(dialect).iter_errors(alone)]
+    explainer = _explainer(dialect)
+    errors = [] if explainer is None else [*explainer.iter_errors(alone)]
     for error in errors:
         yield from _explained(error, above, place, dialect, inner)
     if not errors:  # such as an anchor that ends with a line break, which `$` of Python's patterns does not see

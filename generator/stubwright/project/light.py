@@ -25,6 +25,7 @@ LEFT_OUT: Final = frozenset(
         "datamodel-code-generator",
         "filelock",
         "jinja2",
+        "jsonschema",
         "markdown-it-py",
         "markupsafe",
         "packaging",

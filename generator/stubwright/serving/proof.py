@@ -27,13 +27,13 @@ def main() -> None:
     registry: Any = importlib.import_module(f"{name}.registry")
     loading: Any = importlib.import_module("stubwright_runtime.server.app.loading")
     checking: Any = importlib.import_module("stubwright_runtime.server.app.check")
-    sdk: Any = importlib.import_module("stubwright_runtime.server.embedding.server")
+    server: Any = importlib.import_module("stubwright_runtime.server.package_server")
     package = registry.PACKAGE
     timer = threading.Timer(_SLOW, _write_stack, (folder / "stack", threading.get_ident(), loading.__file__))
     timer.daemon = True
     timer.start()
     try:
-        sdk.build_server(package, loading.Handwritten(path or package.handlers, package).load())
+        server.build_server(package, loading.Handwritten(path or package.handlers, package).load())
     except (loading.StartError, checking.HandlersError) as error:
         sys.stderr.write(f"{name}: {error}\n")
         sys.exit(2)

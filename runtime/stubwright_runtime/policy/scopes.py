@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from ..mcp.uri_templates import UriTemplate
 from ..values.json import is_list, is_mapping, is_object
 
 if TYPE_CHECKING:
-    from mcp.shared.uri_template import UriTemplate
-
     from ..package import Package
     from ..server.core.principal import Principal
 
@@ -66,7 +64,9 @@ class Scopes:
         """Tell whether a principal may be notified of a resource: one that it may not read seems not to exist."""
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)
-        fitting = [template for template in self._package.templates if _parsed(template).match(uri) is not None]
+        fitting = [
+            template for template in self._package.templates if UriTemplate.parse(template).match(uri) is not None
+        ]
         return not fitting or any(self.allows(principal, "resourceTemplates", each) for each in fitting)
 
     def shows(self, principal: Principal, section: str, key: str) -> bool:
@@ -112,7 +112,7 @@ class Scopes:
 
     def _template(self, uri: str) -> tuple[str, str]:
         """Return the first template that a URI fits, as for reading it."""
-        fits = (template for template in self._package.templates if _parsed(template).match(uri) is not None)
+        fits = (template for template in self._package.templates if UriTemplate.parse(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
 
 
@@ -139,10 +139,3 @@ def _closure(scopes: frozenset[str], held: Mapping[str, Sequence[str]]) -> froze
         all_scopes |= new
         waiting += new
     return frozenset(all_scopes)
-
-
-@cache
-def _parsed(template: str) -> UriTemplate:
-    from mcp.shared.uri_template import UriTemplate
-
-    return UriTemplate.parse(template)

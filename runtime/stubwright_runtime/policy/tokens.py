@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from jwt import PyJWK
 from jwt.exceptions import InvalidIssuerError, PyJWTError
 
 from ..observability.logs import Tally, log
-from ..sdk.auth import AccessToken
+from ..server.core.access_tokens import AccessToken
 from ..values.json import is_list
 from ..values.urls import normalize_url
 from .keys import ALGORITHMS, Keys
@@ -64,7 +64,7 @@ class _Verified:
 
 
 class Tokens:
-    """The verifier of one issuer's tokens for one audience: a `TokenVerifier` of the SDK."""
+    """The verifier of one issuer's tokens for one audience: a `TokenVerifier`."""
 
     def __init__(self, auth: Mapping[str, Any], keys: Keys | None = None, *, keeps_text: bool = False) -> None:
         """Take the manifest's `auth`.
@@ -100,7 +100,7 @@ class Tokens:
             self._verified.popitem(last=False)
         # A copy, since the verified token is kept, and the claims of one request must not change those of the next.
         text = token if self._keeps_text else ""
-        return verified.token.model_copy(update={"token": text, "claims": dict(verified.token.claims or {})})
+        return replace(verified.token, token=text, claims=dict(verified.token.claims or {}))
 
     async def _known(self, digest: bytes) -> _Verified | None:
         """Return a token's verified claims, unless it has expired or its key is not the one that verified it."""

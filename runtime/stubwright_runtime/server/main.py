@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from ..package import Package
-    from ..sdk.auth import TokenVerifier
     from .app.core import Core
+    from .core.access_tokens import TokenVerifier
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _STATE: Final = "STUBWRIGHT_STATE"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..sdk.auth import TokenVerifier
+    from .core.access_tokens import TokenVerifier
     from .observability.audit import Audit
 
 

@@ -24,7 +24,6 @@ import amounts
 import prompt_ends
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
-from sdk_connection import sdk_connection, without_words
 from serving import WAYS
 from sink import Sink
 from stubwright_runtime.server.app.building import build_core
@@ -150,13 +149,9 @@ def _said(client: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[st
     return {f"io.modelcontextprotocol/{key}": deepcopy(dict(value)) for key, value in said.items()}
 
 
-async def spoken(core: Core, messages: Sequence[Any], *, direct: bool) -> list[Any]:
-    """What a client on standard input gets, one message after the other, from the server or from the SDK."""
+async def spoken(core: Core, messages: Sequence[Any]) -> list[Any]:
+    """What a client on standard input gets, one message after the other."""
     async with core.lifespan():
-        if not direct:
-            async with sdk_connection(core) as sdk:
-                await _say(messages, sdk.take, sdk.due, sdk.lines)
-            return [normal(line) for line in sdk.lines]
         sink: Any = Sink()
         connection = Connection(core, sink)
 
@@ -193,23 +188,14 @@ def normal(message: Any) -> Any:
     return json.loads(re.sub(r'"requestState": "[^"]+"', '"requestState": "S"', text))
 
 
-@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 20, 40, 40), suppress_health_check=list(HealthCheck))
-@given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
-def test_standard_input(said: tuple[bool, list[Any]], package: ModuleType) -> None:
-    core = build_core(package.TOOLS["add"].package, Handlers())
-    answers = [asyncio.run(spoken(core, said[1], direct=direct)) for direct in (True, False)]
-    assert [*map(without_words, answers[0])] == [*map(without_words, answers[1])]
-
-
 @pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("direct", [True, False])
-def test_a_connection_shakes_hands_once(direct: bool, revision: str, package: ModuleType) -> None:
+def test_a_connection_shakes_hands_once(revision: str, package: ModuleType) -> None:
     core = build_core(package.TOOLS["add"].package, Handlers())
     malformed = {**shaking(revision), "params": {}}
     again = {**shaking("2024-11-05"), "id": "again"}
     call = request(1, "tools/call", CALLS[2], stateless=False)
     messages = [malformed, shaking(revision), READY, again, call]
-    said = asyncio.run(spoken(core, messages, direct=direct))
+    said = asyncio.run(spoken(core, messages))
     assert [(each["id"], each.get("error", {}).get("code")) for each in said] == [
         ("hello", -32602),
         ("hello", None),

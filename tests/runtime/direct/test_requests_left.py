@@ -30,7 +30,7 @@ from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reading import Line
 from stubwright_runtime.tasks.records import Task
-from task_wire import EXTENSION, HANDSHAKE, STATELESS, on_connection
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, in_memory
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -151,7 +151,7 @@ def test_over_http(way: Any, revision: str, package: ModuleType) -> None:
 )
 def test_a_question(body: Any, package: ModuleType) -> None:
     async def use() -> None:
-        async with on_connection(package.build_server(Handlers()), HANDSHAKE, {"elicitation": {}}) as wire:
+        async with in_memory(package.build_server(Handlers()), HANDSHAKE, {"elicitation": {}}) as wire:
             with no_requests_left():
                 asking = wire.start("tools/call", name="ask", arguments={})
                 await wire.questioned()
@@ -168,7 +168,7 @@ def test_tasks(revision: str, package: ModuleType) -> None:
 
     async def use() -> None:
         able: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
-        async with on_connection(package.build_server(Handlers()), revision, able) as wire:
+        async with in_memory(package.build_server(Handlers()), revision, able) as wire:
             with none_left(*circles.REQUESTS, Task):
                 made = await wire("tools/call", name="work", arguments={}, **as_task)
                 name = (made["task"] if asks else made)["taskId"]

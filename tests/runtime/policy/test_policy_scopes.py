@@ -13,19 +13,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 import amounts
 import forked
 import prompt_ends
 from packages import generate, imported, manifest, tool
-from server_fixture import ENVELOPE, HELLO, exchange
+from server_fixture import ENVELOPE, HELLO, exchange, opened
 from serving import asgi
 
 ends_are_prompt = prompt_ends.ends_are_prompt
@@ -342,17 +339,11 @@ async def test_a_hidden_resource_is_not_heard_of(uri: str, made: Path, tmp_path:
 
 
 async def _acknowledged(server: Any, wanted: Mapping[str, Any]) -> list[str]:
-    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](1)
-    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](10)
     params = {"notifications": dict(wanted), "_meta": ENVELOPE}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
-        await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
-        with anyio.fail_after(60):
-            told: Any = (await from_server.receive()).message
-        tasks.cancel_scope.cancel()
-    found: list[str] = told.params["notifications"].get("resourceSubscriptions") or []
+    async with opened(server) as (send, receive):
+        await send({"id": 1, "method": "subscriptions/listen", "params": params})
+        told: Any = await receive()
+    found: list[str] = told["params"]["notifications"].get("resourceSubscriptions") or []
     return found
 
 

@@ -16,10 +16,11 @@ import forked
 import prompt_ends
 from packages import check, generate, imported, manifest, tool
 from server_fixture import exchange
-from serving import served
+from serving import asgi
 from stubwright_runtime.mcp.downgrades import downgrade_tool
 from stubwright_runtime.mcp.revisions import Revision
 from stubwright_runtime.schema.objects import as_objects, describes_objects
+from stubwright_runtime.server.transports.http.asgi import asgi_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +117,8 @@ async def test_clients_get_structured_results(folder: Path, desk: Any, kind: str
             assert (await client.ids()).root == [5]
 
     if kind == "http":
-        with served(desk) as url:
+        with asgi(asgi_app(desk.core)) as root:
+            url = f"{root}/mcp"
             await ask(url)
             await ask_typed(mcp.Client(url, mode=mode))
     else:

@@ -13,12 +13,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp.server.auth.middleware.auth_context import get_access_token
-from mcp.server.auth.provider import AccessToken
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from packages import generate, imported, manifest, tool
+from stubwright_runtime.server.core.access_tokens import AccessToken
 from stubwright_runtime.server.core.principal import (
     ANONYMOUS,
     Principal,
@@ -27,7 +26,7 @@ from stubwright_runtime.server.core.principal import (
     make_from_token,
     make_local,
 )
-from stubwright_runtime.server.transports.http.authentication import Authentication
+from stubwright_runtime.server.transports.http.authentication import Authentication, find_caller
 from stubwright_runtime.server.transports.http.uploads import Uploads
 
 pytestmark = pytest.mark.anyio
@@ -105,8 +104,10 @@ class Wanting:
 async def _app(scope: Any, receive: Any, send: Any) -> None:
     """Says whom it answers, and how much came."""
     body = await Request(scope, receive).body()
-    token = get_access_token()
-    await JSONResponse({"for": None if token is None else token.subject, "size": len(body)})(scope, receive, send)
+    caller = find_caller(scope.get("user"))
+    await JSONResponse({"for": None if caller is None else caller.access_token.subject, "size": len(body)})(
+        scope, receive, send
+    )
 
 
 async def _asked(guard: Authentication, method: str = "POST", path: str = "/mcp", **more: Any) -> httpx2.Response:

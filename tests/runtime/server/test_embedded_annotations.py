@@ -40,9 +40,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         yield module
 
 
-@pytest.mark.parametrize("mounted", [False, True], ids=["served", "in the SDK"])
 @pytest.mark.parametrize("revision", [*REVISIONS, "2026-07-28"])
-def test_they_arrive(revision: str, mounted: bool, package: ModuleType) -> None:
+def test_they_arrive(revision: str, package: ModuleType) -> None:
     block = package.embedded(
         "docs://a",
         text="A",
@@ -53,7 +52,7 @@ def test_they_arrive(revision: str, mounted: bool, package: ModuleType) -> None:
         meta={"example.com/a": 1},
     )
     handlers = SimpleNamespace(one=lambda args, ctx: block, prompt_handled=lambda args, ctx: block)
-    app = package.build_server(handlers).streamable_http_app() if mounted else package.asgi_app(handlers)
+    app = package.asgi_app(handlers)
     with asgi(app) as url, httpx2.Client(timeout=60) as http:
         session = None
         if revision != "2026-07-28":

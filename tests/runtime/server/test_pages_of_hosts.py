@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from packages import generate, imported, manifest, tool
-from ways import REVISIONS, WAYS, Opening, by_lines, by_sdk
+from ways import REVISIONS, WAYS, Opening, by_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -55,8 +55,7 @@ def desk(tmp_path: Path) -> Any:
 async def test_a_page_is_announced_and_described(desk: ModuleType, opened: Opening, revision: str) -> None:
     async with opened(desk, Desk(), revision) as wire:
         offered = wire.offered or (await wire("server/discover"))["capabilities"]
-        if opened is not by_sdk or revision >= "2026-07-28":  # before, the SDK knows no extensions, and drops them
-            assert offered["extensions"] == {UI: {}}
+        assert offered["extensions"] == {UI: {}}
         [page] = (await wire("resources/read", uri="ui://desk/page"))["contents"]
         assert page == {"uri": "ui://desk/page", "mimeType": MIME, "text": "<p>Page", "_meta": CSP}
         [made] = (await wire("resources/read", uri="ui://desk/made"))["contents"]

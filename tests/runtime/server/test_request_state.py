@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp.server.auth.middleware.auth_context import auth_context_var
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 
 from stubwright_runtime.mcp.errors import ProtocolError
+from stubwright_runtime.server.core.access_tokens import CALLER, AccessToken
 from stubwright_runtime.server.core.principal import make_local
 from stubwright_runtime.server.middlewares.request_state import EncryptedRequestState
+from stubwright_runtime.server.transports.http.authentication import Caller
 from stubwright_runtime.state.store import StateLost
 
 if TYPE_CHECKING:
@@ -115,10 +114,10 @@ async def test_a_lost_store_stops_no_server_that_has_its_keys() -> None:
 @contextmanager
 def token(subject: str | None, client: str = "app", issuer: str = "https://id.example") -> Iterator[None]:
     """Requests of the block show an access token."""
-    access = AccessToken(token="t", client_id=client, scopes=[], subject=subject, claims={"iss": issuer})
-    before = auth_context_var.set(AuthenticatedUser(access))
+    access = AccessToken(token="t", client_id=client, scopes=(), subject=subject, claims={"iss": issuer})
+    before = CALLER.set(Caller(access))
     yield
-    auth_context_var.reset(before)
+    CALLER.reset(before)
 
 
 async def test_a_state_is_its_callers() -> None:

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mcp.server.auth.middleware.auth_context import auth_context_var
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 
+from stubwright_runtime.server.core.access_tokens import CALLER, AccessToken
 from stubwright_runtime.server.core.principal import Principal
 from stubwright_runtime.server.core.streams import Streams, TooManyStreamsError
+from stubwright_runtime.server.transports.http.authentication import Caller
 from stubwright_runtime.server.transports.http.resumption import shared as resumption
 from stubwright_runtime.server.transports.http.resumption.awaited import Awaited
 from stubwright_runtime.server.transports.http.resumption.shared import Resumption, SharedReplay
@@ -46,8 +45,8 @@ async def opened(url: str) -> AsyncIterator[Store]:
 
 def as_user(name: str) -> None:
     """Have what follows in this test be done by that user."""
-    token = AccessToken(token="", client_id="c", scopes=[], subject=name, claims={"iss": "https://auth.example.com"})
-    auth_context_var.set(AuthenticatedUser(token))
+    token = AccessToken(token="", client_id="c", scopes=(), subject=name, claims={"iss": "https://auth.example.com"})
+    CALLER.set(Caller(token))
 
 
 async def replayed(replay: SharedReplay, last: str) -> tuple[str | None, list[str]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from mcp.server.lowlevel import Server
+    from stubwright_runtime.server.package_server import PackageServer
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ def api(package: Any) -> Any:
     )
 
 
-def serve(package: Any, *, weather: Any = None, say: Any = None, cities: Any = None) -> Server[Any]:
+def serve(package: Any, *, weather: Any = None, say: Any = None, cities: Any = None) -> PackageServer:
     """A server whose handlers are these functions of `args` and `ctx`."""
 
     handlers = SimpleNamespace(
@@ -68,16 +68,16 @@ def serve(package: Any, *, weather: Any = None, say: Any = None, cities: Any = N
         say=say or (lambda args, ctx: "hello"),
         cities=cities or (lambda args, ctx: ["Paris", None]),
     )
-    server: Server[Any] = package.build_server(handlers)
+    server: PackageServer = package.build_server(handlers)
     return server
 
 
-async def call(server: Server[Any], name: str, arguments: Any = None, revision: str = "2025-11-25") -> dict[str, Any]:
+async def call(server: PackageServer, name: str, arguments: Any = None, revision: str = "2025-11-25") -> dict[str, Any]:
     params = {"name": name} if arguments is None else {"name": name, "arguments": arguments}
     return (await exchange(server, revision, ("tools/call", params)))[-1]
 
 
-async def weather(server: Server[Any]) -> dict[str, Any]:
+async def weather(server: PackageServer) -> dict[str, Any]:
     return await call(server, "get-weather", {"location": "Paris"})
 
 
@@ -186,30 +186,6 @@ async def test_protocol_errors(package: Any) -> None:
             "error": {"code": -32602, "message": "Unknown tool: no\ufffd"}
         }
         assert (await call(server, "say", [1], revision))["error"]["code"] == -32602
-
-
-async def test_nothing_runs_before_the_handshake(package: Any) -> None:
-    app = serve(package).streamable_http_app(json_response=True)
-    async with (
-        app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:8000") as client,
-    ):
-        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say"}}
-        answer = await client.post("/mcp", json=request, headers={"accept": "application/json, text/event-stream"})
-    assert answer.status_code == 400
-
-
-async def test_stateless_http_is_answered(package: Any) -> None:
-    """Without a session there is no handshake on the connection; the SDK admits the request all the same."""
-    app = serve(package).streamable_http_app(json_response=True, stateless_http=True)
-    async with (
-        app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:8000") as client,
-    ):
-        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say"}}
-        headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
-        answer = await client.post("/mcp", json=request, headers=headers)
-    assert answer.json()["result"] == {"content": [{"type": "text", "text": "hello"}]}
 
 
 # What handlers give
@@ -589,7 +565,7 @@ async def test_handlers_that_cannot_start(package: Any) -> None:
             raise ConnectionError("no database")
 
     with pytest.raises(ConnectionError, match="no database"):
-        async with package.build_server(Broken()).lifespan(None):
+        async with mcp.Client(package.build_server(Broken())):
             pass
 
 
@@ -709,7 +685,6 @@ async def test_a_thousand_tools_load_nothing_at_start(tmp_path: Path) -> None:
     server = serve(package)
     await exchange(server, "2025-11-25", ("tools/list", {}))
     assert not [name for name in sys.modules if name.startswith("sdk_lazy_mcp.models.")]
-    assert server.name == "weather"
 
 
 async def test_two_packages_do_not_meet(package: Any, api: Any, tmp_path: Path) -> None:

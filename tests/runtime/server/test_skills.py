@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from packages import generate, imported, manifest, tool
-from ways import REVISIONS, WAYS, Opening, by_sdk
+from ways import REVISIONS, WAYS, Opening
 
 pytestmark = pytest.mark.anyio
 
@@ -56,8 +56,7 @@ def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ModuleType]
 async def test_skills_are_announced_and_listed(desk: ModuleType, opened: Opening, revision: str) -> None:
     async with opened(desk, Desk(), revision) as wire:
         offered = wire.offered or (await wire("server/discover"))["capabilities"]
-        if opened is not by_sdk or revision >= "2026-07-28":  # before, the SDK knows no extensions, and drops them
-            assert offered["extensions"] == {SKILLS: {"directoryRead": True}}
+        assert offered["extensions"] == {SKILLS: {"directoryRead": True}}
         assert "resources" in offered
         listed = await wire("skills/list")
         assert [skill["uri"] for skill in listed["skills"]] == [f"{each}/SKILL.md" for each in (REFUNDS, INNER, GIT)]

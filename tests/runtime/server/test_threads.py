@@ -19,9 +19,9 @@ import pytest
 
 import prompt_ends
 from packages import generate, imported, manifest, tool
-from serving import asgi, piped
-from stubwright_runtime.server.embedding.server import PackageServer
+from serving import asgi
 from stubwright_runtime.server.execution.threads import NoFreeThreadError, Threads
+from stubwright_runtime.server.package_server import PackageServer
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -217,7 +217,7 @@ async def connected(server: Any, app: Any, kind: str, era: Any) -> AsyncIterator
             async with mcp.Client(f"{url}/mcp", mode=era) as client:
                 yield client
     else:
-        async with mcp.Client(piped(server, era == "legacy"), mode=era) as client:
+        async with mcp.Client(server, mode=era) as client:
             yield client
 
 

@@ -14,14 +14,14 @@ import mcp
 import mcp_types as types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp.shared.message import SessionMessage
 
 import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import asgi, piped
-from stubwright_runtime.server.embedding.server import PackageServer
+from stubwright_runtime import UrlElicitationRequired
+from stubwright_runtime.server.package_server import PackageServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -254,7 +254,8 @@ async def test_a_client_goes_there_and_calls_again(package: ModuleType, way: str
     with ExitStack() as stack:
         app = package.asgi_app(desk)
         desk.server = app.state.server
-        target: Any = piped(PackageServer(app.state.server), way == "legacy")
+        server = PackageServer(app.state.server)
+        target: Any = piped(server, way == "legacy")
         if way == "http":
             target = handshaking(f"{stack.enter_context(asgi(app))}/mcp")
         async with package.VisitsClient.connect(target, on_question=visit) as made:
@@ -336,7 +337,7 @@ async def test_a_client_that_does_not_go_there_gets_the_typed_error(package: Mod
         with pytest.raises(package.ToolFailed, match=r"capability 'elicitation\.url'"):
             await connected()
         return
-    with pytest.raises(UrlElicitationRequiredError) as caught:
+    with pytest.raises(UrlElicitationRequired) as caught:
         await connected()
     assert caught.value.elicitations[0].elicitation_id == desk.asked[-1]
     assert len(asked) == (3 if answer == "Accepted" else 1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,10 +13,11 @@ import amounts
 import prompt_ends
 import tasked
 from packages import generate, manifest, tool
-from sdk_connection import without_words
+from server_fixture import opened
 from serving import asgi
-from stubwright_runtime.tasks.poll_rates import PollRates
-from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, on_connection, over_http, over_stdio
+from stubwright_runtime.server.transports.stdio.connection import Connection
+from stubwright_runtime.server.transports.stdio.reading import Line
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_http, over_stdio
 from tasked import Gate, Handlers, called, first
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ async def test_over_http_up_to_2025(package: ModuleType) -> None:
 
 async def test_the_end_of_the_server_ends_a_stream_of_tasks_with_its_answer(package: ModuleType) -> None:
     server = package.build_server(Handlers())
-    async with on_connection(server, STATELESS, TASKS) as wire:
+    async with in_memory(server, STATELESS, TASKS) as wire:
         name = (await wire("tools/call", **called("work")))["taskId"]
         await wire.until(name, "completed")
         listening = wire.start("subscriptions/listen", notifications={"taskIds": [name]})
@@ -147,7 +148,7 @@ async def test_a_question_of_a_task_is_taken_back_when_its_request_is_cancelled(
         return str((await ctx.ask.who()).name)
 
     server = package.build_server(Handlers(ask=asks))
-    async with on_connection(server, HANDSHAKE, TASKS) as wire:
+    async with in_memory(server, HANDSHAKE, TASKS) as wire:
         name = (await wire("tools/call", **called("ask", task={})))["task"]["taskId"]
         waiting = wire.start("tasks/result", taskId=name)
         await wire.questioned()
@@ -165,59 +166,46 @@ async def test_a_question_of_a_task_is_taken_back_when_its_request_is_cancelled(
         assert first(await again) == "Ada"
 
 
+class _Lines:
+    """The lines of a connection on standard input and output."""
+
+    is_full = False
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.connection: Connection
+
+    async def send(self, message: Any) -> None:
+        if isinstance(message, bytes):  # from the server
+            await self._wire.heard(json.loads(message))
+        else:
+            await self.connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
+
+
 async def test_a_question_of_a_task_fails_its_request_when_the_input_ends(package: ModuleType) -> None:
     async def asks(_args: Any, ctx: Any) -> str:
         return str((await ctx.ask.who()).name)
 
-    server = package.build_server(Handlers(ask=asks))
-    async with on_connection(server, HANDSHAKE, TASKS) as wire:
+    core = package.build_server(Handlers(ask=asks)).core
+    wire = Wire(HANDSHAKE, TASKS, None)
+    async with core.lifespan():
+        lines: Any = _Lines(wire)
+        connection = lines.connection = Connection(core, lines)
+        wire.transport = lines
+        await wire.open()
         name = (await wire("tools/call", **called("ask", task={})))["task"]["taskId"]
         waiting = wire.start("tasks/result", taskId=name)
         await wire.questioned()
-        connection: Any = wire.transport
-        await connection.connection.disconnect()
+        await connection.disconnect()
         assert (await waiting)["error"]["code"] == -32000
+        await connection.close()
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/list", "tasks/result", "tasks/cancel"])
 async def test_before_the_handshake_requests_about_tasks_are_refused(package: ModuleType, method: str) -> None:
     server = package.build_server(Handlers())
-    async with on_connection(server, HANDSHAKE, {}) as wire:
-        connection: Any = wire.transport
-        connection.connection._client = None
-        refused = (await wire(method, taskId="x"))["error"]
+    async with opened(server) as (send, receive):
+        await send({"id": 1, "method": method, "params": {"taskId": "x"}})
+        refused = (await receive())["error"]
         expected = "The connection is not initialized; send initialize first"
         assert (refused["code"], refused["message"]) == (-32602, expected)
-
-
-ODD: tuple[Any, ...] = (
-    {},
-    {"taskId": None},
-    {"taskId": 1},
-    {"taskId": ["x"]},
-    {"taskId": "nobody-made-this"},
-    {"taskId": "nobody-made-this", "inputResponses": []},
-    {"taskId": "nobody-made-this", "inputResponses": {}},
-    {"taskId": "nobody-made-this", "_meta": {"progressToken": []}},
-    {"cursor": 1},
-    {"cursor": "nowhere"},
-    {"cursor": None},
-)
-METHODS = ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update", "tasks/other")
-
-
-@pytest.mark.parametrize(
-    ("capabilities", "revision"), amounts.sample(product([TASKS, {}], ["2025-06-18", HANDSHAKE, STATELESS]), 3)
-)
-async def test_odd_requests_are_answered_as_through_the_sdk(
-    package: ModuleType, revision: str, capabilities: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(PollRates, "count", lambda _rates, _key: 0)
-    answers: list[dict[str, Any]] = []
-    for way in (in_memory, on_connection):
-        async with way(package.build_server(Handlers()), revision, capabilities) as wire:
-            answers.append({f"{method} {params}": await wire(method, **params) for method in METHODS for params in ODD})
-            listened: dict[str, Any] = {"notifications": {"taskIds": ["x"], "resourceSubscriptions": 1}}
-            answers[-1]["listening"] = await wire("subscriptions/listen", **listened)
-    direct, through_sdk = ({name: without_words(answer) for name, answer in each.items()} for each in answers)
-    assert direct == through_sdk

@@ -12,13 +12,12 @@ import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
 
-import amounts
 import prompt_ends
 import tasked
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange, opened
 from serving import asgi
-from task_wire import HANDSHAKE, RELATED, Wire, in_memory, on_connection, over_http
+from task_wire import HANDSHAKE, RELATED, Wire, in_memory, over_http
 from tasked import Clock, Gate, Handlers, called, first
 
 if TYPE_CHECKING:
@@ -35,12 +34,6 @@ package = tasked.package
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture(params=[amounts.mark_long(in_memory), on_connection], ids=["sdk", "direct"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test is one of the SDK's way and of the direct one, which standard input takes."""
-    monkeypatch.setitem(globals(), "in_memory", request.param)
 
 
 FORMS: dict[str, Any] = {"elicitation": {}}

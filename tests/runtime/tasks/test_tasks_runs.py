@@ -55,7 +55,7 @@ STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "faile
 
 def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -> Any:
     """A server with this store, which others may have, too."""
-    sdk = importlib.import_module("stubwright_runtime.server.embedding.server")
+    sdk = importlib.import_module("stubwright_runtime.server.package_server")
     features = importlib.import_module("stubwright_runtime.server.app.composition")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
     return sdk.PackageServer(

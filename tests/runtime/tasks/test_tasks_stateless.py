@@ -14,7 +14,7 @@ import prompt_ends
 import tasked
 from server_fixture import ENVELOPE
 from serving import asgi
-from task_wire import EXTENSION, HANDSHAKE, RELATED, STATELESS, Wire, in_memory, on_connection, over_http
+from task_wire import EXTENSION, HANDSHAKE, RELATED, STATELESS, Wire, in_memory, over_http
 from tasked import Clock, Gate, Handlers, called, first
 
 if TYPE_CHECKING:
@@ -30,12 +30,6 @@ package = tasked.package
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture(params=[in_memory, on_connection], ids=["sdk", "direct"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test is one of the SDK's way and of the direct one, which standard input takes."""
-    monkeypatch.setitem(globals(), "in_memory", request.param)
 
 
 TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}

@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.compile import completions as offers
-from stubwright.compile.uritemplates import TemplateError, parse_variables
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import did_you_mean, find_nearest, quote
 from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.mcp.uri_templates import TemplateError, UriTemplate
 from stubwright_runtime.values.text import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def check_templates(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that servers can match a URI template of RFC 6570 (MCP 2025-11-25, Resources, Resource Templates)."""
     for template in resolved.primitives[vocabulary.TEMPLATES]:
         try:
-            parse_variables(template.key)
+            UriTemplate.parse(template.key)
         except TemplateError as error:
             message = f"`{template.key}` cannot be used: {error}"
             yield Diagnostic("SW255", message, template.place / template.section.key, error.fix)
@@ -168,7 +168,7 @@ def _argument_names(prompt: Declared) -> tuple[str, ...]:
 def _variable_names(template: Declared) -> tuple[str, ...] | None:
     """Return the names of a template's variables; None if it is broken."""
     try:
-        return tuple(variable.name for variable in parse_variables(template.key))
+        return tuple(variable.name for variable in UriTemplate.parse(template.key).variables)
     except TemplateError:
         return None
 

@@ -15,7 +15,7 @@ from ...mcp.vocabulary import LOG_LEVELS
 from ..features.questions import Callbacks, OnQuestion, OnSample, Roots
 from ..features.subscriptions import Subscriptions
 from ..transports.bounds import MAX_RESULT_BYTES
-from ..transports.connecting import Connection, Target, create_client, narrow
+from ..transports.connecting import Connection, create_client, narrow
 from .calls import call_content, call_model
 from .content import ToolContent
 from .in_flight import InFlight
@@ -38,13 +38,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from httpx2 import Auth
-    from mcp import Client
 
     from ...mcp.vocabulary import LogLevel
     from ...observability.failures import Failures
     from ...package import Package
     from ..features.callbacks import SdkCallbacks
-    from ..rpc.client import RpcClient
+    from ..rpc.untyped import Target, UntypedClient
     from .responses import CallResponse
     from .session import Session
 
@@ -283,7 +282,7 @@ class Binding:
         return await Responses(self)._call_tool(self._package.tools[tool_name], given)
 
     @property
-    def raw(self) -> Client | RpcClient:
+    def raw(self) -> UntypedClient:
         """The untyped client below, for what has no method here; nothing checks or confirms what goes through it."""
         return self._session.client
 

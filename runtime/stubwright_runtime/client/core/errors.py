@@ -19,10 +19,8 @@ from ...values.terminal import replace_controls
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from mcp.shared.exceptions import UrlElicitationRequiredError
     from mcp_types import CallToolResult
 
-    from ..rpc.mcp_error import MCPError
 
 _Error = TypeVar("_Error", bound=Exception)
 
@@ -125,15 +123,3 @@ def _subclass_safe_to_show(kind: type[Exception]) -> type[Exception]:
         return replace_controls(kind.__str__(self))
 
     return type(kind.__name__, (kind,), {"__str__": __str__, "__module__": kind.__module__})
-
-
-def to_url_error(error: MCPError) -> UrlElicitationRequiredError | None:
-    """Return the typed form of an error that wants URLs to be visited first; `None` if it names none."""
-    from mcp.shared.exceptions import UrlElicitationRequiredError
-    from pydantic import ValidationError
-
-    try:
-        typed = UrlElicitationRequiredError.from_error(error.error)
-    except (AttributeError, TypeError, ValidationError, ValueError):
-        return None
-    return make_safe_to_show(typed) if typed.elicitations else None

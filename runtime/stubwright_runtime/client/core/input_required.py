@@ -16,10 +16,9 @@ from ..rpc.mcp_error import MCPError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp import Client
     from mcp_types import InputResponseRequestParams, InputResponses
 
-    from ..rpc.client import RpcClient
+    from ..rpc.untyped import UntypedClient
 
 _Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _Result = TypeVar("_Result")
@@ -29,7 +28,7 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
 
 
 async def send_until_result(
-    client: Client | RpcClient, params: _Params, send: Callable[[_Params], Awaitable[_Result | InputRequiredResult]]
+    client: UntypedClient, params: _Params, send: Callable[[_Params], Awaitable[_Result | InputRequiredResult]]
 ) -> _Result:
     """Send a request until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").
 
@@ -55,7 +54,7 @@ async def send_until_result(
     raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {bound} rounds")
 
 
-async def answer_input_requests(client: Client | RpcClient, asked: InputRequiredResult) -> InputResponses | None:
+async def answer_input_requests(client: UntypedClient, asked: InputRequiredResult) -> InputResponses | None:
     """Return the answers of the client's callbacks, by the keys of the questions; `None` if nothing was asked.
 
     Raises:

@@ -28,22 +28,21 @@ from ...mcp.revisions import Revision
 from ...values.terminal import shorten
 from ..features.list_pages import MOST_PAGES, fetch_pages
 from ..rpc.connection import RpcConnection
-from ..rpc.mcp_error import MCPError, convert
+from ..rpc.mcp_error import MCPError, UrlElicitationRequired, convert
 from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.parameter_headers import ParameterHeaders
-from .errors import ResultTooLarge, make_safe_to_show, to_url_error
+from .errors import ResultTooLarge, make_safe_to_show
 from .input_required import send_until_result
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 
-    from mcp import Client
     from mcp_types import InputResponseRequestParams, PaginatedResult, Request
     from pydantic import BaseModel
 
     from ...observability.failures import Failures
     from ...package import Tool
-    from ..rpc.client import RpcClient
+    from ..rpc.untyped import UntypedClient
     from .in_flight import InFlight
     from .options import OnProgress, Options, TellProgress
 
@@ -70,7 +69,7 @@ class Session:
     - what a callback raised.
     """
 
-    def __init__(self, client: Client | RpcClient, in_flight: InFlight, failures: Failures | None = None) -> None:
+    def __init__(self, client: UntypedClient, in_flight: InFlight, failures: Failures | None = None) -> None:
         """Take a client, which need not be open yet, and what keeps account of its requests.
 
         What is kept in `failures` is raised in the place of the answer that refers to it.
@@ -81,7 +80,7 @@ class Session:
         self._headers = ParameterHeaders(client)
 
     @property
-    def client(self) -> Client | RpcClient:
+    def client(self) -> UntypedClient:
         """The client below. Raises RuntimeError if the connection is closed."""
         self.in_flight.check_open()
         return self._client
@@ -212,7 +211,7 @@ class Session:
         is asked, and the request is sent again.
 
         Raises:
-            mcp.shared.exceptions.UrlElicitationRequiredError: Nobody can be asked, said no, or was asked too often.
+            UrlElicitationRequired: Nobody can be asked, said no, or was asked too often.
             BaseException: What the handler raised, where failures are kept.
         """
         try:
@@ -244,7 +243,7 @@ class Session:
             except MCPError as error:
                 if error.code != URL_ELICITATION_REQUIRED:
                     raise
-                open_urls, typed = self.in_flight.open_urls, to_url_error(error)
+                open_urls, typed = self.in_flight.open_urls, UrlElicitationRequired.from_error(error)
                 if typed is None:
                     raise
                 if number == _URL_ATTEMPTS or open_urls is None or not await open_urls(typed.elicitations):
@@ -335,7 +334,7 @@ def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:
         raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
 
 
-def find_connection(client: Client | RpcClient) -> RpcConnection | None:
+def find_connection(client: UntypedClient) -> RpcConnection | None:
     """Return the connection of an `RpcClient`; `None` for a client of the SDK."""
     server: object = client.server
     return server if isinstance(server, RpcConnection) else None

@@ -44,7 +44,7 @@ class PrimitivesBinding(Binding):
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
     ) -> list[TextResourceContents | BlobResourceContents]:
         """Read a resource whose URI a template gives (RFC 6570); parameters that are `OMIT` are left out of it."""
-        from mcp.shared.uri_template import UriTemplate
+        from ...mcp.uri_templates import UriTemplate
 
         return await self._read(UriTemplate.parse(template).expand(to_json(params)))
 

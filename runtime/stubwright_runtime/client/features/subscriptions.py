@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from mcp import Client
     from mcp.client.session import IncomingMessage
     from mcp.client.subscriptions import Subscription
 
     from ..core.binding import Binding
     from ..core.options import Options
     from ..core.session import Session
-    from ..rpc.client import RpcClient
+    from ..rpc.untyped import UntypedClient
 
 _QUIET: Final = 15.0
 """Seconds without a change after which a server of before 2026-07-28 is asked whether it is still there."""
@@ -152,7 +151,7 @@ async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) 
 class _Backlog:
     """The changes that wait for their listener, before 2026-07-28: an asynchronous iterator."""
 
-    def __init__(self, client: Client | RpcClient, lists: bool, resources: Sequence[str]) -> None:
+    def __init__(self, client: UntypedClient, lists: bool, resources: Sequence[str]) -> None:
         import anyio
 
         self.ended = False
@@ -204,7 +203,7 @@ class _Backlog:
         return change
 
 
-async def _is_there(client: Client | RpcClient) -> bool:
+async def _is_there(client: UntypedClient) -> bool:
     """Tell whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
     from pydantic import ValidationError
@@ -249,7 +248,7 @@ async def _listen(
 
 @asynccontextmanager
 async def _listen_by_sdk(
-    client: Client, session: Session, options: Options, lists: bool, resources: Sequence[str]
+    client: Any, session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[_Subscribed, None]:
     """Listen through a client of the SDK."""
     from mcp.client.subscriptions import SubscriptionLost

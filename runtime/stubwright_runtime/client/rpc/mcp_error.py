@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from mcp_types import ErrorData
+from mcp_types import ElicitRequestURLParams, ErrorData
+from pydantic import ValidationError
 
 from ...values.modules import find_loaded
 from ...values.terminal import replace_controls
@@ -68,6 +69,30 @@ class MCPError(_Base):
     def __str__(self) -> str:
         """Return the text without control characters; `message` is unchanged."""
         return replace_controls(self.message)
+
+
+class UrlElicitationRequired(MCPError):
+    """A person must visit URLs before the request (MCP 2025-11-25, client/elicitation).
+
+    Attributes:
+        elicitations: The URLs, with their reasons.
+    """
+
+    elicitations: list[ElicitRequestURLParams]
+
+    @classmethod
+    def from_error(cls, error: MCPError) -> UrlElicitationRequired | None:
+        """Return the exception for an error response, or `None` if it contains no URLs."""
+        data: Any = error.data
+        given: Any = data.get("elicitations") if isinstance(data, dict) else None
+        if not isinstance(given, list) or not given:
+            return None
+        typed = cls(error.code, error.message, error.data)
+        try:
+            typed.elicitations = [ElicitRequestURLParams.model_validate(each) for each in given]
+        except ValidationError:
+            return None
+        return typed
 
 
 def _adopt_base() -> None:

@@ -10,9 +10,10 @@ import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from ...in_process import InProcessServer
 from ...mcp.problems import describe_problems
 from ...observability.logs import name_records, redact_library_logs
 from ...values.modules import find_loaded
@@ -25,18 +26,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from httpx2 import Auth
-    from mcp import Client
-    from mcp.client import Transport
     from mcp.client.session import IncomingMessage, MessageHandlerFnT
     from typing_extensions import TypeIs
 
-    from ...sdk.server import MCPServer, Server
-    from ..rpc.client import RpcClient
+    from ..rpc.untyped import Target, UntypedClient
     from .process import Command
 
-
-Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
-"""A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""
 
 _T = TypeVar("_T")
 
@@ -87,7 +82,7 @@ def create_client(
     auth: Auth | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
-) -> Client | RpcClient:
+) -> UntypedClient:
     """Return the unopened client for a target.
 
     Args:
@@ -116,7 +111,7 @@ def create_client(
         raise ValueError("env and cwd are for a command; this target is none")
     sdk = find_loaded("mcp.client.client")
     if sdk is not None and isinstance(target, sdk.Client):
-        client: Client = target
+        client: UntypedClient = target
         if given:
             raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
         if on_message is not None:
@@ -143,11 +138,14 @@ def create_client(
 
         process = ServerProcess(_parse_command(target, env, cwd), bounds, sys.stderr)
         return RpcClient(process, bounds, read_timeout_seconds=timeout, revision=revision, **given_back)
-    import mcp
+    if isinstance(target, InProcessServer):
+        from ..rpc.client import RpcClient
+        from .memory import MemoryTransport
 
-    from ...sdk.server import MCPServer, Server
+        return RpcClient(MemoryTransport(target), bounds, read_timeout_seconds=timeout, **given_back)
+    if _is_of_sdk(target):
+        import mcp
 
-    if isinstance(target, Server | MCPServer | AbstractAsyncContextManager):
         server: Any = target
         return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
     raise TypeError(
@@ -167,7 +165,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
 
     def __init__(
         self,
-        client: Client | RpcClient,
+        client: UntypedClient,
         value: _T,
         package: str,
         closing: Callable[[], None] | None = None,
@@ -314,6 +312,14 @@ def _describe_refusal(error: Exception) -> Exception:
     if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
         return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
     return convert(error)
+
+
+def _is_of_sdk(target: Target) -> bool:
+    """Return whether a target is a server object or a transport of the SDK."""
+    if isinstance(target, AbstractAsyncContextManager):
+        return True
+    servers = find_loaded("mcp.server")
+    return servers is not None and isinstance(target, servers.Server | servers.MCPServer)
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str]]:

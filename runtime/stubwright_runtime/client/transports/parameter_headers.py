@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...in_process import InProcessServer
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import MAX_SAFE_INTEGER
 from ...observability.logs import log
@@ -18,11 +19,10 @@ from ..features.list_pages import fetch_pages
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp import Client
     from mcp_types import ListToolsResult
 
     from ...package import Tool
-    from ..rpc.client import RpcClient
+    from ..rpc.untyped import UntypedClient
 
 _Answer = TypeVar("_Answer")
 
@@ -30,7 +30,7 @@ _Answer = TypeVar("_Answer")
 class ParameterHeaders:
     """The headers of calls over one connection."""
 
-    def __init__(self, client: Client | RpcClient) -> None:
+    def __init__(self, client: UntypedClient) -> None:
         """Take a client; it is used when it is open."""
         self._client = client
         self._listed: set[str] = set()
@@ -81,11 +81,10 @@ class ParameterHeaders:
             return False
         if isinstance(server, RpcConnection):
             return server.over_http
-        from mcp import StdioServerParameters
+        import mcp
+        from mcp.server import MCPServer, Server
 
-        from ...sdk.server import MCPServer, Server
-
-        return not isinstance(server, StdioServerParameters | Server | MCPServer)
+        return not isinstance(server, mcp.StdioServerParameters | Server | MCPServer | InProcessServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
         """Have the SDK read the server's list as far as the tool, and tell whether it could."""

@@ -1,7 +1,4 @@
-"""The principal of a request.
-
-Takes the access token of a request, if any; gives a principal. Tokens themselves go no further than here.
-"""
+"""The principals of requests."""
 
 from __future__ import annotations
 
@@ -9,13 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from sys import modules
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ...values.modules import find_loaded
+from .access_tokens import CALLER
 
 if TYPE_CHECKING:
-    from ...sdk.auth import AccessToken
+    from .access_tokens import VerifiedToken
 
 Kind: TypeAlias = Literal["token", "local", "anonymous"]
 
@@ -56,9 +52,6 @@ def _make_key(kind: Kind, issuer: str | None, subject: str | None, client: str |
     return json.dumps([kind, issuer, who])
 
 
-_AUTH: Final = "mcp.server.auth.middleware.auth_context"
-"""The module that knows the access token of a request, if the server has tokens."""
-
 ANONYMOUS: Final = Principal("anonymous", subject="anonymous")
 
 
@@ -80,7 +73,7 @@ def make_local(scopes: Sequence[str]) -> Principal:
     return Principal("local", subject="local", scopes=frozenset(scopes))
 
 
-def make_from_token(token: AccessToken) -> Principal:
+def make_from_token(token: VerifiedToken) -> Principal:
     """Return the principal that a verified access token is for."""
     claims = token.claims or {}
     issuer = claims.get("iss")
@@ -94,25 +87,15 @@ def make_from_token(token: AccessToken) -> Principal:
     )
 
 
-def find_access_token() -> AccessToken | None:
-    """Return the access token of the request that is being answered. If the SDK is not loaded, there is none."""
-    if _AUTH not in modules:
-        return None
-    auth = find_loaded(_AUTH)
-    token: AccessToken | None = None if auth is None else auth.get_access_token()
-    return token
+def find_access_token() -> VerifiedToken | None:
+    """Return the access token of the current request; `None` without one."""
+    caller = CALLER.get()
+    return None if caller is None else caller.access_token
 
 
 def find_current(*, over_http: bool, user: Principal) -> Principal:
     """Return the sender of the request that is being answered; `user` is the local user."""
     if not over_http:
         return user
-    if _AUTH not in modules:
-        return ANONYMOUS
-    auth = find_loaded(_AUTH)
-    caller = None if auth is None else auth.auth_context_var.get()
-    if caller is None:
-        return ANONYMOUS
-    # That of our own authentication has its principal; an application that mounts the server has an authentication too.
-    principal: Principal | None = getattr(caller, "principal", None)
-    return make_from_token(caller.access_token) if principal is None else principal
+    caller = CALLER.get()
+    return ANONYMOUS if caller is None else caller.principal

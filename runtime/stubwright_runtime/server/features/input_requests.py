@@ -41,7 +41,6 @@ from .url_elicitation import UrlQuestions, UrlRequired
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from mcp import MCPError
     from pydantic import ValidationError
 
     from ...mcp.revisions import Feature, Revision
@@ -385,11 +384,11 @@ def waits(error: BaseException) -> bool:
     return find_inner(error, UrlRequired) is not None or find_mcp_error(error) is not None or is_suspended(error)
 
 
-def find_mcp_error(error: BaseException) -> MCPError | None:
+def find_mcp_error(error: BaseException) -> Any:
     """Return the `MCPError` that a handler raised, of the SDK or of this library; `None` for other exceptions."""
     for name in ("stubwright_runtime.client.rpc.mcp_error", "mcp.shared.exceptions"):
         module = find_loaded(name)
-        found: MCPError | None = None if module is None else find_inner(error, module.MCPError)
+        found = None if module is None else find_inner(error, module.MCPError)
         if found is not None:
             return found
     return None

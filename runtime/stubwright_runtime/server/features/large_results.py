@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..core.principal import find_access_token
+from ..core.principal import find_access_token, make_from_token
 
 SCHEME: Final = "kept"
 MOST: Final = 100
@@ -98,11 +98,7 @@ class Store:
 def identify_principal() -> Principal:
     """Return the client, issuer and subject of the caller's access token; `None` without authentication."""
     token = find_access_token()
-    if token is None:
-        return None
-    from ...sdk.auth import principal_components
-
-    return principal_components(token)
+    return None if token is None else (token.client_id, make_from_token(token).issuer, token.subject)
 
 
 STORE: Final = Store()

@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, ProtocolError
 from ...mcp.revisions import Revision
+from ...mcp.uri_templates import UriTemplate
 from ...mcp.vocabulary import PAGES
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, sanitize_text
@@ -23,8 +24,6 @@ from ..core.request import Answer, Request
 from ..features.large_results import STORE
 
 if TYPE_CHECKING:
-    from mcp.shared.uri_template import UriTemplate
-
     from ...models.base import Model
     from ...package import Package
     from ...primitives import Template
@@ -56,14 +55,6 @@ class Resources:
         """Return its methods."""
         reading = _Reading(self._package, host)
         return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
-
-
-@cache
-def _parsed(template: str) -> UriTemplate:
-    """Return a URI template, ready to match."""
-    from mcp.shared.uri_template import UriTemplate
-
-    return UriTemplate.parse(template)
 
 
 _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
@@ -150,7 +141,7 @@ class _Reading:
         """Return the first template that is there for the caller and fits a URI, with the values of its variables."""
         for row in self.package.templates.values():
             if self.host.offers(request, "resourceTemplates", row.uri):
-                values = _parsed(row.uri).match(uri)
+                values = UriTemplate.parse(row.uri).match(uri)
                 if values is not None:
                     return row, values
         return None

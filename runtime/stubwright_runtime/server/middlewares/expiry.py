@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.principal import find_access_token
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ...sdk.auth import AccessToken
-    from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from ..core.access_tokens import VerifiedToken
 
 clock = time.time
 
 
-def count_seconds_left(token: AccessToken | None) -> float | None:
+def count_seconds_left(token: VerifiedToken | None) -> float | None:
     """Return the seconds until a token expires; `None` if it does not expire."""
     return None if token is None or token.expires_at is None else max(0.0, token.expires_at - clock())
 
@@ -31,27 +30,7 @@ def count_own_seconds_left() -> float | None:
     return count_seconds_left(find_access_token())
 
 
-async def end_stream_in_time(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """End the stream of a request with its caller's token, as a middleware, if its client can come back for the answer.
-
-    The call goes on, and its answer is kept for the client. If a client cannot come back, the stream stays.
-    """
-    left, close = count_own_seconds_left(), ctx.close_sse_stream
-    if left is None or close is None:
-        return await call_next(ctx)
-
-    async def end() -> None:
-        await asyncio.sleep(left)
-        await close()
-
-    ending = asyncio.create_task(end())
-    try:
-        return await call_next(ctx)
-    finally:
-        ending.cancel()
-
-
-async def pass_while_valid(token: AccessToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+async def pass_while_valid(token: VerifiedToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
     """Pass on a request whose answer is an endless stream, which ends with the token."""
     left = count_seconds_left(token)
     if left is None:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ....package import Package
-    from ....sdk.auth import TokenVerifier
     from ...app.core import Core
+    from ...core.access_tokens import TokenVerifier
     from ...observability.audit import Audit
     from ...options import HttpOptions
     from .resumption.log import EventLog

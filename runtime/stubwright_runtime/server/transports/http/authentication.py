@@ -2,7 +2,7 @@
 
 It runs before the endpoint, since only a response's status and headers can ask for a token or for more
 scopes (RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling").
-All layers below get the caller from the SDK's own context; the token itself goes no further. Requests come as ASGI, or
+All layers below get the caller from the current context; the token itself goes no further. Requests come as ASGI, or
 from a connection that reads them ahead of uvicorn.
 """
 
@@ -13,13 +13,12 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from starlette.authentication import AuthCredentials
+from starlette.authentication import AuthCredentials, SimpleUser
 
 from ....observability.logs import log
-from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser, auth_context_var, authorization_context
 from ....values.json import is_list
 from ....values.urls import normalize_url
+from ...core.access_tokens import CALLER
 from ...core.call_state import CallState
 from ...core.principal import VerificationUnavailableError, make_from_token
 from ...middlewares.expiry import pass_while_valid
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from ....sdk.auth import AccessToken, TokenVerifier
+    from ...core.access_tokens import TokenVerifier, VerifiedToken
     from ...core.outcomes import Ending
     from ...core.parts import Scopes
     from ...core.principal import Principal
@@ -41,26 +40,40 @@ if TYPE_CHECKING:
 
 _BEARER: Final = "bearer "
 _AUTHORIZATION: Final = b"authorization"
-_REVISION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
+_REVISION: Final = b"mcp-protocol-version"
 
 
-class Caller(AuthenticatedUser):
+class Caller(SimpleUser):
     """The sender of a request with a valid token.
 
     Attributes:
+        access_token: The token.
         principal: Its principal, with the scopes of the token.
         owner: The same, as sessions are bound to it.
     """
 
-    def __init__(self, token: AccessToken) -> None:
+    def __init__(self, token: VerifiedToken) -> None:
         """Take the token."""
-        super().__init__(token)
+        super().__init__(token.client_id)
+        self.access_token = token
         self.principal = make_from_token(token)
-        self.owner: Mapping[str, Any] = {**authorization_context(self)}
+        issuer = self.principal.issuer
+        self.owner: Mapping[str, Any] = {"client_id": token.client_id, "issuer": issuer, "subject": token.subject}
 
     def enter(self) -> None:
         """Become the caller of the current task."""
-        auth_context_var.set(self)
+        CALLER.set(self)
+
+
+def find_caller(user: object) -> Caller | None:
+    """Return the caller for the `user` of an ASGI scope, or `None` if it has no access token.
+
+    The token was verified by this server, or by an application that mounts it.
+    """
+    if isinstance(user, Caller):
+        return user
+    token: VerifiedToken | None = getattr(user, "access_token", None)  # of the SDK's authentication
+    return None if token is None else Caller(token)
 
 
 class Authentication:
@@ -88,7 +101,7 @@ class Authentication:
             audiences: The names of this server; a token that the verifier knows to be for another is refused.
             recorder: The recorder of refusals.
         """
-        self._app = AuthContextMiddleware(app)
+        self._app = app
         self._verifier = verifier
         self._required = required
         self._metadata_url = metadata_url
@@ -119,7 +132,7 @@ class Authentication:
         if refusal is not None:
             await refusal.send(send)
             return
-        scope = {**scope, "user": caller, "auth": AuthCredentials(caller.scopes)}
+        scope = {**scope, "user": caller, "auth": AuthCredentials(list(caller.access_token.scopes))}
         if scope["method"] == "GET":
             await pass_while_valid(caller.access_token, self._app, scope, receive, send)
         else:
@@ -188,8 +201,8 @@ class Authentication:
             call_state.note_parameters(params or {})
             self._recorder.record(call_state)
 
-    def _is_current(self, token: AccessToken) -> bool:
-        """Tell whether a token is valid now and here, by the verifier's word, as in the SDK's own middleware."""
+    def _is_current(self, token: VerifiedToken) -> bool:
+        """Tell whether a token is valid now and here, by the verifier's word."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final
 from ....state.budget import Budget
 from ....values.modules import is_observed
 from ...calls.watchdog import watch_loop
+from ...core.access_tokens import CALLER
 from ...core.principal import ANONYMOUS, find_current
 from ...core.request import Peer
 from ...core.streams import Streams, TooManyStreamsError
 from ...execution.signals import stop_signals_overheard
 from ...protocol.messages import encode_error, is_batch, read
 from .answering import Answering, come_again
+from .authentication import find_caller
 from .events import EventStream, Line, Response
 from .heads import VERSION, Heads, find_named
 from .judging import NO_SESSION, Refused, judge_head
@@ -136,18 +138,24 @@ class HttpEndpoint:
             return
         method = scope["method"]
         head = judge_head(method, scope["headers"], self._heads, stateless=self._stateless)
-        owner = _owner(scope)
-        if isinstance(head, Refused):
-            if head.logged is not None:
-                self._answering.refused.count(head.logged)
-            is_lost = head.session is not None and self._sessions.find(head.session, owner) is None
-            await (NO_SESSION if is_lost else head).answer(_find_version(scope)).send(send)
-        elif method == "POST":
-            await self._post(head, owner, scope, receive, send)
-        elif method == "GET":
-            await self._listen(head, owner, receive, send)
-        else:
-            await self._delete(head, owner, send)
+        user = scope.get("user")
+        caller = None if user is None else find_caller(user)
+        owner = None if caller is None else caller.owner
+        before = CALLER.set(caller)
+        try:
+            if isinstance(head, Refused):
+                if head.logged is not None:
+                    self._answering.refused.count(head.logged)
+                is_lost = head.session is not None and self._sessions.find(head.session, owner) is None
+                await (NO_SESSION if is_lost else head).answer(_find_version(scope)).send(send)
+            elif method == "POST":
+                await self._post(head, owner, scope, receive, send)
+            elif method == "GET":
+                await self._listen(head, owner, receive, send)
+            else:
+                await self._delete(head, owner, send)
+        finally:
+            CALLER.reset(before)
 
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message, or those of a batch."""
@@ -265,16 +273,3 @@ def _peer(head: Head, scope: Scope) -> Peer:
 def _find_version(scope: Scope) -> str | None:
     """Return the revision that a request names in its header, if it does."""
     return next((value.decode("latin-1") for name, value in scope["headers"] if name == VERSION), None)
-
-
-def _owner(scope: Scope) -> Owner:
-    """Return the principal of a request, as sessions are bound to it; `None` if it has no token."""
-    user = scope.get("user")
-    if user is None:
-        return None
-    owner: Owner = getattr(user, "owner", None)  # of our own authentication
-    if owner is not None:
-        return owner
-    from ....sdk.auth import AuthenticatedUser, authorization_context
-
-    return {**authorization_context(user)} if isinstance(user, AuthenticatedUser) else None

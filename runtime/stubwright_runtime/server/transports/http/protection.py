@@ -5,22 +5,27 @@ Takes the endpoint; gives it behind the authentication, with the routes of the p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
-from ....sdk.auth import build_resource_metadata_url, create_protected_resource_routes
 from .authentication import Authentication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.routing import BaseRoute, Route
+    from starlette.requests import Request
+    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp
 
     from ....package import Package
-    from ....sdk.auth import TokenVerifier
     from ...app.core import Core
+    from ...core.access_tokens import TokenVerifier
 
 
 def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[Authentication, list[BaseRoute]]:
@@ -36,12 +41,12 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
     required = () if auth is None else auth.get("requiredScopes") or ()
     resource = None if auth is None else _url(auth.get("resource") or auth["audience"])
     if auth is not None and resource is not None:
-        routes += _metadata(core, auth, resource)
+        routes.append(_build_metadata_route(core, auth, resource))
     protected = Authentication(
         endpoint,
         _make_verifier(core.package, auth or {}) if verifier is None else verifier,
         required=required,
-        metadata_url=None if resource is None else str(build_resource_metadata_url(resource)),
+        metadata_url=None if resource is None else _build_metadata_url(resource),
         scopes=core.scopes,
         audiences=() if auth is None else (auth["audience"], auth.get("resource") or auth["audience"]),
         recorder=core.recorder,
@@ -56,11 +61,32 @@ def _make_verifier(package: Package, auth: Mapping[str, Any]) -> TokenVerifier:
     return Tokens(auth, keeps_text=package.exchanges_tokens)
 
 
-def _metadata(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:
-    """Return the routes of this server's metadata: the issuer of its tokens, and its scopes (RFC 9728)."""
+_METADATA: Final = "/.well-known/oauth-protected-resource"
+
+
+def _build_metadata_url(resource: AnyHttpUrl) -> str:
+    """Return the URL of the metadata: the well-known path before the path of the resource (RFC 9728, section 3.1)."""
+    parts = urlsplit(str(resource))
+    return urlunsplit((parts.scheme, parts.netloc, _METADATA + ("" if parts.path == "/" else parts.path), "", ""))
+
+
+def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> Route:
+    """Return the route of this server's metadata: the issuer of its tokens, and its scopes (RFC 9728, section 2)."""
     scopes = auth.get("requiredScopes") if core.scopes is None else core.scopes.every
-    name = core.identity.get("title") or core.identity["name"]
-    return create_protected_resource_routes(resource, [_url(auth["issuer"])], list(scopes or ()) or None, name)
+    metadata: dict[str, Any] = {"resource": str(resource), "authorization_servers": [str(_url(auth["issuer"]))]}
+    if scopes:
+        metadata["scopes_supported"] = list(scopes)
+    metadata |= {
+        "bearer_methods_supported": ["header"],
+        "resource_name": core.identity.get("title") or core.identity["name"],
+    }
+
+    async def answer(_request: Request) -> JSONResponse:
+        return JSONResponse(metadata, headers={"Cache-Control": "public, max-age=3600"})
+
+    methods = ["GET", "OPTIONS"]  # clients in browsers read it, too
+    cors = Middleware(CORSMiddleware, allow_origins="*", allow_methods=methods, allow_headers=["mcp-protocol-version"])
+    return Route(urlsplit(_build_metadata_url(resource)).path, answer, methods=methods, middleware=[cors])
 
 
 def _url(text: str) -> AnyHttpUrl:

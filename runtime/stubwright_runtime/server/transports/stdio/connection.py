@@ -1,13 +1,10 @@
-"""One client on standard input and output.
-
-Takes lines; answers requests, tells of changes, and asks in the middle of requests, all without the SDK.
-"""
+"""One client on standard input and output, or in the same process."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from ....mcp.errors import ProtocolError
 from ....mcp.revisions import HANDSHAKES
@@ -33,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from ...app.core import Core
+    from ...core.call_state import Transport
     from ...core.request import Channel
     from ...protocol.wants import Change
     from .reading import Line
-    from .writing import Output
 
     _Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -46,11 +43,42 @@ _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a sto
 _INITIALIZED: Final = "notifications/initialized"
 
 
-class Connection:
-    """The client."""
+class Delivery(Protocol):
+    """The messages to a client.
 
-    def __init__(self, core: Core, output: Output) -> None:
-        """Take the server, and the output for answers."""
+    Attributes:
+        is_full: Whether too many bytes wait until the client reads them.
+    """
+
+    @property
+    def is_full(self) -> bool:
+        """True if too many bytes wait."""
+        ...
+
+    @property
+    def send(self) -> _Send:
+        """The function that sends a message."""
+        ...
+
+    async def wait_for_change(self) -> None:
+        """Wait until the client has read something, or `end_waits` is called."""
+
+    def end_waits(self) -> None:
+        """End the waits for a change."""
+
+
+class Connection:
+    """A client."""
+
+    def __init__(self, core: Core, output: Delivery, transport: Transport = "stdio") -> None:
+        """Create the connection of a client to a server.
+
+        Args:
+            core: The server.
+            output: The messages to the client.
+            transport: The transport, for records and telemetry.
+        """
+        self._transport: Transport = transport
         self._core = core
         self._output = output
         self._outgoing = Outgoing(output.send)
@@ -82,7 +110,7 @@ class Connection:
         return True
 
     def end(self) -> None:
-        """Note that the input has ended, so that no more than what has come can pile up."""
+        """Record the end of the input, after which no answer waits for room."""
         self._has_ended = True
         self._output.end_waits()
 
@@ -139,7 +167,7 @@ class Connection:
             id=message["id"],
             params=params,
             revision=client.revision,
-            transport="stdio",
+            transport=self._transport,
             threads=self._lifecycle.threads,
             open_channel=self._open_channel,
             call_next=self._lifecycle.answer_other,
@@ -168,7 +196,7 @@ class Connection:
         return find_stateless_fault(message, has_tasks=has_tasks)
 
     def _sender(self, params: Mapping[str, Any], fault: ProtocolError | None) -> Client:
-        """Return the sender of a request, as far as it is known."""
+        """Return the sender of a request; an unknown client if it has not shaken hands."""
         if self._client is not None:
             return self._client
         if not self._is_stateless:
@@ -200,7 +228,7 @@ class Connection:
     async def _hear(self, message: Mapping[str, Any]) -> None:
         """Take a notification."""
         if self._client is not None and is_observed():
-            await self._lifecycle.note(message, self._client, "stdio")
+            await self._lifecycle.note(message, self._client, self._transport)
         params: Mapping[str, Any] = message.get("params") or {}
         if message["method"] == _INITIALIZED and self._client is not None and self._telling is None:
             self._outgoing.questions.begin()
@@ -269,7 +297,7 @@ class _Batch:
         tasks: The tasks that answer its requests.
     """
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Delivery) -> None:
         self.tasks: list[asyncio.Task[None]] = []
         self._output = output
         self._responses: list[bytes] = []

@@ -8,6 +8,7 @@ tests and is never imported: a failure is an `AssertionError`, and an omitted ex
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
 import os
@@ -16,18 +17,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from unittest import SkipTest
 
-from ...mcp.vocabulary import NEXT_CURSOR
-from ...schema import handle_ids
-from ...values.equality import are_equal
-from ...values.json import Json
+from ..mcp.errors import MISSING_REQUIRED_CLIENT_CAPABILITY
+from ..mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, NEXT_CURSOR, PROTOCOL_VERSION_META_KEY
+from ..schema import handle_ids
+from ..values.equality import are_equal
+from ..values.json import Json
+from .protocol.messages import to_json
+from .protocol.requests import STATELESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import CallToolResult
+    from ..package import Package, Tool
 
-    from ...package import Package, Tool
-
+_META: Final = {PROTOCOL_VERSION_META_KEY: STATELESS[-1], CLIENT_CAPABILITIES_META_KEY: dict[str, Any]()}
 _ASKS: Final = "{} asks the user a question, which no test can answer"
 
 
@@ -88,28 +91,24 @@ class Examples:
         """Call the tool as the example does.
 
         Raises:
-            AssertionError: The tool answers with an error, or with other than it has to; or the handlers cannot be had.
-            unittest.SkipTest: The example is left out; the message has the reason.
+            AssertionError: The tool returns an error or another output; or the handlers cannot be loaded.
+            unittest.SkipTest: The example is omitted, for the reason in the message.
         """
         __tracebackhide__ = True  # pytest shows the failure without the way to it
         if reason := example.left_out:
             raise SkipTest(reason)
-        import anyio
-        import mcp
-        from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
-
-        handlers = self._load()
-        try:
-            result = anyio.run(_call, self._package, handlers, example)
-        except mcp.MCPError as error:
-            if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
-                raise SkipTest(_ASKS.format(example.tool.name)) from None
-            raise AssertionError(f"{example.tool.name} answered with a protocol error: {error}") from None
-        if result.is_error:
-            texts = "\n".join(block.text for block in result.content if block.type == "text")
+        answer = asyncio.run(_call(self._package, self._load(), example))
+        if "error" in answer:
+            error: dict[str, Any] = answer["error"]
+            if error["code"] == MISSING_REQUIRED_CLIENT_CAPABILITY:
+                raise SkipTest(_ASKS.format(example.tool.name))
+            raise AssertionError(f"{example.tool.name} answered with a protocol error: {error['message']}")
+        result: dict[str, Any] = answer["result"]
+        if result.get("isError"):
+            texts = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
             raise AssertionError(f"{example.tool.name} answered with an error:\n{texts}")
         if example.given.get("exact") is True:
-            wanted, got = example.given["output"], result.structured_content
+            wanted, got = example.given["output"], result.get("structuredContent")
             if example.tool.is_paginated and got is not None and NEXT_CURSOR not in wanted:
                 got = {key: value for key, value in got.items() if key != NEXT_CURSOR}  # no cursor is like another
             if not are_equal(wanted, got):
@@ -117,7 +116,7 @@ class Examples:
 
     def _load(self) -> object:
         __tracebackhide__ = True
-        from ..app.loading import Handwritten, StartError
+        from .app.loading import Handwritten, StartError
 
         path = os.environ.get(self.variable) or self._package.handlers
         try:
@@ -126,22 +125,22 @@ class Examples:
             raise AssertionError(str(error)) from None
 
 
-async def _call(package: Package, handlers: object, example: Example) -> CallToolResult:
-    """Return the result of the call, read by no schema but the server's own."""
-    import mcp
-    from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+async def _call(package: Package, handlers: object, example: Example) -> dict[str, Any]:
+    """Return the response to the call."""
+    from .package_server import build_server
 
-    from . import server
-
-    params = CallToolRequestParams(name=example.tool.name, arguments=example.given["input"])
-    failures: list[Exception] = []
     scopes: list[str] = example.tool.policy.get("scopes") or []
-    async with mcp.Client(server.build_server(package, handlers, local_scopes=scopes)) as client:
-        try:
-            return await client.session.send_request(CallToolRequest(params=params), CallToolResult)
-        except mcp.MCPError as error:  # raised when all is closed, since the SDK's task groups would wrap it
-            failures.append(error)
-    raise failures[0]
+    answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+
+    async def deliver(message: bytes) -> None:
+        response: dict[str, Any] = json.loads(message)
+        if response.get("id") == 1 and not answer.done():
+            answer.set_result(response)
+
+    params = {"name": example.tool.name, "arguments": example.given["input"], "_meta": _META}
+    async with build_server(package, handlers, local_scopes=scopes).open_connection(deliver) as send:
+        await send(to_json({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+        return await answer
 
 
 def _diff(wanted: Any, actual: Any) -> str:

@@ -1,0 +1,111 @@
+"""The untyped client below a typed one: ours, or one of the official SDK, which need not be installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+    import mcp_types as types
+
+    from ...in_process import InProcessServer
+
+
+class UntypedClient(Protocol):
+    """An untyped client: `mcp.Client`, or ours for a URL, a command or a generated server.
+
+    Attributes:
+        server: The server, or the connection to it.
+        read_timeout_seconds: The default timeout of requests; `None` for none.
+        input_required_max_rounds: The limit of `input_required` rounds for one request.
+        message_handler: Called with each notification.
+    """
+
+    server: Any
+    read_timeout_seconds: float | None
+    input_required_max_rounds: int
+    message_handler: Any
+
+    @property
+    def session(self) -> Any:
+        """The session, which sends requests."""
+        ...
+
+    @property
+    def protocol_version(self) -> str:
+        """The negotiated revision."""
+        ...
+
+    @property
+    def server_info(self) -> types.Implementation | None:
+        """The name and version of the server; `None` if unknown."""
+        ...
+
+    @property
+    def server_capabilities(self) -> types.ServerCapabilities:
+        """The capabilities of the server."""
+        ...
+
+    @property
+    def instructions(self) -> str | None:
+        """The server's instructions for models; `None` without."""
+        ...
+
+    async def __aenter__(self) -> Any:
+        """Open the connection."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        """Close the connection."""
+        ...
+
+    async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
+        """Return a page of the tools."""
+        ...
+
+    async def list_prompts(self, *, cursor: str | None = None) -> types.ListPromptsResult:
+        """Return a page of the prompts."""
+        ...
+
+    async def list_resources(self, *, cursor: str | None = None) -> types.ListResourcesResult:
+        """Return a page of the resources."""
+        ...
+
+    async def list_resource_templates(self, *, cursor: str | None = None) -> types.ListResourceTemplatesResult:
+        """Return a page of the resource templates."""
+        ...
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
+        """Call a tool."""
+        ...
+
+    async def read_resource(self, uri: str) -> types.ReadResourceResult:
+        """Read a resource."""
+        ...
+
+    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> types.GetPromptResult:
+        """Get a prompt."""
+        ...
+
+
+class SdkServer(Protocol):
+    """A server object of the SDK: `mcp.server.Server` or `mcp.server.MCPServer`."""
+
+    @property
+    def name(self) -> str:
+        """The server's name."""
+        ...
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """Serves a transport."""
+        ...
+
+
+Target: TypeAlias = "str | Sequence[str] | InProcessServer | SdkServer | AbstractAsyncContextManager[Any]"
+"""A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""

@@ -1,0 +1,27 @@
+"""The interface between a server object and a client in the same process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
+
+    Send: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+
+@runtime_checkable
+class InProcessServer(Protocol):
+    """A server object that clients in this process connect to."""
+
+    def open_connection(self, deliver: Send, /) -> AbstractAsyncContextManager[Send]:
+        """Connect a client for the length of an `async with` block.
+
+        Args:
+            deliver: Receives each JSON-RPC message for the client; the server sends the next one when it returns.
+
+        Returns:
+            A context manager that yields the function to send a message to the server.
+        """
+        ...

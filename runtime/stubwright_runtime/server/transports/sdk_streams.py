@@ -1,0 +1,47 @@
+"""A connection for a client of the official SDK in the same process: the streams that it reads and writes."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from .memory import open_connection
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.shared.message import SessionMessage
+
+    from ..app.core import Core
+
+
+@asynccontextmanager
+async def open_streams(
+    core: Core,
+) -> AsyncGenerator[
+    tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+]:
+    """Connect a client of the SDK for the length of the block. Yields the streams that it reads and writes."""
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+    write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
+
+    async def deliver(line: bytes) -> None:
+        await incoming.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+
+    async with incoming, outgoing, open_connection(core, deliver) as send, anyio.create_task_group() as tasks:
+
+        async def forward() -> None:
+            async for item in outgoing:
+                await send(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+
+        tasks.start_soon(forward)
+        try:
+            yield read_stream, write_stream
+        finally:
+            tasks.cancel_scope.cancel()
