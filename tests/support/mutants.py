@@ -18,6 +18,7 @@ import forked
 ROOT: Final = Path(__file__).parents[2]
 _CONTENT: Final = "server/handlers/content.py"
 _CONTENT_TEST: Final = "tests/runtime/server/test_server_content.py::test_whatever_is_said_of_a_block_goes_out"
+_SPELLING_TEST: Final = "tests/runtime/server/test_server_offers.py::test_a_cursor_is_spelled_as_it_was_given"
 _CURSOR_TEST: Final = "tests/runtime/server/test_server.py::test_a_cursor_that_was_never_given"
 _ANNOTATIONS: Final = "        annotations=_annotations(audience, priority, last_modified),\n"
 _FAILED: Final = 1  # what pytest exits with where tests ran and failed; other numbers are not a verdict
@@ -41,6 +42,15 @@ class Mutant:
 _ASKING: Final = "tests/runtime/server/test_input_requests.py"
 _REQUESTS: Final = "tests/runtime/http/test_http_requests.py"
 _MALFORMED: Final = "tests/runtime/server/test_server_malformed.py"
+_JUDGING: Final = "tests/runtime/http/test_judging.py"
+_ROUTING_TEST: Final = f"{_JUDGING}::test_the_endpoint_answers_odd_routing_headers_as_recorded"
+_GREETING_TEST: Final = f"{_MALFORMED}::test_a_handshake_is_as_large_as_can_be"
+_PAGING: Final = "server/features/paging.py"
+_LONG_POSITION_TEST: Final = (
+    "tests/runtime/server/test_server_pages.py::test_a_position_that_is_too_long_is_the_handlers_mistake"
+)
+_TASKS: Final = "tasks/methods.py"
+_TASK_PAGES_TEST: Final = "tests/runtime/tasks/test_tasks_handshake.py::test_each_task_is_listed_once_page_by_page"
 
 MUTANTS: Final = (
     Mutant(
@@ -176,6 +186,188 @@ MUTANTS: Final = (
         "and self.stream.is_kept",
         "and False",
         "tests/runtime/direct/test_long_calls.py::test_a_client_that_leaves",
+    ),
+    Mutant(
+        None,
+        "server/protocol/messages.py",
+        "def read(",
+        "0 < len(value) <= _BATCH",
+        "0 < len(value) < _BATCH",
+        "tests/runtime/server/test_server_process.py::test_a_batch_has_at_most_a_thousand_messages",
+    ),
+    Mutant(
+        None,
+        "server/protocol/messages.py",
+        "def _is_id(",
+        "type(value) is str or type(value) is int",
+        "isinstance(value, str | int)",
+        f"{_MALFORMED}::test_each_malformed_line_is_answered_and_a_good_call_after_it",
+    ),
+    Mutant(
+        None,
+        "server/protocol/messages.py",
+        "def _malformed(",
+        'if code == INVALID_PARAMS and "id" not in value:',
+        "if False:",
+        f"{_MALFORMED}::test_answers_and_notifications_that_are_malformed_are_never_answered",
+    ),
+    Mutant(
+        None,
+        "server/protocol/requests.py",
+        "def find_size_fault(",
+        "len(text) <= _SHORT_GREETING",
+        "len(text) < _SHORT_GREETING",
+        _GREETING_TEST,
+    ),
+    Mutant(
+        None,
+        "server/protocol/requests.py",
+        "def find_size_fault(",
+        "parts <= _GREETING_PARTS",
+        "parts < _GREETING_PARTS",
+        _GREETING_TEST,
+    ),
+    Mutant(
+        None,
+        "server/protocol/requests.py",
+        "def _find_envelope_fault(",
+        "if key not in meta]",
+        "if key not in meta and key == keys[0]]",
+        "tests/runtime/direct/test_messages.py::test_without_a_handshake",
+    ),
+    Mutant(
+        None,
+        "server/transports/http/judging.py",
+        "def find_header_fault(",
+        'if head.method != message["method"]:',
+        "if False:",
+        _ROUTING_TEST,
+    ),
+    Mutant(
+        None,
+        "server/transports/http/judging.py",
+        "def find_header_fault(",
+        "not (is_same and head.doubled is None)",
+        "not is_same",
+        _ROUTING_TEST,
+    ),
+    Mutant(
+        None,
+        "server/transports/http/judging.py",
+        "def _is_large(",
+        "> LARGEST",
+        ">= LARGEST",
+        f"{_JUDGING}::test_a_body_as_large_as_can_be_is_taken",
+    ),
+    Mutant(
+        None,
+        "mcp/parameter_headers.py",
+        "def _find_problem(",
+        "> MAX_SAFE_INTEGER",
+        ">= MAX_SAFE_INTEGER",
+        "tests/runtime/server/test_server.py::test_a_mirrored_integer_beyond_the_safe_range_is_refused",
+    ),
+    Mutant(
+        None,
+        "mcp/parameter_headers.py",
+        "def decode_value(",
+        " if base64.b64encode(data).decode() == match[1] else None",
+        "",
+        f"{_JUDGING}::test_a_value_is_decoded_as_by_the_sdk",
+    ),
+    Mutant(
+        None,
+        "mcp/parameter_headers.py",
+        "def list_mirrored(",
+        "entry.name.lower() in mirrored",
+        "entry.name in mirrored",
+        f"{_JUDGING}::test_a_tool_whose_headers_differ_by_case_alone_has_none",
+    ),
+    Mutant(None, _PAGING, "def seal(", "> _LONGEST", ">= _LONGEST", _LONG_POSITION_TEST),
+    Mutant(
+        None,
+        _PAGING,
+        "def seal(",
+        "if position == self.request.position:",
+        "if False:",
+        "tests/runtime/server/test_server_pages.py::test_pages_that_do_not_go_on_are_the_handlers_mistake",
+    ),
+    Mutant(
+        None,
+        _PAGING,
+        "async def _open(",
+        '{"name": tool.name, "arguments": arguments}',
+        '{"name": tool.name, "arguments": {}}',
+        "tests/runtime/server/test_server_pages.py::test_a_cursor_holds_for_its_own_call_alone",
+    ),
+    Mutant(
+        16,
+        "server/core/lists.py",
+        "def make_page(",
+        "if end < len(keys)",
+        "if end <= len(keys)",
+        "tests/runtime/server/test_server_offers.py::test_all_lists_come_in_pages",
+    ),
+    Mutant(17, "server/core/lists.py", "def _position(", "< length", "<= length", _SPELLING_TEST),
+    Mutant(
+        17,
+        "server/core/lists.py",
+        "def _position(",
+        "_cursor(digest, int(position)) != cursor",
+        "False",
+        _SPELLING_TEST,
+    ),
+    Mutant(None, _TASKS, "async def _list(", "> after", ">= after", _TASK_PAGES_TEST),
+    Mutant(
+        None, _TASKS, "async def _list(", "if len(left) > _PAGE_SIZE", "if len(left) >= _PAGE_SIZE", _TASK_PAGES_TEST
+    ),
+    Mutant(
+        None,
+        _TASKS,
+        "async def _listen(",
+        "> _MAX_SUBSCRIBED",
+        ">= _MAX_SUBSCRIBED",
+        "tests/runtime/tasks/test_tasks_stateless.py::test_a_stream_tells_of_at_most_a_thousand_tasks",
+    ),
+    Mutant(
+        None,
+        _TASKS,
+        "def _may_see(",
+        "if task.owner != find_owner(",
+        "if False and task.owner != find_owner(",
+        "tests/runtime/tasks/test_tasks_handshake.py::test_a_task_is_its_principals_alone",
+    ),
+    Mutant(
+        None,
+        _TASKS,
+        "async def _result(",
+        'if task.status == "cancelled":',
+        "if False:",
+        "tests/runtime/tasks/test_tasks_handshake.py::test_a_cancelled_task_stays_cancelled",
+    ),
+    Mutant(
+        None,
+        "tasks/store.py",
+        "async def change(",
+        "task.is_over or",
+        "",
+        "tests/runtime/tasks/test_tasks_runs.py::test_what_is_over_never_changes_whoever_tries",
+    ),
+    Mutant(
+        None,
+        "tasks/store.py",
+        "async def change(",
+        "max(self.now(), task.updated)",
+        "self.now()",
+        "tests/runtime/tasks/test_tasks_runs.py::test_a_change_by_a_slow_clock_does_not_go_back",
+    ),
+    Mutant(
+        None,
+        "tasks/poll_rates.py",
+        "def count(",
+        "left >= 1",
+        "left > 1",
+        "tests/runtime/tasks/test_poll_rates.py::test_a_burst_and_then_so_many_a_second",
     ),
 )
 

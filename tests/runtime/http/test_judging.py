@@ -31,13 +31,20 @@ from conversations import MORE, Handlers, request
 from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encoded, read, written
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.mcp.errors import ProtocolError
-from stubwright_runtime.mcp.parameter_headers import decode_value, find_parameter_fault
+from stubwright_runtime.mcp.parameter_headers import (
+    decode_value,
+    find_invalid_keyword,
+    find_parameter_fault,
+    list_mirrored,
+)
 from stubwright_runtime.mcp.vocabulary import MAX_SAFE_INTEGER
 from stubwright_runtime.server.calls.old_names import find_mirrored_schema
 from stubwright_runtime.server.protocol.requests import find_stateless_fault
 from stubwright_runtime.server.transports.http.heads import Allowed, Head, Heads
 from stubwright_runtime.server.transports.http.judging import (
+    LARGEST,
     NO_SESSION,
+    TOO_LARGE,
     Refused,
     find_header_fault,
     judge_head,
@@ -166,6 +173,17 @@ def test_a_compressed_body_is_refused(revision: str, encoding: str) -> None:
 def test_an_encoding_that_changes_nothing_is_accepted() -> None:
     headers = encoded({**cases.USUAL, "content-encoding": ["Identity"]})
     assert isinstance(judge_head("POST", headers, HEADS, stateless=False), Head)
+
+
+def test_a_body_as_large_as_can_be_is_taken() -> None:
+    accept = (b"accept", b"application/json, text/event-stream")
+    usual = [(b"host", b"localhost"), (b"content-type", b"application/json"), accept]
+    judged = [
+        judge_head("POST", [*usual, (b"content-length", b"%d" % size)], HEADS, stateless=True)
+        for size in (LARGEST, LARGEST + 1)
+    ]
+    assert isinstance(judged[0], Head)
+    assert judged[1] == TOO_LARGE
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
@@ -363,6 +381,14 @@ def mirrored_calls(draw: st.DrawFn) -> tuple[Any, dict[str, Any], list[tuple[str
         if how == "double":
             headers.append((name.lower(), value))
     return schema, arguments, headers
+
+
+def test_a_tool_whose_headers_differ_by_case_alone_has_none() -> None:
+    """The names of headers do not (MCP 2026-07-28, server/tools, "x-mcp-header"), so clients drop the tool."""
+    schema = {"properties": {key: {"type": "string", "x-mcp-header": key} for key in ("Where", "where")}}
+    assert list_mirrored(schema) == ()
+    assert find_invalid_keyword(schema) == "Where"
+    assert find_parameter_fault(schema, {"Where": "x"}, []) is None
 
 
 @given(st.one_of(mirrored_calls(), st.tuples(SCHEMAS, ARGUMENT_SETS, HEADERS)))

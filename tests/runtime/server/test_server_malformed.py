@@ -12,6 +12,7 @@ import pytest
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
 from stubwright_runtime.server.protocol.messages import read
+from stubwright_runtime.server.protocol.requests import find_size_fault
 from stubwright_runtime.server.transports.stdio.reading import LONGEST
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
@@ -295,6 +296,25 @@ def test_answers_and_notifications_that_are_malformed_are_never_answered() -> No
     (notification,) = read(b'{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}')
     assert (notification.answer, notification.message) == (None, None)
     assert notification.problem == "has params that are not an object"
+
+
+def hello(size: int, parts: int) -> dict[str, Any]:
+    """The parameters of a handshake with so many bytes of JSON, and so many objects and arrays."""
+    filled = {"lists": [[] for _ in range(parts - 2)], "text": ""}
+    filled["text"] = "x" * (size - len(json.dumps(filled, separators=(",", ":"))))
+    return filled
+
+
+@pytest.mark.parametrize(("size", "parts"), [(16 * 1024, 1000), (16 * 1024 + 1, 250), (64 * 1024, 250)])
+def test_a_handshake_is_as_large_as_can_be(size: int, parts: int) -> None:
+    assert find_size_fault(hello(size, parts)) is None
+
+
+@pytest.mark.parametrize(("size", "parts"), [(16 * 1024 + 1, 251), (64 * 1024, 251), (64 * 1024 + 1, 3)])
+def test_a_handshake_that_is_larger_is_refused(size: int, parts: int) -> None:
+    fault = find_size_fault(hello(size, parts))
+    assert fault is not None
+    assert (fault.code, "65,536 bytes of JSON with 250 objects and arrays" in fault.message) == (PARAMS, True)
 
 
 # What no message can carry, where results are made.

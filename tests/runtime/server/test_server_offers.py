@@ -20,6 +20,7 @@ import pytest
 import amounts
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
+from stubwright_runtime.server.core.lists import Listing, StaleCursorError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -361,6 +362,18 @@ async def test_only_what_the_manifest_holds_is_kept_by_clients(package: ModuleTy
         assert (read["ttlMs"], read["cacheScope"]) == hints, uri
         [read] = await exchange(server, "2025-11-25", ("resources/read", {"uri": uri}))
         assert not {"ttlMs", "cacheScope"} & read.keys()
+
+
+def test_a_cursor_is_spelled_as_it_was_given() -> None:
+    listing = Listing("tools", "tools", {name: {"name": name} for name in ("a", "b", "c", "d")})
+    _, cursor = listing.make_page(None, 2)
+    assert cursor is not None
+    assert listing.make_page(cursor, 2) == ([{"name": "c"}, {"name": "d"}], None)
+    digest = base64.urlsafe_b64decode(cursor)[:-1]
+    forged = [base64.urlsafe_b64encode(digest + position).decode() for position in (b"0", b"4", b"5", b"02", b"-1")]
+    for other in (*forged, f"{cursor}\n", f"!{cursor}", f"{cursor}="):
+        with pytest.raises(StaleCursorError):
+            listing.make_page(other, 2)
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2026-07-28"])

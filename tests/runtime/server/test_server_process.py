@@ -218,6 +218,23 @@ def test_a_batch_is_answered_by_an_array(project: Path) -> None:
     assert process.end()[0] == 0
 
 
+def test_a_batch_has_at_most_a_thousand_messages(project: Path) -> None:
+    process = Process(project, "--handlers", "weather:Weather")
+    process.send("initialize", {**HELLO, "protocolVersion": "2025-03-26"})
+    process.receive()
+    pings = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(1001)]
+    process.write(json.dumps(pings[:1000]).encode() + b"\n")
+    answers: Any = process.receive()
+    assert sorted(answer["id"] for answer in answers) == [*range(1000)]
+    assert all(answer["result"] == {} for answer in answers)
+    process.write(json.dumps(pings).encode() + b"\n")
+    refused = process.receive()["error"]
+    text = "The message is a batch of 1001 messages; a batch may have 1 to 1000"
+    assert refused == {"code": -32600, "message": text}
+    process.close()
+    assert process.end()[0] == 0
+
+
 def test_batches_are_answered(server: Process) -> None:
     big = 2**53 + 1
     pings = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in (big, "two")]

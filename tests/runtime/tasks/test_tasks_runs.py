@@ -133,6 +133,18 @@ async def test_what_is_over_never_changes_whoever_tries() -> None:
     assert found in made
 
 
+async def test_a_change_by_a_slow_clock_does_not_go_back() -> None:
+    now = [20.0]
+    task_store = TaskStore(MemoryStore(), lambda: now[0])
+    assert await task_store.create(task(updated=10.0), 5)
+    updated = []
+    for now[0] in (20.0, 15.0, 30.0):
+        changed = await task_store.change("t", methodcaller("move", "working"))
+        assert changed is not None
+        updated.append(changed.updated)
+    assert updated == [20.0, 20.0, 30.0]
+
+
 async def test_a_task_that_does_not_fit_is_no_part_of_what_its_caller_is_told() -> None:
     store, new = MemoryStore(budget=Budget(each=4000)), task(ttl=5.0)
     assert await store.create("basket", "a", bytes(1000), owner="ann", ttl=60, payer=new.principal.key)

@@ -333,6 +333,18 @@ async def test_who_does_not_declare_it_hears_of_no_tasks(package: ModuleType) ->
         assert (refused["code"], refused["data"]) == (-32021, REQUIRED)
 
 
+async def test_a_stream_tells_of_at_most_a_thousand_tasks(package: ModuleType) -> None:
+    async with client(package) as wire:
+        name = await made(wire, "work")
+        several = [name, *(f"nobody-made-{number}" for number in range(1000))]
+        listening = wire.start("subscriptions/listen", notifications={"taskIds": several[:1000]})
+        [acknowledged] = await wire.noted("notifications/subscriptions/acknowledged")
+        assert acknowledged["notifications"]["taskIds"] == [name]
+        refused = await wire("subscriptions/listen", notifications={"taskIds": several})
+        assert refused["error"] == {"code": -32602, "message": "More than 1000 tasks"}
+        listening.cancel()
+
+
 class Verifier:
     """Each token is its bearer's name."""
 
