@@ -32,7 +32,7 @@ PICTURES: Final = frozenset({".png", ".svg"})
 
 _FENCE: Final = re.compile(r"^( *)```(\S*) *(.*)")
 _ITEM: Final = re.compile(r"^(?:[-*]|\d+\.) +")
-_LINK: Final = re.compile(r"(\]\()([\w./-]+)((?:#[\w-]+)?\))")
+_LINK: Final = re.compile(r"(?:\[([^\[\]]*))?\]\(([\w./-]+)((?:#[\w-]+)?)\)")
 _CODE: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 _FETCHED: Final = frozenset({"icon", "manifest", "modulepreload", "preconnect", "preload", "stylesheet"})
 _TAB: Final = 4  # how far Python-Markdown wants what belongs to an item of a list to be indented
@@ -57,14 +57,14 @@ def navigation(entries: Iterable[str | Mapping[str, Sequence[str]]]) -> list[Gro
     return listed
 
 
-def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
+def adapt(text: str, path: str, pages: Iterable[str], source: str | None) -> str:
     """Return a page of the repository as Zensical's Markdown, which is Python-Markdown's rather than GitHub's.
 
     Fences get their file names as titles. What belongs to an item of a list is indented by four, and the item after a
-    second paragraph has an empty line before it. Code in tables has no escaped pipes. Links to what is not a page lead
-    to `source`, the address of the repository.
+    second paragraph has an empty line before it. Code in tables has no escaped pipes. Links to files that are not pages
+    begin with `source`, the address of the repository; while it is None, their text replaces them.
 
-    Raises FileNotFoundError if a link leads to a file that does not exist.
+    Raises FileNotFoundError if there is no such file, and ValueError if a link's text cannot replace it.
     """
     lines: list[str] = []
     fence, indent, apart = "", 0, False  # an item of a list is `apart` as soon as it has more than one paragraph
@@ -79,7 +79,7 @@ def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
         elif fence:
             fence = "" if line.rstrip() == fence else fence
         else:
-            line = _LINK.sub(lambda link: link[1] + _target(link[2], path, pages, source) + link[3], line)
+            line = _LINK.sub(lambda link: _resolve(link, path, pages, source), line)
             if line.lstrip().startswith("|"):
                 line = _CODE.sub(lambda code: code[0].replace("\\|", "|"), line)
             if item:
@@ -96,16 +96,22 @@ def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _target(link: str, path: str, pages: Iterable[str], source: str) -> str:
+def _resolve(match: re.Match[str], path: str, pages: Iterable[str], source: str | None) -> str:
+    text, link, anchor = match.groups()
     there = (ROOT / path).parent.joinpath(link).resolve()
     inside = there.relative_to(ROOT).as_posix()
     if inside in pages:
-        return link
+        return match[0]
     if not there.exists():
         raise FileNotFoundError(f"{path} links to {link}, which does not exist")
     if there.suffix in PICTURES:
-        return link
-    return f"{source}/{'tree' if there.is_dir() else 'blob'}/main/{inside}"
+        return match[0]
+    if source is not None:
+        address = f"{source}/{'tree' if there.is_dir() else 'blob'}/main/{inside}{anchor}"
+        return f"{'' if text is None else f'[{text}'}]({address})"
+    if text is None:
+        raise ValueError(f"{path}: write the whole link to {link} on one line, with no link or picture in its text")
+    return str(text)
 
 
 def title(text: str) -> str:
@@ -129,7 +135,10 @@ def _plain(text: str) -> str:
 
 
 def llms(listed: Sequence[Group], texts: Mapping[str, str], address: str) -> str:
-    """Return llms.txt: the title and a line about the project, then a line for each page (https://llmstxt.org)."""
+    """Return llms.txt: the title and a line about the project, then a line for each page (https://llmstxt.org).
+
+    The links begin with `address`, the one of the site; without it, they are relative to the file.
+    """
     front = texts["README.md"]
     lines = [f"# {title(front)}", "", f"> {summary(front)}"]
     for group in listed:
@@ -186,7 +195,7 @@ def main() -> None:
     """Build the site."""
     configuration = tomllib.loads(CONFIGURATION.read_text("utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    source = project.get("urls", {}).get("Repository", "https://github.com/OWNER/stubwright")
+    source = project.get("urls", {}).get("Repository")
     listed = navigation(configuration["project"]["nav"])
     paths = [path for group in listed for path in group.paths]
     for folder in (PAGES, SITE):
@@ -205,7 +214,7 @@ def main() -> None:
     subprocess.run([program, "build", "--strict", "--clean", "--config-file", BUILD / CONFIGURATION.name], check=True)
     for path in paths:  # what llms.txt links to
         shutil.copy(PAGES / path, SITE / path)
-    (SITE / "llms.txt").write_text(llms(listed, texts, configuration["project"]["site_url"]), "utf-8")
+    (SITE / "llms.txt").write_text(llms(listed, texts, configuration["project"].get("site_url", "")), "utf-8")
     (SITE / "llms-full.txt").write_text("\n".join(texts[path] for path in paths), "utf-8")
     if addresses := [*foreign(SITE)]:
         sys.exit("\n".join(["fetched from elsewhere:", *addresses]))

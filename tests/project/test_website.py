@@ -27,7 +27,7 @@ GALLERY: Final = SCRIPT["GALLERY"]
 TEXTS: Final = {
     path: "# Gallery\n\nAn index.\n" if path == GALLERY else (ROOT / path).read_text("utf-8") for path in PATHS
 }
-ADDRESS: Final = CONFIGURATION["project"]["site_url"]
+ADDRESS: Final = CONFIGURATION["project"].get("site_url", "")
 COUNTED: Final = frozenset({"code", "h1", "h2", "h3", "h4", "img", "li", "ol", "pre", "strong", "td", "th", "tr", "ul"})
 
 
@@ -55,7 +55,7 @@ def test_pages_have_titles_of_their_own() -> None:
 
 def test_the_address_is_the_repositorys() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    homepage = project.get("urls", {}).get("Homepage", "https://github.com/OWNER/stubwright")
+    homepage = project.get("urls", {}).get("Homepage", "")
     assert re.sub(r"https://github\.com/(.+)/(.+)", r"https://\1.github.io/\2/", homepage) == ADDRESS
 
 
@@ -69,8 +69,8 @@ def test_llms_txt_has_a_line_for_each_page() -> None:
     assert len(lines) == 3 + len(entries) + 3 * (len(GROUPS) - 1)
 
 
-def adapted(*lines: str) -> list[str]:
-    text: str = SCRIPT["adapt"]("\n".join(lines), "docs/overview.md", PATHS, "https://example.com/stubwright")
+def adapted(*lines: str, source: str | None = "https://example.com/stubwright") -> list[str]:
+    text: str = SCRIPT["adapt"]("\n".join(lines), "docs/overview.md", PATHS, source)
     return text.splitlines()
 
 
@@ -92,6 +92,15 @@ def adapted(*lines: str) -> list[str]:
 )
 def test_markdown_is_adapted(given: Sequence[str], expected: Sequence[str]) -> None:
     assert adapted(*given) == expected
+
+
+def test_without_an_address_a_link_to_a_file_is_its_text() -> None:
+    line = "- [a](diff.md#codes), [b `c`](../LICENSE), [d](../specs), [f](https://example.com)"
+    assert adapted(line, source=None) == ["- [a](diff.md#codes), b `c`, d, [f](https://example.com)"]
+    with pytest.raises(FileNotFoundError, match=r"docs/overview\.md links to nowhere\.md"):
+        adapted("[a](nowhere.md)", source=None)
+    with pytest.raises(ValueError, match=r"docs/overview\.md: write the whole link to \.\./LICENSE on one line"):
+        adapted("[the", "licence](../LICENSE)", source=None)
 
 
 def test_a_link_to_nothing_is_an_error() -> None:
