@@ -34,7 +34,7 @@ PAGE: Final = (ROOT / "docs" / "calling.md").read_text("utf-8")
 
 MANIFEST: Final = """\
 stubwright: 1
-server: {name: desk, version: 2.0.0}
+server: {name: desk, version: 2.0.0, capabilities: {logging: true}}
 python: {handlers: "desk:Desk"}
 tools:
   - name: add

@@ -22,6 +22,11 @@ def manifest(tools: Sequence[Mapping[str, Any]], *, name: str = "sample", **more
     return {"stubwright": 1, "server": {"name": name, "version": "1"}, "tools": list(tools), **more}
 
 
+def logging_server(name: str) -> dict[str, Any]:
+    """The `server` of a manifest whose handlers log."""
+    return {"name": name, "version": "1", "capabilities": {"logging": True}}
+
+
 def tool(name: str, properties: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """A tool whose input has these properties."""
     schema = {"type": "object", "properties": dict(properties or {})}

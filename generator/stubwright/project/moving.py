@@ -40,6 +40,7 @@ class Old:
         requirement: The requirement beside the SDK; may be empty.
         notes: By the names of tools, the changes for a function that takes a `Context`; empty if there are none.
         speaking: The names of the tools that may log or ask.
+        logs: True if any may log.
         asks: True if any may ask.
         left: The parts that do not move, for people.
     """
@@ -54,6 +55,7 @@ class Old:
     requirement: str
     notes: Mapping[str, tuple[str, ...]]
     speaking: frozenset[str]
+    logs: bool
     asks: bool
     left: tuple[str, ...]
 

@@ -210,9 +210,12 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
 def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Write the manifests of a project with an origin, and give what its handlers have."""
     imported = f"imported/{values['file']}"
+    server = {**origin.server, "name": values["name"], "version": "0.1.0"}
+    if origin.old is not None and origin.old.logs:
+        server["capabilities"] = {**server.get("capabilities", {}), "logging": True}
     own = {
         "stubwright": 1,
-        "server": {**origin.server, "name": values["name"], "version": "0.1.0"},
+        "server": server,
         "python": {"package": values["package"], "handlers": f"{values['handwritten']}.handlers:{values['handlers']}"},
         "include": [imported],
     }

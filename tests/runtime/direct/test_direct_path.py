@@ -19,7 +19,7 @@ import pytest
 import amounts
 import prompt_ends
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
-from packages import generate, imported, manifest, tool
+from packages import generate, imported, logging_server, manifest, tool
 from serving import asgi
 from sink import Sink
 from stubwright_runtime.server.app.building import build_core
@@ -77,7 +77,7 @@ ODD: Mapping[str, tuple[str, Mapping[str, Any], tuple[int | None, int | None]]] 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     folder = tmp_path_factory.mktemp("ways")
-    with imported(folder, generate(folder, manifest(TOOLS, name="ways", **MORE))) as module:
+    with imported(folder, generate(folder, manifest(TOOLS, server=logging_server("ways"), **MORE))) as module:
         yield module
 
 
@@ -154,6 +154,13 @@ def test_progress_and_log_lines_on_stdio(stateless: bool, package: ModuleType) -
         "notifications/message",
         "t",
     ]
+
+
+def test_a_server_that_does_not_declare_logging_sends_no_message_on_stdio(tmp_path: Path) -> None:
+    talking = {"name": "talk", "arguments": {}, "_meta": {"progressToken": 1, f"{_OURS}logLevel": "info"}}
+    with imported(tmp_path, generate(tmp_path, manifest(TOOLS, name="silent", **MORE))) as package:
+        lines = asyncio.run(answered(package, request("t", "tools/call", talking, stateless=True)))
+    assert [line.get("method", line.get("id")) for line in lines] == ["notifications/progress", "t"]
 
 
 @pytest.mark.parametrize("what", ODD)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ import pytest
 
 import prompt_ends
 from conversations import request, usual
-from packages import generate, imported, manifest, tool
+from packages import generate, imported, logging_server, manifest, tool
 from serving import WAYS
 from stubwright_runtime.server.transports.http import events
 
@@ -65,7 +66,7 @@ class Handlers:
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     folder = tmp_path_factory.mktemp("events")
-    with imported(folder, generate(folder, manifest(TOOLS, name="events"))) as module:
+    with imported(folder, generate(folder, manifest(TOOLS, server=logging_server("events")))) as module:
         yield module
 
 
@@ -94,6 +95,20 @@ def test_what_a_handler_says_makes_a_stream_of_its_answer(way: Any, package: Mod
     assert progress["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
     assert log["params"] == {"level": "info", "data": {"said": "this"}}
     assert answer["result"]["content"][0]["text"] == "said"
+
+
+@EVERY_WAY
+def test_a_server_that_does_not_declare_logging_sends_no_message(way: Any, tmp_path: Path) -> None:
+    message, headers = call("talk", **WANTED)
+    with (
+        imported(tmp_path, generate(tmp_path, manifest(TOOLS, name="silent"))) as package,
+        served(package, Handlers(), way) as url,
+        httpx2.Client(timeout=60) as http,
+    ):
+        response = http.post(url, json=message, headers=headers)
+    received = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
+    assert [each.get("method") for each in received] == ["notifications/progress", None]
+    assert received[1]["result"]["content"][0]["text"] == "said"
 
 
 @EVERY_WAY

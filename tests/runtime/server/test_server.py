@@ -437,7 +437,7 @@ async def test_progress_goes_to_who_asked(package: Any) -> None:
             ]
 
 
-async def test_log_levels_of_both_eras(package: Any, recwarn: pytest.WarningsRecorder) -> None:
+async def test_log_levels_of_both_eras(package: Any, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     async def handler(args: Any, ctx: Any) -> str:
         for level in ("debug", "info", "error"):
             await ctx.log(level, {"at": level + "\ud800"}, "part")
@@ -455,8 +455,12 @@ async def test_log_levels_of_both_eras(package: Any, recwarn: pytest.WarningsRec
     assert await levels("2025-11-25", ("logging/setLevel", {"level": "error"}), ask) == ["error"]
     assert await levels("2024-11-05", ("logging/setLevel", {"level": "debug"}), ask) == ["debug", "info", "error"]
     assert await levels("2025-11-25", ask) == ["info", "error"], "one connection's level is not another's"
-    assert await levels("2026-07-28", ask) == []
     asked = ("tools/call", {"name": "say", "_meta": {"io.modelcontextprotocol/logLevel": "info"}})
+    assert await levels("2026-07-28", asked, ask) == [], "the server does not declare `logging`"
+    described = {"name": "logs", "version": "1", "capabilities": {"logging": True}}
+    write_package(tmp_path, "sdk_logging_mcp", server=described)
+    server = serve(import_package(tmp_path, "sdk_logging_mcp"), say=handler)
+    assert await levels("2026-07-28", ask) == []
     assert await levels("2026-07-28", asked, ask) == ["info", "error"]
     assert not [warning for warning in recwarn if "deprecated" in str(warning.message)]
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 import amounts
-from packages import generate, manifest, tool
+from packages import generate, logging_server, manifest, tool
 from server_fixture import ENVELOPE, HELLO
 from server_process import Process
 
@@ -66,7 +66,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tool("pay", {"sum": {"type": "integer"}}, stubwright={"policy": {"confirm": True}}),
         tool("loaded", stubwright=ask),
     ]
-    generate(folder, manifest(tools, name="process", emit=["server"], python={"handlers": "desk:Handlers"}))
+    generate(
+        folder, manifest(tools, server=logging_server("process"), emit=["server"], python={"handlers": "desk:Handlers"})
+    )
     (folder / "desk.py").write_text(HANDLERS)
     return folder
 

@@ -158,6 +158,7 @@ def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) 
         needed,
         {name: each.notes for name, each in uses.items()},
         frozenset(name for name, each in uses.items() if each.logs or each.asks),
+        any(each.logs for each in uses.values()),
         any(each.asks for each in uses.values()),
         tuple(left),
     )

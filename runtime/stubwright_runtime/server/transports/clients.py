@@ -73,14 +73,20 @@ class Client:
         return cls(Revision.from_date(negotiate(params["protocolVersion"])), info, {}, wants, opening=opening)
 
     @classmethod
-    def from_request(cls, meta: Mapping[str, Any]) -> Client:
-        """Return the client that a request describes (MCP 2026-07-28, basic, "Per-request protocol fields")."""
+    def from_request(cls, meta: Mapping[str, Any], *, logs: bool) -> Client:
+        """Return the client that a request describes (MCP 2026-07-28, basic, "Per-request protocol fields").
+
+        Args:
+            meta: The valid `_meta` of the request.
+            logs: True if the server declares `logging`; otherwise it sends no log messages, whatever the client wants
+                (server/utilities/logging).
+        """
         return cls(
             Revision.from_date(meta[PROTOCOL_VERSION_META_KEY]),
             meta.get(CLIENT_INFO_META_KEY),
             meta[CLIENT_CAPABILITIES_META_KEY],
             None,
-            meta.get(LOG_LEVEL_META_KEY),
+            meta.get(LOG_LEVEL_META_KEY) if logs else None,
         )
 
     @classmethod

@@ -238,7 +238,7 @@ class Answering:
             fault = find_stateless_fault(message, has_tasks=has_tasks)
             if fault is not None:
                 return _Sender(Client.make_unknown(STATELESS[-1], stateless=True), fault)
-            return _Sender(Client.from_request(get_meta(message)))
+            return _Sender(Client.from_request(get_meta(message), logs=self._core.logs))
         fault = find_handshake_fault(message, is_shaken=session is not None, has_tasks=has_tasks)
         if session is not None:
             return _Sender(session.client, fault)

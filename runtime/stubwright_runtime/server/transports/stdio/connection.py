@@ -203,7 +203,7 @@ class Connection:
             return Client.make_unknown(HANDSHAKES[-1], stateless=False)
         if fault is not None:
             return Client.make_unknown(STATELESS[-1], stateless=True)
-        return Client.from_request(params["_meta"])
+        return Client.from_request(params["_meta"], logs=self._core.logs)
 
     async def _respond(self, request_id: str | int, request: ClientRequest, send: _Send) -> None:
         """Answer a request."""
