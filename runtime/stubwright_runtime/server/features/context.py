@@ -146,7 +146,7 @@ class Context:
         """Send a message to the caller's log, if the caller wants messages of this level.
 
         Up to 2025-11-25 the last `logging/setLevel` of the connection sets the level (`info` before the first); from
-        2026-07-28 each request sets its own, and nothing is sent unless the manifest declares `logging`.
+        2026-07-28 each request sets its own, and messages are sent only if the manifest declares `logging`.
 
         Args:
             level: From `debug` to `emergency`.
