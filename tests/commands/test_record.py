@@ -42,9 +42,11 @@ from packages import manifest, tool
 from processes import running
 from serving import Asked, Handling, asgi, served
 from stubwright import cli
-from stubwright.recording import encodings, http, stdio
+from stubwright.recording import conversations, encodings, http, stdio
+from stubwright.recording import lines as recording_lines
 from stubwright.recording.copies import Copies, Copy, Lines
 from stubwright.recording.redaction import Redactor
+from stubwright.recording.replay import make_manifest
 from stubwright.recording.writing import Recorder
 
 WEATHER: Final = str(ROOT / "specs" / "weather.yaml")
@@ -302,6 +304,41 @@ def test_what_is_wrong_with_a_recording_is_said(tmp_path: Path, edit: Any, probl
     (tmp_path / "r.jsonl").write_text(edit("".join(lines)))
     done = stubwright("replay", "r.jsonl", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"stubwright: {problem}\n")
+
+
+HEAD = '{"stubwright":"recording","version":1,"run":"r"}'
+
+
+def written(*messages: tuple[str, str]) -> bytes:
+    """A recording of these messages, each with its sender."""
+    lines = (f'{{"run":"r","from":"{sender}","message":{message}}}' for sender, message in messages)
+    return "\n".join([HEAD, *lines, ""]).encode()
+
+
+def test_a_recording_whose_values_take_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = written(("client", '{"a":[]}'), ("server", '{"a":[[]]}'))
+    monkeypatch.setattr(recording_lines, "_PARTS", data.count(b"{") + data.count(b"["))
+    assert len([*recording_lines.parse("r.jsonl", data)]) == 2
+    data = written(("client", '{"a":[]}'), ("server", '{"a":[[],{}]}'))
+    told = r"r\.jsonl:3: up to this line there are more than 8 objects and arrays; record fewer calls"
+    with pytest.raises(recording_lines.RecordingError, match=told):
+        list(recording_lines.parse("r.jsonl", data))
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_a_replay_declares_that_the_server_logged(logs: bool) -> None:
+    """Otherwise a client of 2026-07-28 would not get what was logged."""
+    message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
+    listed = '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}'
+    data = written(
+        ("client", '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'),
+        ("server", f'{{"jsonrpc":"2.0","id":1,"result":{listed}}}'),
+        ("client", '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{}}}'),
+        *([("server", message)] if logs else []),
+        ("server", '{"jsonrpc":"2.0","id":2,"result":{"content":[]}}'),
+    )
+    described: Any = make_manifest(conversations.read(recording_lines.parse("r.jsonl", data)))[0].document["server"]
+    assert described.get("capabilities") == ({"logging": True} if logs else None)
 
 
 def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:

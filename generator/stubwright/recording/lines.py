@@ -19,6 +19,10 @@ _CONTENTS: Final = frozenset({"message", "unreadable", "status"})
 """The keys for a message, the length of one that could not be written down, and the status of an HTTP response."""
 
 
+_PARTS: Final = 5_000_000
+"""The maximum number of brackets and braces that open in a recording: a list of two bytes takes 64 in memory."""
+
+
 class RecordingError(ValueError):
     """A file is not a recording, or a line of it is wrong; the message says which and why."""
 
@@ -61,12 +65,18 @@ def parse(path: str, data: bytes) -> Iterator[Line]:
     """Yield the lines of a recording that have messages. Of one that was cut off, give the whole lines alone.
 
     Raises:
-        RecordingError: It is not a recording, or a line is wrong.
+        RecordingError: It is not a recording, a line is wrong, or its values would take too much memory.
     """
     if not data.strip():
         raise RecordingError(path, 1, "the file is empty; a recording begins with a header")
     runs: set[str] = set()
+    parts = 0
     for number, text in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+        parts += text.count(b"[") + text.count(b"{")
+        if parts > _PARTS:
+            raise RecordingError(
+                path, number, f"up to this line there are more than {_PARTS:,} objects and arrays; record fewer calls"
+            )
         value = _parse(path, number, text)
         if number == 1 or HEADER in value:
             _check_header(path, number, value)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _LOADER = "stubwright.recording.package"
 _MANIFEST = "manifest.json"
+_LOG = "notifications/message"
 
 
 def make_manifest(conversation: Conversation) -> tuple[ir.Manifest, Sequence[str]]:
@@ -33,7 +34,12 @@ def make_manifest(conversation: Conversation) -> tuple[ir.Manifest, Sequence[str
         UnfixableError: Leaving out parts does not make it a manifest.
     """
     result = servers.make_manifest(conversation.listing, name=None, default_name="recorded")
-    text = yamlwriter.format_imported(result.manifest, _MANIFEST)
+    manifest = result.manifest
+    if any(method == _LOG for call in conversation.calls for each in call.answers for method, _ in each.notifications):
+        server_info = dict(manifest["server"])
+        server_info["capabilities"] = {**server_info.get("capabilities", {}), "logging": True}
+        manifest = {**manifest, "server": server_info}
+    text = yamlwriter.format_imported(manifest, _MANIFEST)
     checked = pipeline.compile_manifest(_MANIFEST, SingleFileReader(_MANIFEST, text.encode()))
     if checked.manifest is None:
         raise AssertionError("an import gives a manifest that `check` accepts")
