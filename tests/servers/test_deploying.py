@@ -105,6 +105,20 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
 
 
 @pytest.mark.long
+def test_the_image_has_the_locked_versions(project: Path, tmp_path: Path) -> None:
+    context = tmp_path / "shop"
+    shutil.copytree(project, context)
+    (context / "requirements.txt").write_text("")  # the third parties are in the base image here
+    image = images.build(context, tmp_path / "image")
+    [site] = image.root.glob("opt/server/lib/python*/site-packages")
+    assert (site / "stubwright_runtime" / "lazy.py").is_file()
+    [wheel] = (context / "wheels").glob("*.whl")
+    (context / "requirements.txt").write_text(f"stubwright-runtime @ {wheel.as_uri()}\n")
+    with pytest.raises(AssertionError, match="Hashes are required in --require-hashes mode"):
+        images.build(context, tmp_path / "unlocked")
+
+
+@pytest.mark.long
 def test_the_image_of_a_vendored_project_needs_no_wheel(tmp_path: Path) -> None:
     assert stubwright("new", "shop", cwd=tmp_path).returncode == 0
     project = tmp_path / "shop"

@@ -94,7 +94,10 @@ def _copy(words: list[str], context: Path, folder: Path, directory: str) -> None
     everything, *rest = (context / ".dockerignore").read_text("utf-8").splitlines()[1:]
     assert everything == "*"
     for source in sources:
-        assert f"!{source}" in rest, f"{source} is ignored"
+        assert f"!{source}".replace("tx[t]", "txt") in rest, f"{source} is ignored"
+        if source.endswith("[t]"):  # a pattern, which may match nothing
+            sources += [found.name for found in context.glob(source)]
+            continue
         if (context / source).is_dir():
             shutil.copytree(context / source, to, ignore=shutil.ignore_patterns("__pycache__"))
         else:
