@@ -117,7 +117,7 @@ conformance: .venv/ready
 
 # Prism, a mock that others wrote, judges the requests of imported APIs; a row of each document. Needs npx and the corpus.
 openapi: .venv/ready
-	STUBWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP tests/peers/test_prism.py
+	STUBWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP -m "" tests/peers/test_prism.py
 
 # The table in docs/importing.md: public servers, before and after `new --from python`. Needs a package index.
 moved: .venv/ready

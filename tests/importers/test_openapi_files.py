@@ -53,6 +53,7 @@ SHARED = {
     "Upload": {"type": "object", "properties": {"file": ref("File"), "name": TEXT}},
     "Link": {"type": "object", "properties": {"url": TEXT}},
     "Name": {"type": "string", "enum": ["x", "y"]},
+    "Words": TEXT,
 }
 
 OLD: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
@@ -111,6 +112,22 @@ OLD: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
         {"file": "http://x/y"},
         [(None, "text/plain", b"http://x/y")],
     ),
+    "text_of_bytes": (encoded(TEXT, contentType="image/png"), {"file": "AP8x"}, [("file", "image/png", FILE[2])]),
+    "text_of_octets": (encoded(ref("Words"), contentType="application/octet-stream"), {"file": "AP8x"}, [FILE]),
+    "texts_of_bytes": (
+        encoded(LISTED, contentType="image/png, image/jpeg"),
+        {"file": ["AP8x", "AP8x"]},
+        [("file", "image/png", FILE[2])] * 2,
+    ),
+    "text_of_a_range": (encoded({**TEXT, "nullable": True}, contentType="image/*"), {"file": "AP8x"}, [FILE]),
+    "text_of_drawings": (
+        encoded(TEXT, contentType="image/svg+xml"),
+        {"file": "<svg/>"},
+        [(None, "image/svg+xml", b"<svg/>")],
+    ),
+    "text_or_bytes": (encoded(TEXT, contentType="text/csv, image/png"), {"file": "a,b"}, [(None, "text/csv", b"a,b")]),
+    "text_of_anything": (encoded(TEXT, contentType="*/*"), {"file": "a"}, [(None, "text/plain", b"a")]),
+    "names_of_bytes": (encoded(ref("Name"), contentType="image/png"), {"file": "x"}, [(None, "image/png", b"x")]),
     "header": (encoded(BINARY, headers={"X-Rate": {"schema": {"type": "integer"}}}), {"file": "AP8x"}, [FILE]),
     "open_keys": (open_form(BINARY), {"body": {"a": "AP8x", "b": "AP8x"}}, [("a", *FILE[1:]), ("b", *FILE[1:])]),
     "open_lists": (open_form(ref("Files")), {"body": {"a": ["AP8x", "AP8x"]}}, [("a", *FILE[1:])] * 2),

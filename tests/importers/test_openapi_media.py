@@ -49,6 +49,43 @@ def test_the_media_type_of_a_body(types: list[str], preferred: list[str], sent: 
     assert made.manifest["tools"][0]["stubwright"]["http"].get("contentType") == sent
 
 
+FORM = "multipart/form-data"
+FIELDS = "application/x-www-form-urlencoded"
+TEXT = {"type": "string"}
+FILE: dict[str, Any] = {"type": "object", "properties": {"file": BYTES, "name": TEXT}}
+FILES: dict[str, Any] = {"type": "object", "properties": {"files": {"type": "array", "items": BYTES}}}
+
+
+@pytest.mark.parametrize(
+    ("types", "form", "preferred", "sent"),
+    [
+        ([JSON, FORM], {"schema": FILE}, [], FORM),
+        ([JSON, FIELDS, FORM], {"schema": FILES}, [], FORM),
+        ([JSON, FORM], {"schema": {"oneOf": [OBJECT, {"allOf": [FILE]}]}}, [], FORM),
+        ([JSON, FORM], {"schema": {"properties": {"file": {"anyOf": [BYTES, {"type": "null"}]}}}}, [], FORM),
+        ([JSON, FORM], {"schema": {"type": "object", "additionalProperties": BYTES}}, [], FORM),
+        ([JSON, FORM], {"schema": {"type": "object", "patternProperties": {"^f": BYTES}}}, [], FORM),
+        ([JSON, FORM], {"schema": BYTES}, [], FORM),
+        ([JSON, FORM], {"schema": OBJECT, "encoding": {"a": {"contentType": "image/png"}}}, [], FORM),
+        ([JSON, FORM], {"schema": FILE}, [JSON], None),
+        ([JSON, FORM], {"schema": OBJECT}, [], None),
+        ([FORM, FIELDS], {"schema": OBJECT}, [], FIELDS),
+        ([JSON, FORM], {"schema": {"properties": {"id": {"type": "string", "contentEncoding": "base64"}}}}, [], None),
+        ([JSON, FORM], {"schema": {"properties": {"id": {"$ref": "#/components/schemas/Lost"}}}}, [], None),
+        ([JSON, FORM], {"schema": {"properties": {"file": BYTES, "a": {"type": "object"}}},
+                        "encoding": {"a": {"contentType": "application/xml"}}}, [], None),
+    ],
+)  # fmt: skip
+def test_a_form_with_a_file_goes_before_json(
+    types: list[str], form: Any, preferred: list[str], sent: str | None, tmp_path: Path
+) -> None:
+    bodies = {**content(*types)["content"], FORM: form}
+    told = {"operationId": "op", "requestBody": {"content": bodies}}
+    document = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": told}}}
+    made = imported(tmp_path, document, options=Options(media_types=preferred))
+    assert made.manifest["tools"][0]["stubwright"]["http"].get("contentType") == sent
+
+
 def test_a_body_of_any_type_that_is_bytes_is_sent_as_bytes(tmp_path: Path) -> None:
     tool = operation(tmp_path, {"requestBody": {"content": {"*/*": {"schema": BYTES}}}}, method="post")
     assert tool["stubwright"]["http"]["contentType"] == "application/octet-stream"

@@ -118,6 +118,51 @@ def test_base64_is_sent_as_it_is_where_a_document_of_3_1_says_so(schema: Any, is
     assert (body.get("format") == "byte") is is_text
 
 
+FIELDS = "application/x-www-form-urlencoded"
+RESERVED: list[tuple[Any, Any, str]] = [
+    ({}, "a/b:c&d=e+f", "x=a%2Fb%3Ac%26d%3De%2Bf"),
+    ({"allowReserved": True}, "a/b:c&d=e+f", "x=a/b:c%26d%3De%2Bf"),
+    ({"allowReserved": True}, "100%25/a b", "x=100%25/a%20b"),
+    ({"allowReserved": True, "contentType": "text/plain"}, "a/b", "x=a/b"),
+    ({"allowReserved": True, "explode": False}, ["a/b", "c,d"], "x=a/b,c,d"),
+    ({"allowReserved": True}, ["a/b", "c"], "x=a/b&x=c"),
+    ({"allowReserved": True, "style": "deepObject"}, {"y": "a/b"}, "x%5By%5D=a/b"),
+    ({"allowReserved": False}, "a/b", "x=a%2Fb"),
+    ({"allowReserved": False}, {"y": "a/b"}, "y=a%2Fb"),
+]
+
+
+def test_fields_of_a_form_keep_their_reserved_characters(tmp_path: Path) -> None:
+    paths = {
+        f"/{index}": {
+            "post": {
+                "operationId": f"op{index}",
+                "requestBody": {
+                    "content": {FIELDS: {"schema": {"properties": {"x": {}}}, "encoding": {"x": encoding}}}
+                },
+                "responses": {"204": {"description": "ok"}},
+            }
+        }
+        for index, (encoding, *_) in enumerate(RESERVED)
+    }
+    document = {"openapi": "3.1.0", "info": {"title": "Sending", "version": "1"}, "paths": paths}
+    (tmp_path / "sending.json").write_text(json.dumps({**document, "servers": [{"url": "https://api.example.com"}]}))
+    manifest = prism_run.build(tmp_path / "sending.json", tmp_path, 60)
+    with (
+        api(lambda asked: Response(status_code=204)) as fake,
+        prism_run.credentials(manifest, fake.url),
+        imported(tmp_path / "generated", "sending_mcp") as package,
+    ):
+
+        async def go() -> None:
+            async with package.SendingClient.connect(package.build_server()) as client:
+                for index, (_, value, _) in enumerate(RESERVED):
+                    assert not (await client.raw.call_tool(f"op{index}", {"x": value})).is_error
+
+        asyncio.run(go())
+        assert [asked.body.decode() for asked in fake.asked] == [body for *_, body in RESERVED]
+
+
 def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> None:
     headers = {
         "Operation-Location": {"schema": TEXT},

@@ -70,6 +70,32 @@ def test_calls_say_what_the_document_says(tmp_path: Path) -> None:
     assert {asked.path for asked in fake.asked} == {"/v1/books", "/v1/books/b", "/v1/books/b/cover"}
 
 
+LISTS = {
+    "csv": ("a,b%7Cc", "a,b|c"),
+    "ssv": ("a%20b%7Cc", "a b|c"),
+    "tsv": ("a%09b%7Cc", "a\tb|c"),
+    "pipes": ("a%7Cb%7Cc", "a|b|c"),
+    "multi": ("a,b%7Cc", "a,b|c"),
+}
+
+
+def test_lists_in_paths_and_headers_are_joined_as_the_document_says(tmp_path: Path) -> None:
+    texts = {"type": "array", "items": {"type": "string"}}
+    paths = {}
+    for format_ in LISTS:
+        path = {"in": "path", "name": "p", "required": True, **texts, "collectionFormat": format_}
+        header = {"in": "header", "name": "X-H", **texts, "collectionFormat": format_}
+        paths[f"/{format_}/{{p}}"] = {"get": {"operationId": format_, "parameters": [path, header], "responses": {}}}
+    document = {"swagger": "2.0", "info": {"title": "Lists", "version": "1"}, "paths": paths}
+    (tmp_path / "d.json").write_text(json.dumps(document))
+    package = build(tmp_path / "d.json", tmp_path)
+    with api(lambda asked: "") as fake, client(tmp_path, package, "Lists", LISTS_BASE_URL=fake.url) as call:
+        for format_ in LISTS:
+            call(format_, p=["a", "b|c"], X_H=["a", "b|c"])
+        sent = {asked.path.split("/")[1]: (asked.path.split("/")[2], asked.headers["x-h"]) for asked in fake.asked}
+    assert sent == LISTS
+
+
 @pytest.mark.parametrize(
     ("told", "base"),
     [

@@ -319,7 +319,9 @@ class Binding:
                 "form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value
             )
         style = spec.get("style", "form")
-        return format_pairs(style, explode=spec.get("explode", style == "form"), name=name, value=value)
+        encoding = encode_but_reserved if _is_reserved(spec) else encode
+        explode = spec.get("explode", style == "form")
+        return format_pairs(style, explode=explode, name=name, value=value, encode=encoding)
 
     def _part_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
         """Return the file name or the type of a part from the manifest; None if an argument in it is missing."""
@@ -491,8 +493,9 @@ def _header(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | N
     value = _value(spec, values)
     if value is _ABSENT:
         return None
+    style = spec.get("style", "simple") if isinstance(spec, Mapping) else "simple"
     explode = isinstance(spec, Mapping) and spec.get("explode") is True
-    return format_segment("simple", explode=explode, name="", value=value, encode=str)
+    return format_segment(style, explode=explode, name="", value=value, encode=str)
 
 
 def _checked(name: str, text: str) -> bytes:

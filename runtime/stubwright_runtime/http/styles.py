@@ -77,18 +77,23 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
         return [f"{key}={encode(format_plain(item))}" for item in value]
     if isinstance(value, Mapping | list):
         parts = [encode(format_plain(item)) for item in _flat(value)]
-        return [f"{key}={_DELIMITERS.get(style, ',').join(parts)}"] if parts else []
+        return [f"{key}={_get_delimiter(style, encode).join(parts)}"] if parts else []
     return [f"{key}={encode(format_plain(value))}"]
 
 
-_DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
+_DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+
+
+def _get_delimiter(style: str, encode: Encode) -> str:
+    """Return the text between the items of a list, encoded."""
+    return encode(_DELIMITERS[style]) if style in _DELIMITERS else ","
 
 
 def format_segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encode) -> str:
     """Return a value as a part of a path or a header.
 
     Args:
-        style: `simple`, `label` or `matrix`.
+        style: `simple`, `label`, `matrix`, `spaceDelimited`, `pipeDelimited` or `tabDelimited`.
         explode: Whether entries are `key=value`, and items told apart.
         name: The parameter, which `matrix` writes.
         value: The value.
@@ -109,7 +114,7 @@ def format_segment(style: str, *, explode: bool, name: str, value: Json, encode:
         return f";{key}={','.join(parts)}"
     if style == "label":
         return "." + ("." if explode else ",").join(parts)
-    return ",".join(parts)
+    return _get_delimiter(style, encode).join(parts)
 
 
 def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:

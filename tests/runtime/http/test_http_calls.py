@@ -88,11 +88,31 @@ def test_a_query_is_written_in_its_style(how: Mapping[str, Any], value: Any, que
         ({"style": "matrix"}, ["x", "y"], ";a=x,y"),
         ({"style": "matrix", "explode": True}, ["x", "y"], ";a=x;a=y"),
         ({"style": "matrix", "explode": True}, {"x": 1}, ";x=1"),
+        ({"style": "spaceDelimited"}, ["a", "b c"], "a%20b%20c"),
+        ({"style": "pipeDelimited"}, ["a", 1], "a%7C1"),
+        ({"style": "pipeDelimited", "explode": True}, {"a": 1, "b": 2}, "a=1%7Cb=2"),
+        ({"style": "tabDelimited"}, {"a": 1}, "a%091"),
+        ({"style": "tabDelimited"}, "a", "a"),
     ],
 )
 def test_a_path_is_written_in_its_style(how: Mapping[str, Any], value: Any, path: str) -> None:
     sent = bind({"url": "/x/{a}/y", "path": {"a": how}}).make_request({"a": value}, {})
     assert sent.url == f"https://api.example.com/v1/x/{path}/y"
+
+
+@pytest.mark.parametrize(
+    ("how", "value", "header"),
+    [
+        ({}, ["a", "b"], b"a,b"),
+        ({"explode": True}, {"a": 1, "b": 2}, b"a=1,b=2"),
+        ({"style": "spaceDelimited"}, ["a", "b"], b"a b"),
+        ({"style": "pipeDelimited"}, ["a", "b"], b"a|b"),
+        ({"style": "tabDelimited"}, ["a", "b"], b"a\tb"),
+    ],
+)
+def test_a_header_is_written_in_its_style(how: Mapping[str, Any], value: Any, header: bytes) -> None:
+    sent = bind({"url": "/x", "headers": {"H": {"value": "{a}", **how}}}).make_request({"a": value}, {})
+    assert dict(sent.headers)["H"] == header
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SECTIONS = ("query", "headers", "cookies")
+_DELIMITED: Final = ("spaceDelimited", "pipeDelimited", "tabDelimited")
 _STYLES: Final = {
-    "query": ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"),
-    "headers": ("simple",),
+    "query": ("form", *_DELIMITED, "deepObject"),
+    "headers": ("simple", *_DELIMITED),
     "cookies": ("form", "cookie"),
 }
 _NEEDED: Final = {

@@ -238,8 +238,8 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
 
 
 def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str]) -> _Body | None:
-    """Return the body in the best of its media types: those that are preferred, then JSON, then forms, then text and
-    bytes.
+    """Return the body in the best of its media types: those that are preferred, then forms with a file, JSON, other
+    forms, text and bytes.
     """
     at = operations.find_body(schemas.documents, operation)
     if at is None:
@@ -252,15 +252,18 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     if not content:
         raise UnsupportedError("its body has no media type")
     kinds: dict[str, tuple[str, str]] = {}
+    ranks: dict[str, int] = {}
     problems: list[str] = []
     for media, entry in content:
         try:
             kinds[media] = _find_kind(media, entry, schemas)
+            is_upload = kinds[media][0] == "multipart" and len(content) > 1 and _is_upload(entry, schemas)
+            ranks[media] = 0 if is_upload else 1 + _KINDS.index(kinds[media][0])
         except UnsupportedError as error:
             problems.append(str(error))
     if not kinds:
         raise UnsupportedError(f"its body is {', '.join(problems)}")
-    media = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media][0]))[0]
+    media = media_types.order(kinds, preferred, ranks.__getitem__)[0]
     kind, sent = kinds[media]
     entry, description = dict(content)[media], at.get_field("description")
     if kind == "multipart":
@@ -275,7 +278,20 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
 
 
 _KINDS: Final = ("json", "form", "multipart", "text", "bytes")
-"""The kinds of bodies, the best first."""
+"""The kinds of bodies, the best first, apart from forms with a file."""
+
+
+def _is_upload(entry: Located, schemas: Schemas) -> bool:
+    """Return whether a multipart form has a file, and all of its parts can be sent."""
+    entry = parts.name_lone_file(entry, schemas)
+    form, schema = Parts(entry, schemas, is_multipart=True), entry.get("schema")
+    try:
+        if schema is None or not form.has_file():
+            return False
+        form.convert_whole(schema)
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _find_kind(media: str, entry: Located, schemas: Schemas) -> tuple[str, str]:

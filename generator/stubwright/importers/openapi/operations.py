@@ -220,13 +220,17 @@ def list_parameters(documents: Documents, operation: Operation) -> list[Paramete
     return list(by_place.values())
 
 
+_DELIMITED: Final = ("spaceDelimited", "pipeDelimited", "tabDelimited")
 _STYLES: dict[str, tuple[str, ...]] = {
-    "path": ("simple", "label", "matrix"),
-    "query": ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"),
-    "header": ("simple",),
+    "path": ("simple", "label", "matrix", *_DELIMITED),
+    "query": ("form", *_DELIMITED, "deepObject"),
+    "header": ("simple", *_DELIMITED),
     "cookie": ("form", "cookie"),
 }
-"""The styles of values by the place of the parameter; the first is the default (3.2.0, "Style Values")."""
+"""The styles of values by the place of the parameter; the first is the default (3.2.0, "Style Values").
+
+Delimiters in paths and headers are from Swagger 2.0 (`collectionFormat`).
+"""
 
 
 def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> Parameter:

@@ -202,7 +202,8 @@ def _convert_parameter(parameter: Json) -> Json:
 def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
     """Return the style of a list; `tabDelimited` is ours, since OpenAPI 3 has no style with tabs."""
     format_ = parameter.get("collectionFormat", "csv")
-    if format_ == "csv" and parameter.get("in") in ("path", "header"):
+    # `multi` is for queries and forms alone; a header that is repeated means the same as one list (RFC 9110, 5.3).
+    if format_ in ("csv", "multi") and parameter.get("in") in ("path", "header"):
         return {"style": "simple"}
     return {
         "style": _STYLES.get(format_, format_) if isinstance(format_, str) else "csv",

@@ -14,7 +14,7 @@ from stubwright.importers.openapi.schemas.conversion import REFERENCE, drop_text
 from stubwright_runtime.http.media import is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from stubwright.importers.openapi.schemas.conversion import Schemas
     from stubwright.ir import Json
@@ -26,6 +26,9 @@ _PLAIN: Final = frozenset({"string", "integer", "number", "boolean", "null"})
 
 _BYTES: Final = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
 _BYTE_RANGES: Final = ("image/", "audio/", "video/", "font/")
+_NARROWING: Final = frozenset({"format", "contentEncoding", "enum", "const", "pattern"})
+"""Keywords of strings that are text, or text for bytes."""
+
 _STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject")
 
 
@@ -75,6 +78,26 @@ class Parts:
         """True if `style` and `explode` apply: 3.0 ignores them in multipart forms (3.0.4, section 4.7.15.1.2)."""
         self._files: set[str] = set()
 
+    def has_file(self) -> bool:
+        """Return whether a part is a file or a list of files, or may be one."""
+        schema = self._entry.get("schema")
+        for applied in () if schema is None else self._schemas.list_applied(schema):
+            others = [at for _, at in applied.list_entries("patternProperties")]
+            if (rest := applied.get("additionalProperties")) is not None:
+                others.append(rest)
+            named: list[tuple[str | None, Located]] = [*applied.list_entries("properties")]
+            if any(self._describes_file(name, at) for name, at in [*named, *((None, at) for at in others)]):
+                return True
+        return False
+
+    def _describes_file(self, name: str | None, at: Located, depth: int = 8) -> bool:
+        types = self._list_media(name)
+        for part in self._schemas.list_applied(at) if depth else ():
+            items = part.get("items")
+            if _is_file(part.value, types) or (items is not None and self._describes_file(name, items, depth - 1)):
+                return True
+        return False
+
     def find_problem(self) -> str | None:
         """Return the reason that a part cannot be sent, as the end of a sentence on the form; None if all can."""
         for name, encoding in self._entry.list_entries("encoding"):
@@ -93,8 +116,10 @@ class Parts:
         for name, encoding in self._entry.list_entries("encoding") if self._is_styled else ():
             given = {key: encoding.get_field(key) for key in ("style", "explode")}
             style = {key: value for key, value in given.items() if value is not None}
-            is_typed = not self._is_multipart and encoding.get_field("contentType") is not None
-            if style and not is_typed and name not in self._files:
+            reserved = encoding.get_field("allowReserved")
+            if isinstance(reserved, bool) and not self._is_multipart:
+                style["reserved"] = reserved
+            if style and name not in self._files:
                 styles[name] = style
         return styles
 
@@ -158,12 +183,11 @@ class Parts:
         return schema, uses if schema is converted else _find_uses(schema)
 
     def _convert_part(self, name: str | None, converted: Json, shared: Mapping[str, Json]) -> Json:
-        media = "" if name is None else self._find_media(name)
-        plain = media_types.strip_parameters(media)
+        media = self._find_media(name)
+        types, plain = self._list_media(name), media_types.strip_parameters(media)
 
         def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-            is_untyped = is_bytes(plain) and not schema.keys() & (_COMBINED | {"type"})
-            if is_untyped or _is_file(schema):
+            if _is_file(schema, types):
                 keywords = {key: value for key, value in schema.items() if key != "format"}
                 named = {"contentMediaType": media} if media else {}
                 return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **named})
@@ -179,22 +203,43 @@ class Parts:
             raise UnsupportedError(f"the part `{name}` of its form is `{media}`")
         return schema
 
-    def _find_media(self, name: str) -> str:
+    def _find_media(self, name: str | None) -> str:
         """Return the first media type in the `encoding` of a part, without ranges; empty if there is none."""
+        return next((media for media in self._list_media(name) if not media_types.is_range(media)), "")
+
+    def _list_media(self, name: str | None) -> list[str]:
+        """Return the media types in the `encoding` of a part; none if it has no name."""
         encoding = self._entry.get("encoding")
-        part = encoding.get(name) if encoding is not None else None
+        part = encoding.get(name) if encoding is not None and name is not None else None
         listed = part.get_field("contentType") if part is not None else None
-        names = listed.split(",") if isinstance(listed, str) else []
-        return next((media.strip() for media in names if "*" not in media and "/" in media), "")
+        return [media.strip() for media in listed.split(",") if "/" in media] if isinstance(listed, str) else []
 
 
-def _is_file(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema is of bytes; not if its `contentMediaType` is text (3.1.1, section 4.8.14.3)."""
+def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
+    """Return whether a schema is of bytes; not if its `contentMediaType` is text (3.1.1, section 4.8.14.3).
+
+    Args:
+        schema: The schema.
+        types: The media types of its part: any string of a type that is not text is a file.
+    """
     media = schema.get("contentMediaType")
-    if schema.get("format") == "binary" or not isinstance(media, str):
-        return schema.get("format") == "binary"
+    if schema.get("format") == "binary":
+        return True
+    if isinstance(media, str):
+        return "contentEncoding" not in schema and not _is_text_type(media)
+    if not schema.keys() & (_COMBINED | {"type"}):
+        return any(is_bytes(media_types.strip_parameters(listed)) for listed in types)
+    kinds = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+    is_any_string = "string" in kinds and {*kinds} <= {"string", "null"} and not schema.keys() & _NARROWING
+    return is_any_string and bool(types) and not any(map(_is_text_type, types))
+
+
+def _is_text_type(media: str) -> bool:
+    """Return whether a media type is of text or JSON; a range is unless all of its types are of bytes."""
     plain = media_types.strip_parameters(media)
-    return "contentEncoding" not in schema and not (is_text(plain) or media_types.is_json(plain))
+    if media_types.is_range(plain):
+        return not is_bytes(plain)
+    return is_text(plain) or media_types.is_json(plain)
 
 
 def _has_file(schema: Json) -> bool:
