@@ -382,7 +382,8 @@ def test_security_is_that_of_the_operation_else_of_the_document(tmp_path: Path) 
         ("post", {"content": {FORM: {
             "schema": {"properties": {"a": {}, "b": {}}},
             "encoding": {"a": {"style": "deepObject", "explode": True}, "b": {"contentType": "application/json"}}}}},
-         {"contentType": FORM, "fields": {"a": {"style": "deepObject", "explode": True}}}),
+         {"contentType": FORM, "fields": {
+             "a": {"style": "deepObject", "explode": True}, "b": {"contentType": "application/json"}}}),
         ("post", {"content": {"text/plain": {}}}, {"contentType": "text/plain", "body": "{body}"}),
     ],
 )  # fmt: skip

@@ -104,7 +104,7 @@ def const(value: Any) -> dict[str, Any]:
                 "Cub": heir("Lion"),
                 "Lynx": heir("Cat"),
             },
-            {"Cat": {"type": "string", "enum": ["Cat", "Lynx"]}, "Lion": const("Lion"), "Cub": const("Cub")},
+            {"Cat": {"type": "string", "enum": ["Cat", "c", "Lynx"]}, "Lion": const("Lion"), "Cub": const("Cub")},
             id="grandchildren in the same union",
         ),
         pytest.param(
@@ -115,6 +115,20 @@ def const(value: Any) -> dict[str, Any]:
             },
             {"Base": const("Base"), "Cat": const("Cat")},
             id="parent in the same union",
+        ),
+        pytest.param(
+            {
+                "Pet": union("com.acme.Cat", "Dog", c="com.acme.Cat", d="Dog"),
+                "com.acme.Cat": animal(),
+                "Dog": animal(),
+            },
+            {"com.acme.Cat": const("c"), "Dog": const("d")},
+            id="names with dots",
+        ),
+        pytest.param(
+            {"Pet": union("Cat", "Dog"), "Base": BASE, "Cat": heir("Base"), "Dog": heir("Base")},
+            {"Cat": {"type": "string", "enum": ["Cat", "c"]}, "Dog": const("Dog")},
+            id="union without the mapping of a parent",
         ),
         pytest.param(
             {"Pet": ref("Base"), "Base": BASE, "Cat": heir("Base"), "Lion": heir("Cat")},

@@ -119,7 +119,7 @@ def test_base64_is_sent_as_it_is_where_a_document_of_3_1_says_so(schema: Any, is
 
 
 FIELDS = "application/x-www-form-urlencoded"
-RESERVED: list[tuple[Any, Any, str]] = [
+ENCODED: list[tuple[Any, Any, str]] = [
     ({}, "a/b:c&d=e+f", "x=a%2Fb%3Ac%26d%3De%2Bf"),
     ({"allowReserved": True}, "a/b:c&d=e+f", "x=a/b:c%26d%3De%2Bf"),
     ({"allowReserved": True}, "100%25/a b", "x=100%25/a%20b"),
@@ -129,10 +129,14 @@ RESERVED: list[tuple[Any, Any, str]] = [
     ({"allowReserved": True, "style": "deepObject"}, {"y": "a/b"}, "x%5By%5D=a/b"),
     ({"allowReserved": False}, "a/b", "x=a%2Fb"),
     ({"allowReserved": False}, {"y": "a/b"}, "y=a%2Fb"),
+    ({"contentType": "application/json"}, ["a", 1], "x=%5B%22a%22%2C1%5D"),
+    ({"contentType": "application/json; v=1"}, "a", "x=%22a%22"),
+    ({"contentType": "text/plain"}, ["a", 1], "x=a&x=1"),
+    ({"contentType": "application/json"}, None, ""),
 ]
 
 
-def test_fields_of_a_form_keep_their_reserved_characters(tmp_path: Path) -> None:
+def test_fields_of_a_form_are_written_as_their_encoding_says(tmp_path: Path) -> None:
     paths = {
         f"/{index}": {
             "post": {
@@ -143,7 +147,7 @@ def test_fields_of_a_form_keep_their_reserved_characters(tmp_path: Path) -> None
                 "responses": {"204": {"description": "ok"}},
             }
         }
-        for index, (encoding, *_) in enumerate(RESERVED)
+        for index, (encoding, *_) in enumerate(ENCODED)
     }
     document = {"openapi": "3.1.0", "info": {"title": "Sending", "version": "1"}, "paths": paths}
     (tmp_path / "sending.json").write_text(json.dumps({**document, "servers": [{"url": "https://api.example.com"}]}))
@@ -156,11 +160,11 @@ def test_fields_of_a_form_keep_their_reserved_characters(tmp_path: Path) -> None
 
         async def go() -> None:
             async with package.SendingClient.connect(package.build_server()) as client:
-                for index, (_, value, _) in enumerate(RESERVED):
+                for index, (_, value, _) in enumerate(ENCODED):
                     assert not (await client.raw.call_tool(f"op{index}", {"x": value})).is_error
 
         asyncio.run(go())
-        assert [asked.body.decode() for asked in fake.asked] == [body for *_, body in RESERVED]
+        assert [asked.body.decode() for asked in fake.asked] == [body for *_, body in ENCODED]
 
 
 def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> None:

@@ -296,6 +296,8 @@ class Binding:
             return None, ()
         media: str = self._http.get("contentType", "application/json")
         kind = _read_kind(media)
+        if value is None and not _is_json(kind):
+            return None, ()
         if kind == _MULTIPART:
             return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
         making.headers.append(("Content-Type", media.encode()))
@@ -304,7 +306,7 @@ class Binding:
             return "&".join(part for name, item in fields for part in self._field(name, item)).encode(), ()
         if _is_json(kind):
             return _json(value).encode(), ()
-        if kind.startswith("text/") or (is_text(kind) and not self._body_content.is_file):
+        if is_text(kind) and not self._body_content.is_file:
             return _encode_text("body", format_plain(value), media), ()
         decoded = _decoded("body", value)
         return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
@@ -318,6 +320,8 @@ class Binding:
             return format_pairs(
                 "form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value
             )
+        if "contentType" in spec:
+            return format_pairs("form", explode=True, name=name, value=_json(value))
         style = spec.get("style", "form")
         encoding = encode_but_reserved if _is_reserved(spec) else encode
         explode = spec.get("explode", style == "form")

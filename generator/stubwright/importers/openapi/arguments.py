@@ -366,14 +366,16 @@ def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
     schema: Json = {}
     form = body.make_form(schemas)
     if body.kind == "bytes":
-        schema = {"type": "string", "contentEncoding": "base64"}
-        if parts.is_base64(body.schema, schemas):
-            schema["format"] = "byte"  # the API wants base64 itself
+        described = body.schema
+        is_nullable = described is not None and schemas.without_null(described) is not described
+        schema = {"type": ["string", "null"] if is_nullable else "string", "contentEncoding": "base64"}
     elif body.schema is not None:
         schema, uses = schemas.convert(body.schema, "request") if form is None else form.convert_whole(body.schema)
         builder.uses |= uses
     elif body.kind == "text":
         schema = {"type": "string"}
+    if body.kind in ("bytes", "text") and isinstance(schema, dict) and parts.is_base64(body.schema, schemas):
+        schema = {**schema, "format": "byte"}  # the API wants base64 itself
     if body.description is not None and isinstance(schema, dict):
         schema = {**schema, "description": body.description}
     builder.properties[BODY] = schema

@@ -6,7 +6,6 @@ section 4.7.25; 3.1.1, section 4.8.25; 3.2.0, "Discriminator Object").
 
 from __future__ import annotations
 
-import posixpath
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -205,14 +204,19 @@ class Discriminators:
         own = {name: [*names] for name, names in self._index.names.get(self._key(at), {}).items()}
         for parent in self._list_ancestors(at):
             name = _get_property(parent)
-            if name is not None and name not in own:
+            if name is None:
+                continue
+            if name in own:  # a union without a `mapping` means the names that the parent gives
+                known = own[name]
+                known += [each for each in self._list_mapped(at, self._read_mapping(parent)) if each not in known]
+            else:
                 default = self._find_named_default(parent)
                 if default is not None and self._key(default) == self._key(at):
                     continue
                 listed = [self._key(target) for target in self._list_targets(parent, *_ALTERNATIVES)]
                 is_wrapper = bool(listed) and self._key(at) not in listed  # `allOf` one reference adds a description
                 mapping = self._read_mapping(parent)
-                names = [] if is_wrapper and not self._is_named(at, mapping) else self._list_names(at, mapping)
+                names = [] if is_wrapper and not self._list_mapped(at, mapping) else self._list_names(at, mapping)
                 own |= {name: names} if names else {}
         return own
 
@@ -291,14 +295,14 @@ class Discriminators:
 
     def _list_names(self, at: Located, mapping: Mapping[str, Located]) -> list[str]:
         """Return the names of a schema in a mapping; if there are none, the name of the component."""
-        names = [name for name, target in mapping.items() if self._key(target) == self._key(at)]
+        names = self._list_mapped(at, mapping)
         above = (("components", "schemas"), ("definitions",), *([()] if at.file != self._documents.root.file else []))
         is_component = bool(at.pointer) and at.pointer[:-1] in above
         is_union = any(at.list_items(key) for key in _ALTERNATIVES)
         return names or ([at.pointer[-1]] if is_component and not is_union else [])
 
-    def _is_named(self, at: Located, mapping: Mapping[str, Located]) -> bool:
-        return any(self._key(target) == self._key(at) for target in mapping.values())
+    def _list_mapped(self, at: Located, mapping: Mapping[str, Located]) -> list[str]:
+        return [name for name, target in mapping.items() if self._key(target) == self._key(at)]
 
     def _read_mapping(self, at: Located) -> dict[str, Located]:
         """Return the schemas of a `mapping` by name, except broken references."""
@@ -326,7 +330,7 @@ class Discriminators:
 
     def _find_named(self, name: str, file: str) -> Located | None:
         """Return the schema that a name or a reference of a `mapping` means."""
-        is_name = "#" not in name and "/" not in name and not posixpath.splitext(name)[1]
+        is_name = "#" not in name and "/" not in name  # `com.acme.Cat` may be a component or a file
         references = [f"#/components/schemas/{name}", f"#/definitions/{name}"] if is_name else []
         for reference in [*references, name]:
             target = self._resolve(Located({"$ref": reference}, file, ()))

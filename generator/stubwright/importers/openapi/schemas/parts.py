@@ -29,6 +29,9 @@ _BYTE_RANGES: Final = ("image/", "audio/", "video/", "font/")
 _NARROWING: Final = frozenset({"format", "contentEncoding", "enum", "const", "pattern"})
 """Keywords of strings that are text, or text for bytes."""
 
+_OF_BYTES: Final = frozenset({"format", "minLength", "maxLength", "pattern"})
+"""Keywords of a file that are not about its base64."""
+
 _STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject")
 
 
@@ -119,6 +122,9 @@ class Parts:
             reserved = encoding.get_field("allowReserved")
             if isinstance(reserved, bool) and not self._is_multipart:
                 style["reserved"] = reserved
+            media = self._find_media(name)
+            if not style and not self._is_multipart and media_types.is_json(media):
+                style = {"contentType": media}
             if style and name not in self._files:
                 styles[name] = style
         return styles
@@ -188,7 +194,7 @@ class Parts:
 
         def change(schema: Mapping[str, Json]) -> Mapping[str, Json]:
             if _is_file(schema, types):
-                keywords = {key: value for key, value in schema.items() if key != "format"}
+                keywords = {key: value for key, value in schema.items() if key not in _OF_BYTES}
                 named = {"contentMediaType": media} if media else {}
                 return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **named})
             items = _rewrite(schema.get("items"), shared, change)
