@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from fake_api import Answer, Asked, api
 from openapi_documents import HERE, build, client
@@ -85,13 +86,20 @@ def test_lists_in_paths_and_headers_are_joined_as_the_document_says(tmp_path: Pa
     for format_ in LISTS:
         path = {"in": "path", "name": "p", "required": True, **texts, "collectionFormat": format_}
         header = {"in": "header", "name": "X-H", **texts, "collectionFormat": format_}
-        paths[f"/{format_}/{{p}}"] = {"get": {"operationId": format_, "parameters": [path, header], "responses": {}}}
+        responses = {"204": {"description": "d", "headers": {"X-R": {**texts, "collectionFormat": format_}}}}
+        paths[f"/{format_}/{{p}}"] = {
+            "get": {"operationId": format_, "parameters": [path, header], "responses": responses}
+        }
     document = {"swagger": "2.0", "info": {"title": "Lists", "version": "1"}, "paths": paths}
     (tmp_path / "d.json").write_text(json.dumps(document))
     package = build(tmp_path / "d.json", tmp_path)
-    with api(lambda asked: "") as fake, client(tmp_path, package, "Lists", LISTS_BASE_URL=fake.url) as call:
+    with (
+        api(lambda asked: Response(status_code=204, headers={"X-R": asked.headers["x-h"]})) as fake,
+        client(tmp_path, package, "Lists", LISTS_BASE_URL=fake.url) as call,
+    ):
         for format_ in LISTS:
-            call(format_, p=["a", "b|c"], X_H=["a", "b|c"])
+            answered = call(format_, p=["a", "b|c"], X_H=["a", "b|c"])
+            assert answered.headers.x_r == (["a", "b", "c"] if format_ == "pipes" else ["a", "b|c"])
         sent = {asked.path.split("/")[1]: (asked.path.split("/")[2], asked.headers["x-h"]) for asked in fake.asked}
     assert sent == LISTS
 

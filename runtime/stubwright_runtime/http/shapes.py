@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..values.json import Json
 from .selections import WHOLE, Tree, make_tree, parse_steps, select, select_below
+from .styles import DELIMITERS
 
 if TYPE_CHECKING:
     from .responses import Answer
@@ -81,17 +82,18 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
     """Return the wanted headers that a response has, with their types."""
     values: list[tuple[str, Json]] = []
     for name, spec in wanted.items():
-        header, kind = (spec, "string") if isinstance(spec, str) else (spec["name"], spec.get("type", "string"))
-        text = headers.get(header.lower())
+        header: Mapping[str, str] = {"name": spec} if isinstance(spec, str) else spec
+        text = headers.get(header["name"].lower())
         if text is not None:
-            values.append((name, _typed(text.strip(), kind)))
+            delimiter = DELIMITERS.get(header.get("style", "simple"), ",")
+            values.append((name, _typed(text.strip(), header.get("type", "string"), delimiter)))
     return values
 
 
-def _typed(text: str, kind: str) -> Json:
+def _typed(text: str, kind: str, delimiter: str) -> Json:
     """Return the text of a header as a value of a type; the text itself if it is none."""
     if kind == "array":
-        return [item for part in text.split(",") if (item := part.strip())]
+        return [item for part in text.split(delimiter) if (item := part.strip())]
     if kind == "boolean":
         return _TRUTH.get(text.lower(), text)
     if kind in ("integer", "number") and len(text) <= _LONGEST:

@@ -81,12 +81,13 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
     return [f"{key}={encode(format_plain(value))}"]
 
 
-_DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+"""The text between the items of a list, by style; in the other styles, it is a comma."""
 
 
 def _get_delimiter(style: str, encode: Encode) -> str:
     """Return the text between the items of a list, encoded."""
-    return encode(_DELIMITERS[style]) if style in _DELIMITERS else ","
+    return encode(DELIMITERS[style]) if style in DELIMITERS else ","
 
 
 def format_segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encode) -> str:

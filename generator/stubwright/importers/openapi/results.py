@@ -15,6 +15,7 @@ from stubwright.importers.openapi import media as media_types
 from stubwright.importers.openapi import operations
 from stubwright.importers.openapi.documents import UnsupportedError, explain
 from stubwright.importers.openapi.schemas import parts
+from stubwright_runtime.http.styles import DELIMITERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,7 +120,9 @@ def _list_headers(response: Located, schemas: Schemas) -> dict[str, Json]:
         kinds = [str(part.get_field("type")) for part in schemas.list_applied(schema)]
         kind = next((kind for kind in kinds if kind in ("array", "integer", "number", "boolean")), "string")
         name = re.sub(r"[^A-Za-z0-9]+", "_", header).strip("_").lower()
-        headers.setdefault(name, header if kind == "string" else {"name": header, "type": kind})
+        style = at.get_field("style") if kind == "array" else None
+        styled = {"style": style} if isinstance(style, str) and style in DELIMITERS else {}
+        headers.setdefault(name, header if kind == "string" else {"name": header, "type": kind, **styled})
     return headers
 
 

@@ -256,13 +256,23 @@ def _make_field(parameter: Mapping[str, Json]) -> dict[str, Json]:
 
 def _convert_response(response: Json, produces: Sequence[str]) -> Json:
     """Return a response, whose schema counts for all that the operation produces."""
-    if not isinstance(response, dict) or "schema" not in response:
+    if not isinstance(response, dict):
+        return response
+    if isinstance(response.get("headers"), dict):
+        response = {**response, "headers": {name: _convert_header(at) for name, at in response["headers"].items()}}
+    if "schema" not in response:
         return response
     converted = {key: value for key, value in response.items() if key not in ("schema", "examples")}
     schema = response["schema"]
     is_file = isinstance(schema, dict) and schema.get("type") == "file"
     media = produces or [_BYTES if is_file else _JSON]
     return {**converted, "content": {media_type: {"schema": schema} for media_type in media}}
+
+
+def _convert_header(header: Json) -> Json:
+    """Return a header of a response, with the style of a list."""
+    is_list = isinstance(header, dict) and header.get("type") == "array"
+    return {**header, **_make_style({**header, "in": "header"})} if is_list else header
 
 
 def _get_media_types(holder: Mapping[str, Json], key: str) -> list[str]:
