@@ -168,6 +168,12 @@ NEW: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
         [(None, "application/json", b'{"a":1}')],
     ),
     "styled": (encoded(LISTED, style="form", explode=False), {"file": ["a", "b"]}, [(None, "text/plain", b"a,b")]),
+    "unencoded": (form({"type": "string", "contentEncoding": "binary"}), {"file": "AP8x"}, [FILE]),
+    "raw_unencoded": (
+        {"image/png": {"schema": {"type": ["string", "null"], "contentEncoding": "binary"}}},
+        {"body": "YSxi"},
+        [(None, "image/png", b"a,b")],
+    ),
     "patterns": (
         {FORM: {"schema": {"type": "object", "patternProperties": {"^f": OCTETS, "^t": TEXT}}}},
         {"body": {"f1": "AP8x", "t1": "AP8x"}},

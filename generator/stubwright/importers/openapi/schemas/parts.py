@@ -41,8 +41,8 @@ def is_bytes(media: str) -> bool:
 
 
 def is_binary(at: Located | None, schemas: Schemas) -> bool:
-    """Return whether a schema has `format: binary`, behind references and in alternatives."""
-    return at is not None and any(part.get_field("format") == "binary" for part in schemas.list_applied(at))
+    """Return whether a schema is of bytes by its own keywords, behind references and in alternatives."""
+    return at is not None and any(_is_unencoded(part.value) for part in schemas.list_applied(at))
 
 
 def is_base64(at: Located | None, schemas: Schemas) -> bool:
@@ -229,7 +229,7 @@ def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
         types: The media types of its part: any string of a type that is not text is a file.
     """
     media = schema.get("contentMediaType")
-    if schema.get("format") == "binary":
+    if _is_unencoded(schema):
         return True
     if isinstance(media, str):
         return "contentEncoding" not in schema and not _is_text_type(media)
@@ -238,6 +238,11 @@ def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
     kinds = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
     is_any_string = "string" in kinds and {*kinds} <= {"string", "null"} and not schema.keys() & _NARROWING
     return is_any_string and bool(types) and not any(map(_is_text_type, types))
+
+
+def _is_unencoded(schema: Mapping[str, Json]) -> bool:
+    """Return whether a schema has `format: binary`, or that encoding of JSON Schema (RFC 2045, 6.2)."""
+    return schema.get("format") == "binary" or schema.get("contentEncoding") == "binary"
 
 
 def _is_text_type(media: str) -> bool:
