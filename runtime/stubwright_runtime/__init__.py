@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from .server.calls.around import Proceed as Proceed
     from .server.core.access_tokens import AccessToken as AccessToken
     from .server.core.access_tokens import TokenVerifier as TokenVerifier
+    from .server.core.task_engine import TaskEngine as TaskEngine
+    from .server.core.task_engine import TaskWork as TaskWork
     from .server.features.context import Context as Context
     from .server.features.handles import Handle as Handle
     from .server.features.handles import StaleHandle as StaleHandle
@@ -126,5 +128,6 @@ else:
             ".server.handlers.returns": ("MaybeAwaitable", "Reply", "Returns"),
             ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),
+            ".server.core.task_engine": ("TaskEngine", "TaskWork"),
         },
     )

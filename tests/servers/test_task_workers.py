@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import pickle
 import random
 import re
 import shutil
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -30,6 +28,7 @@ from server_process import Process
 from stubwright_runtime.server.worker import Workers
 from stubwright_runtime.state.stores import store_at
 from stubwright_runtime.tasks.engines.redis import StreamEngine
+from task_calls import asked, begun, ended
 
 if TYPE_CHECKING:
     from stubwright_runtime.package import Package
@@ -118,45 +117,6 @@ def worker(start: Callable[..., Process], state: str) -> Process:
     process.await_log("working at tasks")
     process.drain()
     return process
-
-
-async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) -> dict[str, Any]:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
-    }
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": method,
-        "mcp-name": params.get("name") or params["taskId"],
-    }
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-    response = await http.post(url, json=body, headers=headers)
-    text = response.text
-    if response.headers["content-type"].startswith("text/event-stream"):
-        [text] = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
-    said: dict[str, Any] = json.loads(text)
-    return said
-
-
-async def begun(http: httpx2.AsyncClient, url: str, name: str, number: int, seconds: float) -> str:
-    said = await asked(http, url, "tools/call", name=name, arguments={"number": number, "seconds": seconds})
-    assert said["result"]["resultType"] == "task"
-    return str(said["result"]["taskId"])
-
-
-async def ended(http: httpx2.AsyncClient, url: str, task: str, patience: float = 60) -> dict[str, Any]:
-    end = time.monotonic() + patience
-    while True:
-        answer = await asked(http, url, "tasks/get", taskId=task)
-        assert "result" in answer, answer
-        said: dict[str, Any] = answer["result"]
-        if said["status"] in ("completed", "failed", "cancelled"):
-            return said
-        assert time.monotonic() < end, said
-        await asyncio.sleep(0.05)
 
 
 def runs(project: Path) -> Counter[str]:
@@ -297,7 +257,7 @@ async def test_a_lost_cancellation_does_not_hold_up_a_stop(redis_url: str, monke
     store = store_at(redis_url, cast("Package", SimpleNamespace(name="p_mcp", manifest={"server": {"name": "p"}})))
     engine = StreamEngine(store)
     async with asyncio.timeout(60):
-        async with engine.run(work):
+        async with engine.run(work, 5.0):
             await asked.wait()
 
 
@@ -380,8 +340,7 @@ async def test_each_of_many_tasks_is_handed_back_at_a_stop(redis_url: str) -> No
         return True
 
     engine = StreamEngine(store)
-    engine.grace = 0.01
-    async with engine.run(work):
+    async with engine.run(work, 0.01):
         for number in range(5):
             await engine.submit(f"{number:016}")
         await until(lambda: len(begun) == 5)

@@ -20,7 +20,7 @@ from ..state.store import StoreConfigurationError
 from ..values.terminal import replace_controls, to_one_line
 from . import debugger
 from .app import check
-from .app.loading import Handwritten, StartError, refuse
+from .app.loading import Handwritten, StartError, load_engine, refuse
 from .execution.signals import end_without_threads, stop_signals
 from .execution.threads import THREADS
 from .transports import printing
@@ -122,8 +122,14 @@ def _parser(package: Package) -> argparse.ArgumentParser:
             type=parse_whole_number,
             help="run tasks in this many extra processes instead of in this one; needs a shared --state",
         )
+        parser.add_argument(
+            "--tasks",
+            metavar="MODULE:NAME",
+            help="the engine that carries tasks between processes: a class or a function that takes the server's name "
+            "and makes one (default: a stream in the Redis of --state)",
+        )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
-    parser.set_defaults(command=None, workers=None)
+    parser.set_defaults(command=None, workers=None, tasks=None)
     parser.add_argument("--version", action="version", version=to_one_line(f"{server['name']} {server['version']}"))
     parser.add_argument(
         "--handlers",
@@ -273,7 +279,7 @@ def parse_positive_number(text: str) -> int:
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
     """Return the command line of a worker process for the tasks of this one."""
-    names = ("state", "grace", "threads", "log-level", "handlers", "audit")
+    names = ("state", "grace", "threads", "log-level", "handlers", "audit", "tasks")
     pairs = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for pair in pairs if pair[1] is not None for word in pair)]
 
@@ -402,6 +408,9 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     debugger.listen(options.debug_port, wait=options.debug_wait)  # before the handlers, so that it sees their imports
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
+    engine = None
+    if options.tasks is not None:
+        engine = load_engine(options.tasks, handwritten.package.manifest["server"]["name"])
     try:
         core = build_core(
             handwritten.package,
@@ -411,6 +420,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
             audit=options.audit,
             threads=options.threads,
             toolsets=options.toolset,
+            tasks=engine,
         )
     except MissingExtraError as error:
         raise StartError(str(error), status=1) from None
@@ -429,8 +439,8 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
         if not core.store.is_shared:
             raise StartError("--workers needs state that other processes can use; add --state redis://HOST:PORT")
         core.tasks.works = False
-    if core.tasks is not None and core.store.is_shared:
-        core.tasks.engine.grace = options.grace
+    if core.tasks is not None:
+        core.tasks.grace = options.grace
     return core
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .core.access_tokens import TokenVerifier
+    from .core.task_engine import TaskEngine
     from .observability.audit import Audit
 
 
@@ -23,6 +24,10 @@ class _Options(TypedDict, total=False):
     toolset: str | None
     """The one of the manifest's toolsets that the server is for; by default it has all tools, and over HTTP an endpoint
     of its own for each toolset, such as `/mcp/triage`."""
+
+    tasks: TaskEngine | None
+    """The engine that carries tasks between processes which share their state; by default a stream in the Redis of
+    `state`."""
 
     threads: int
     """The number of threads for plain `def` methods in all, by default 64. Each method takes at most half of them; a

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..package import Package
     from .app.core import Core
     from .core.lists import ResourceSwitches, Switches
+    from .core.task_engine import TaskEngine
     from .observability.audit import Audit
 
 
@@ -37,6 +38,7 @@ def build_server(
     audit: Audit | None = None,
     threads: int = THREADS,
     toolset: str | None = None,
+    tasks: TaskEngine | None = None,
 ) -> PackageServer:
     """Return a server that answers for a package with `handlers`.
 
@@ -49,6 +51,7 @@ def build_server(
         audit: The destination of call records: a function that takes a `CallRecord`, or a file.
         threads: The number of threads for plain `def` methods in all; each method takes at most half.
         toolset: The toolset of the manifest that the server offers; all tools by default.
+        tasks: The engine that carries tasks between processes; by default the one in Redis.
 
     Raises:
         OSError: The file for records cannot be opened.
@@ -66,6 +69,7 @@ def build_server(
             audit=audit,
             threads=threads,
             toolsets=list_named(toolset),
+            tasks=tasks,
         )
     )
 

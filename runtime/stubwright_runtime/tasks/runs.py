@@ -113,7 +113,7 @@ class Runs:
         self._under_way: set[str] = set()
 
     async def work(self, name: str) -> bool:
-        """Run a task if it is due: see `Work`."""
+        """Run a task if it is due: see `TaskWork`."""
         if name in self._under_way:  # also if the store was away for longer than a lease lasts
             return False
         self._under_way.add(name)

@@ -10,13 +10,14 @@ import asyncio
 import json
 import math
 import secrets
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..mcp.errors import METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
 from ..mcp.revisions import find_revision
+from ..observability.logs import log
 from ..server.calls.invocation import compile_context
 from ..server.core.call_state import note
 from ..server.core.outcomes import Outcome, refuse
@@ -43,15 +44,18 @@ if TYPE_CHECKING:
     from ..server.core.parts import Host
     from ..server.core.principal import Principal
     from ..server.core.request import Handle, Request
+    from ..server.core.task_engine import TaskEngine
     from ..server.observability.audit import Recorder
     from ..state.store import Store
     from .connections import TaskConnection
-    from .engines.base import Engine
 
 TTL: Final = "1h"
 POLL: Final = "1s"
 MOST: Final = 100
 """The defaults of the manifest's `task`."""
+
+_GRACE: Final = 5.0
+"""Seconds that running tasks may take to end, by default."""
 
 _CHECK_INTERVAL: Final = 30.0
 """Seconds between two looks whether anybody works at a task."""
@@ -85,17 +89,22 @@ class Tasks:
         task_store: The store of the tasks.
         engine: The engine that runs them.
         works: True if this process runs tasks, too.
+        grace: Seconds that running tasks may take to end when the server stops.
     """
 
-    def __init__(self, package: Package, store: Store, recorder: Recorder | None) -> None:
-        """Take the package, the store of its state, and the recorder of calls.
+    def __init__(
+        self, package: Package, store: Store, recorder: Recorder | None, engine: TaskEngine | None = None
+    ) -> None:
+        """Take the package, the store of its state, the recorder of calls, and the engine if it is not the default one.
 
         Raises:
             MissingExtraError: A package that the engine for a shared store needs is not installed.
+            StoreConfigurationError: There is an engine for many processes, and a store of this one.
         """
         self.task_store = TaskStore(store)
-        self.engine: Engine = choose_engine(store)
+        self.engine: TaskEngine = choose_engine(store, engine)
         self.works = True
+        self.grace = _GRACE
         self._connections = TaskConnections(self.task_store)
         self._turns = Turns(SLOTS if store.is_shared else math.inf)
         self._package = package
@@ -112,14 +121,14 @@ class Tasks:
         )
 
     async def work(self, task: str) -> bool:
-        """Do the work for a task: see `Work`."""
+        """Do the work for a task: see `TaskWork`."""
         return self._runs is not None and await self._runs.work(task)
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
         """Run tasks, and notify clients of theirs, during the block."""
         self._turns.open()
-        async with self._connections.run(), self.engine.run(self.work) if self.works else nullcontext():
+        async with self._connections.run(), self.engine.run(self.work if self.works else None, self.grace):
             try:
                 yield
             finally:
@@ -139,7 +148,7 @@ class Tasks:
         changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
         if changed is not None and changed.status == "working":
             with mark_after_change():
-                await self.engine.submit(task.id)
+                await self._submit(task.id)
 
     async def look(self, task: Task) -> None:
         """Have an abandoned task worked at: its process crashed, or was told of it in vain.
@@ -157,7 +166,17 @@ class Tasks:
         # A lease that can be taken shows that no process works at the task.
         if await self._store.hold(f"task:{task.id}", holder, lease):
             await self._store.release(f"task:{task.id}", holder)
-            await self.engine.submit(task.id)
+            await self._submit(task.id)
+
+    async def _submit(self, task: str) -> None:
+        """Submit a task to the engine. Raises StateLost: it is unknown whether the engine has it."""
+        try:
+            await self.engine.submit(task)
+        except StateLost:
+            raise
+        except Exception as error:
+            log().warning("the task engine did not take a task: %s: %s", type(error).__name__, error)
+            raise StateLost("the task engine did not take a task", is_unknown=True) from error
 
     def find_starter(self, request: Request, tool: Tool) -> Handle | None:
         """Return the function that makes a task of a call; `None` if the call is answered with its result.
@@ -218,7 +237,7 @@ class Tasks:
             if not request.revision.has("stateless"):
                 self._connections.open(task, connection)
             try:
-                await self.engine.submit(task.id)
+                await self._submit(task.id)
             # The caller gets an error and no id, so the task must not stay.
             except BaseException:
                 with mark_after_change():

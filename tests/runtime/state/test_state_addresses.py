@@ -172,5 +172,5 @@ async def _use_tasks(engine: StreamEngine) -> None:
         return True
 
     await engine.submit(secrets.token_urlsafe(32))
-    async with engine.run(work):
+    async with engine.run(work, 5.0):
         await asyncio.wait_for(worked.wait(), 60)

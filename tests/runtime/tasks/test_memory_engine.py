@@ -21,7 +21,7 @@ async def test_a_task_whose_last_run_is_ending_is_looked_at_again() -> None:
         return True
 
     engine = MemoryEngine()
-    async with engine.run(work):
+    async with engine.run(work, 0.0):
         await engine.submit("a")
         with anyio.fail_after(60):
             await done.wait()

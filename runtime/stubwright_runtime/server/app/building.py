@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...package import Package
+    from ..core.task_engine import TaskEngine
     from ..observability.audit import Audit
 
 
@@ -32,6 +33,7 @@ def build_core(
     audit: Audit | None = None,
     threads: int = THREADS,
     toolsets: Sequence[str] = (),
+    tasks: TaskEngine | None = None,
 ) -> Core:
     """Return the core of a server that answers for a package with `handlers`; as for `build_server`.
 
@@ -51,5 +53,13 @@ def build_core(
 
         recorder = make_recorder(package, audit)
     return Core(
-        package, add_calls(package, present), server_parts, make_local(local_scopes), store, recorder, pool, toolsets
+        package,
+        add_calls(package, present),
+        server_parts,
+        make_local(local_scopes),
+        store,
+        recorder,
+        pool,
+        toolsets,
+        tasks,
     )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ...state.store import Store
     from ..core.principal import Principal
     from ..core.request import Answer, Request, Result
+    from ..core.task_engine import TaskEngine
     from ..observability.audit import Recorder
     from ..protocol.wants import Change
 
@@ -86,13 +87,14 @@ class Core(Hub):
         recorder: Recorder | None = None,
         threads: Threads | None = None,
         toolsets: Sequence[str] = (),
+        engine: TaskEngine | None = None,
     ) -> None:
         """Put the parts together; `build_core` checks the handlers first."""
         super().__init__(package, store, get_scopes(package), user)
         self.toolsets = Toolsets(package.manifest, toolsets)
         self.recorder = recorder
         self.threads = threads or Threads()
-        self.tasks = get_tasks(package, store, recorder)
+        self.tasks = get_tasks(package, store, recorder, engine)
         self.has_sessions = True
         self.logs = (package.manifest["server"].get("capabilities") or {}).get("logging") is True
         self.listeners = Listeners(self)

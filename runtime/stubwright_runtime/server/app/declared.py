@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..core.outcomes import Outcome
     from ..core.parts import Host
     from ..core.request import Handle, Request, Wrap
+    from ..core.task_engine import TaskEngine
     from ..observability.audit import Recorder
     from .core import Core
 
@@ -37,13 +38,15 @@ def get_scopes(package: Package) -> Scopes | None:
     return Scopes(package)
 
 
-def get_tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks | None:
+def get_tasks(
+    package: Package, store: Store, recorder: Recorder | None, engine: TaskEngine | None = None
+) -> Tasks | None:
     """Return the task service; `None` if no tool has `taskSupport`."""
     if not package.has_tasks:
         return None
     from ...tasks.service import Tasks
 
-    return Tasks(package, store, recorder)
+    return Tasks(package, store, recorder, engine)
 
 
 def make_task_methods(core: Core) -> Methods | None:

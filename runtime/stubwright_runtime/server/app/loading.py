@@ -12,7 +12,7 @@ import traceback
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from ...observability.logs import log
 from . import check
@@ -20,6 +20,10 @@ from . import check
 if TYPE_CHECKING:
     from ...package import Package
     from ..core.parts import Needed
+    from ..core.task_engine import TaskEngine
+
+_TASKS: Final = "--tasks"
+"""The option that names a task engine."""
 
 
 class StartError(Exception):
@@ -67,18 +71,7 @@ class Handwritten:
                 return None
             sign = " " if self.option.startswith("-") else "="
             raise StartError(f"no handlers given; say where they are, such as {self.option}{sign}weather:Weather")
-        module, _, name = self.path.partition(":")
-        if not module or not name:
-            raise StartError(f"{self.option} is {self.path!r}; it must be MODULE:NAME, such as weather:Weather")
-        if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
-            sys.path.insert(0, here)
-        handlers: Any = _import(module)
-        for step in name.split("."):
-            if not hasattr(handlers, step):
-                near = get_close_matches(step, dir(handlers), n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise StartError(f"{module!r} has no {name!r}{hint}")
-            handlers = getattr(handlers, step)
+        handlers = _find(self.path, self.option, "weather:Weather")
         is_class = isinstance(handlers, type)
         if is_class and (reason := check.explain_abstract(find_needed(), handlers)):
             raise StartError(reason)
@@ -90,6 +83,41 @@ class Handwritten:
         if handlers is None:
             raise StartError(f"{self.path} is None")
         return handlers
+
+
+def load_engine(path: str, server: str) -> TaskEngine:
+    """Return the task engine that the class or function at `module:name` makes for a server with that name.
+
+    Raises:
+        StartError: There is no such class or function, or it does not make a task engine.
+    """
+    make = _find(path, _TASKS, "engines:Queue")
+    if not callable(make):
+        raise StartError(f"{_TASKS} is {path!r}, which must be a class or a function that makes a task engine")
+    try:
+        engine = make(server)
+    except Exception as error:  # noqa: BLE001 - any of them is told with its place
+        refuse(f"{_TASKS}: {path} cannot be called with the server's name", error)
+    if lacking := [name for name in ("submit", "run", "stop") if not callable(getattr(engine, name, None))]:
+        raise StartError(f"{_TASKS}: {path} does not make a task engine; the object lacks {', '.join(lacking)}")
+    return cast("TaskEngine", engine)
+
+
+def _find(path: str, option: str, example: str) -> Any:
+    """Return the object at `module:name`. Raises StartError."""
+    module, _, name = path.partition(":")
+    if not module or not name:
+        raise StartError(f"{option} is {path!r}; it must be MODULE:NAME, such as {example}")
+    if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    value: Any = _import(module)
+    for step in name.split("."):
+        if not hasattr(value, step):
+            near = get_close_matches(step, dir(value), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise StartError(f"{module!r} has no {name!r}{hint}")
+        value = getattr(value, step)
+    return value
 
 
 def _import(name: str) -> object:

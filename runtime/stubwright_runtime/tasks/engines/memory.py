@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from .base import Work
+    from ...server.core.task_engine import TaskWork
 
 _RETRY_INTERVAL: Final = 0.02
 """Seconds until a task is looked at again whose last run is still ending."""
@@ -30,9 +30,8 @@ class MemoryEngine:
 
     def __init__(self) -> None:
         """Start with none."""
-        self.grace = 0.0
         self._group: TaskGroup | None = None
-        self._work: Work | None = None
+        self._work: TaskWork | None = None
         self._context = contextvars.Context()
 
     def stop(self) -> None:
@@ -46,7 +45,7 @@ class MemoryEngine:
         self._context.run(start, _work_at, self._work, task)  # not in the context of the request that it comes with
 
     @asynccontextmanager
-    async def run(self, work: Work) -> AsyncGenerator[None, None]:
+    async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
         """See the protocol."""
         self._work, self._context = work, contextvars.copy_context()
         async with anyio.create_task_group() as group:
@@ -58,7 +57,7 @@ class MemoryEngine:
                 group.cancel_scope.cancel()
 
 
-async def _work_at(work: Work, task: str) -> None:
+async def _work_at(work: TaskWork, task: str) -> None:
     try:
         # A client may answer before the run that asked has ended: its question is kept, and seen, a moment earlier.
         while True:

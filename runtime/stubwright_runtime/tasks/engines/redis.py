@@ -21,8 +21,8 @@ from ...observability.logs import log
 from ...state.store import StateLost
 
 if TYPE_CHECKING:
+    from ...server.core.task_engine import TaskWork
     from ...state.store import Store
-    from .base import Work
 
 
 MAX_TAKEN: Final = 1000
@@ -153,7 +153,6 @@ class StreamEngine:
             store: The store whose Redis has the stream.
             idle: See `IDLE`.
         """
-        self.grace = 5.0
         self._store = store
         self._stop = asyncio.Event()
         self._is_away = False
@@ -181,21 +180,22 @@ class StreamEngine:
         self._stop.set()
 
     @asynccontextmanager
-    async def run(self, work: Work) -> AsyncGenerator[None, None]:
+    async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
         """See the protocol."""
         self._stop = asyncio.Event()
-        taker = asyncio.create_task(self._take(work))
+        taker = None if work is None else asyncio.create_task(self._take(work))
         try:
             yield
         finally:
             self._stop.set()
-            await asyncio.wait([taker], timeout=self.grace)
-            taker.cancel()
-            if (await asyncio.wait([taker], timeout=_CANCEL_TIMEOUT))[1]:
-                log().warning("a task does not end although it is cancelled; it is left behind")
+            if taker is not None:
+                await asyncio.wait([taker], timeout=grace)
+                taker.cancel()
+                if (await asyncio.wait([taker], timeout=_CANCEL_TIMEOUT))[1]:
+                    log().warning("a task does not end although it is cancelled; it is left behind")
             await self._pool.disconnect()
 
-    async def _take(self, work: Work) -> None:
+    async def _take(self, work: TaskWork) -> None:
         """Work at tasks until the stop, and until those under way have ended."""
         under_way: set[asyncio.Task[None]] = set()
         try:
@@ -239,7 +239,7 @@ class StreamEngine:
         self._is_away = False
         return taken
 
-    async def _work(self, work: Work, place: bytes, task: str) -> None:
+    async def _work(self, work: TaskWork, place: bytes, task: str) -> None:
         """Work at one task; one that is not done with is given out again."""
         try:
             if await work(task):

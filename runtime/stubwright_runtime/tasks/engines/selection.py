@@ -1,23 +1,30 @@
-"""The engines, by the stores that they go with."""
+"""The choice of a task engine: the user's, or the default for the store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...extras import Extra
-from ...state.store import Store
+from ...state.store import Store, StoreConfigurationError
 from .memory import MemoryEngine
 
 if TYPE_CHECKING:
-    from .base import Engine
+    from ...server.core.task_engine import TaskEngine
 
 
-def choose_engine(store: Store) -> Engine:
-    """Return the engine for tasks that a store keeps.
+def choose_engine(store: Store, engine: TaskEngine | None = None) -> TaskEngine:
+    """Return the given engine, or the default one for a store.
 
     Raises:
-        MissingExtraError: What it needs is not installed.
+        MissingExtraError: A package that it needs is not installed.
+        StoreConfigurationError: An engine was given, and no other process can read the store.
     """
+    if engine is not None:
+        if not store.is_shared:
+            raise StoreConfigurationError(
+                "a task engine is for tasks in a store that processes share; use redis://HOST:PORT"
+            )
+        return engine
     if not store.is_shared:
         return MemoryEngine()
     with Extra("redis", "a server with tasks whose state is in Redis"):

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ....package import Package
     from ...app.core import Core
     from ...core.access_tokens import TokenVerifier
+    from ...core.task_engine import TaskEngine
     from ...observability.audit import Audit
     from ...options import HttpOptions
     from .resumption.log import EventLog
@@ -61,6 +62,7 @@ def package_app(
     audit: Audit | None = None,
     threads: int = THREADS,
     toolset: str | None = None,
+    tasks: TaskEngine | None = None,
     **options: Unpack[HttpOptions],
 ) -> Starlette:
     """Return the server of a package as an ASGI application.
@@ -72,6 +74,7 @@ def package_app(
         audit: As for `build_server`.
         threads: As for `build_server`.
         toolset: As for `build_server`.
+        tasks: As for `build_server`.
         options: As for `asgi_app`.
 
     Raises:
@@ -82,7 +85,15 @@ def package_app(
     """
     check_places(options.get("path", ""), options.get("allowed_hosts", ()), options.get("allowed_origins", ()))
     return asgi_app(
-        build_core(package, handlers, state=state, audit=audit, threads=threads, toolsets=list_named(toolset)),
+        build_core(
+            package,
+            handlers,
+            state=state,
+            audit=audit,
+            threads=threads,
+            toolsets=list_named(toolset),
+            tasks=tasks,
+        ),
         **options,
     )
 

@@ -1,0 +1,53 @@
+"""Calls of tools that run as tasks, over HTTP as clients of 2026-07-28 make them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) -> dict[str, Any]:
+    """Return the answer to a request of 2026-07-28 that names a tool or a task."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    }
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": method,
+        "mcp-name": params.get("name") or params["taskId"],
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    response = await http.post(url, json=body, headers=headers)
+    text = response.text
+    if response.headers["content-type"].startswith("text/event-stream"):
+        [text] = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
+    said: dict[str, Any] = json.loads(text)
+    return said
+
+
+async def begun(http: httpx2.AsyncClient, url: str, name: str, number: int, seconds: float) -> str:
+    """Call a tool, and return the id of its task."""
+    said = await asked(http, url, "tools/call", name=name, arguments={"number": number, "seconds": seconds})
+    assert said["result"]["resultType"] == "task"
+    return str(said["result"]["taskId"])
+
+
+async def ended(http: httpx2.AsyncClient, url: str, task: str, patience: float = 60) -> dict[str, Any]:
+    """Wait for the end of a task, and return the task with its result."""
+    end = time.monotonic() + patience
+    while True:
+        answer = await asked(http, url, "tasks/get", taskId=task)
+        assert "result" in answer, answer
+        said: dict[str, Any] = answer["result"]
+        if said["status"] in ("completed", "failed", "cancelled"):
+            return said
+        assert time.monotonic() < end, said
+        await asyncio.sleep(0.05)
