@@ -28,6 +28,7 @@ from server_process import Process
 from stubwright_runtime.server.worker import Workers
 from stubwright_runtime.state.stores import store_at
 from stubwright_runtime.tasks.engines.redis import StreamEngine
+from stubwright_runtime.tasks.runs import MAX_DEATHS
 from task_calls import asked, begun, ended
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ MANIFEST = manifest(
         tool("again", SECONDS, annotations={"idempotentHint": True}, **TASK, stubwright={"task": {"most": 10000}}),
         tool("once", SECONDS, **TASK, stubwright={"task": {"most": 10000}}),
         tool("block", SECONDS, **TASK),
+        tool("fatal", SECONDS, annotations={"idempotentHint": True}, **TASK, stubwright={"task": {"lease": "1s"}}),
         tool("stall", SECONDS, **TASK, stubwright={"task": {"lease": "1s"}}),
     ],
     name="process",
@@ -68,6 +70,13 @@ class Work:
         note("once", args)
         await asyncio.sleep(args.seconds)
         return f"did {args.number}"
+
+    async def fatal(self, args, ctx):
+        with open("keys", "a") as keys:
+            keys.write(ctx.idempotency_key("pay") + "\\n")
+        if not os.path.exists("mended"):
+            os.kill(os.getpid(), 9)
+        return f"did {args.number} at last"
 
     def block(self, args, ctx):
         note("block", args)
@@ -431,6 +440,8 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
         [
             (("worker",), "a worker runs the tasks of other processes; add --state redis://HOST:PORT"),
             (("--workers", "2"), "--workers needs state that other processes can use; add --state redis://HOST:PORT"),
+            (("tasks",), "the command tasks reads the tasks of other processes; add --state redis://HOST:PORT"),
+            (("--run-again", "x"), "--run-again is for the command tasks, which does not serve"),
             (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
             (("--workers", "two"), "'two' is not a whole number, such as 4"),
             (("--state", "redis:/x"), "--state: a text without a URL's scheme is not a place for state"),
@@ -443,3 +454,38 @@ def test_mistakes_are_told(arguments: tuple[str, ...], told: str, project: Path)
     process.close()
     status, log, _ = process.end()
     assert (status, told in log, "Traceback" in log) == (2, True, False), log
+
+
+async def test_a_task_that_was_given_up_is_listed_and_run_again(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    async def manage(*options: str) -> tuple[int, str, str]:
+        process = start(redis_url, "tasks", "--log-level", "error", *options)
+        process.close()
+        status, log, output = await asyncio.to_thread(process.end)
+        return status, log, output.decode()
+
+    assert await manage() == (0, "no task was given up\n", "")
+    _, url = served(start, redis_url, "--workers", "0")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        task = await begun(http, url, "fatal", 1, 0.0)
+        for _ in range(MAX_DEATHS):
+            assert (await asyncio.to_thread(start(redis_url, "worker").popen.wait, 60)) == -signal.SIGKILL
+        workers = start(redis_url, "worker")
+        workers.await_log("a task of fatal was given up after 3 deaths of its process; the command `tasks` lists it")
+        assert (await ended(http, url, task))["status"] == "failed"
+        status, _, listed = await manage()
+        assert status == 0
+        assert re.fullmatch(rf"{task}  fatal  by anonymous  called \S+  given up \S+ after 3 deaths .*\n", listed)
+        (project / "mended").touch()
+        status, log, output = await manage("--run-again", task)
+        assert (status, log) == (0, "")
+        again = output.strip()
+        content = (await ended(http, url, again))["result"]["content"]
+        assert (await ended(http, url, task))["status"] == "failed", "what is over does not change"
+    keys = (project / "keys").read_text().split()
+    assert (len(keys), len(set(keys))) == (MAX_DEATHS + 1, 1), "its effects have the same keys"
+    assert content == [{"type": "text", "text": "did 1 at last"}]
+    assert await manage() == (0, "no task was given up\n", "")
+    status, log, _ = await manage("--run-again", task)
+    assert (status, "was given up, or it was already run again" in log) == (1, True)

@@ -7,6 +7,7 @@ a traceback. Logging is set up here and nowhere else, on standard error.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import signal
 import socket
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..package import Package
     from .app.core import Core
     from .core.access_tokens import TokenVerifier
+    from .core.task_engine import TaskEngine
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _STATE: Final = "STUBWRIGHT_STATE"
@@ -74,6 +76,8 @@ def main(
         with printing.escape_unprintable():
             if options.command == "worker":
                 _work(handwritten, options)
+            elif options.command == "tasks" or options.run_again is not None:
+                _manage_tasks(package, options)
             elif options.http is None:
                 _serve_stdio(handwritten, options)
             else:
@@ -112,9 +116,10 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         parser.add_argument(
             "command",
             nargs="?",
-            choices=("worker",),
-            metavar="worker",
-            help="only run tasks, for all processes with the same --state",
+            choices=("worker", "tasks"),
+            metavar="worker|tasks",
+            help="worker: only run tasks, for all processes with the same --state; tasks: list the tasks of that state "
+            "that were given up because their processes died three times",
         )
         parser.add_argument(
             "--workers",
@@ -128,8 +133,13 @@ def _parser(package: Package) -> argparse.ArgumentParser:
             help="the engine that carries tasks between processes: a class or a function that takes the server's name "
             "and makes one (default: a stream in the Redis of --state)",
         )
+        parser.add_argument(
+            "--run-again",
+            metavar="ID",
+            help="with tasks: run this one again, as a new task of the same caller, and print the new id",
+        )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
-    parser.set_defaults(command=None, workers=None, tasks=None)
+    parser.set_defaults(command=None, workers=None, tasks=None, run_again=None)
     parser.add_argument("--version", action="version", version=to_one_line(f"{server['name']} {server['version']}"))
     parser.add_argument(
         "--handlers",
@@ -306,6 +316,36 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
     end_without_threads()
 
 
+def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
+    if options.command is None or options.http is not None or options.workers is not None:
+        raise StartError("--run-again is for the command tasks, which does not serve; remove --http and --workers")
+    from ..state.budget import BudgetExceeded
+    from ..state.store import StateLost
+    from ..state.stores import store_at
+    from .app.declared import manage_tasks
+
+    try:
+        store = store_at(options.state, package)
+        if not store.is_shared:
+            raise StartError("the command tasks reads the tasks of other processes; add --state redis://HOST:PORT")
+        asyncio.run(manage_tasks(package, store, _load_engine(package, options), options.run_again))
+    except MissingExtraError as error:
+        raise StartError(str(error), status=1) from None
+    except StoreConfigurationError as error:
+        raise StartError(f"{_name_state(options)}: {error}") from None
+    except (BudgetExceeded, LookupError, StateLost) as error:
+        raise StartError(str(error), status=1) from None
+
+
+def _load_engine(package: Package, options: argparse.Namespace) -> TaskEngine | None:
+    return None if options.tasks is None else load_engine(options.tasks, package.manifest["server"]["name"])
+
+
+def _name_state(options: argparse.Namespace) -> str:
+    """Return the name of the option or variable with the URL of the state."""
+    return _STATE if options.state == os.environ.get(_STATE) else "--state"
+
+
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from .transports.stdio import breakpoints, serving, wire
 
@@ -408,9 +448,6 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     debugger.listen(options.debug_port, wait=options.debug_wait)  # before the handlers, so that it sees their imports
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
-    engine = None
-    if options.tasks is not None:
-        engine = load_engine(options.tasks, handwritten.package.manifest["server"]["name"])
     try:
         core = build_core(
             handwritten.package,
@@ -420,7 +457,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
             audit=options.audit,
             threads=options.threads,
             toolsets=options.toolset,
-            tasks=engine,
+            tasks=_load_engine(handwritten.package, options),
         )
     except MissingExtraError as error:
         raise StartError(str(error), status=1) from None
@@ -429,8 +466,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     except required_features.UnsupportedManifestError as error:
         raise StartError(str(error)) from None
     except StoreConfigurationError as error:
-        place = _STATE if options.state == os.environ.get(_STATE) else "--state"
-        raise StartError(f"{place}: {error}") from None
+        raise StartError(f"{_name_state(options)}: {error}") from None
     except OSError as error:
         if error.filename is None:
             raise

@@ -45,7 +45,7 @@ class TaskInputRequests(InputRequests):
         return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]
 
     def _get_seed(self) -> str:
-        return self._task.id  # a run that dies stores no seed
+        return self._task.origin or self._task.id  # a run that dies stores no seed
 
     async def save(self) -> None:
         """Keep at once what was made, so that a run after the death of this one does not make it again."""

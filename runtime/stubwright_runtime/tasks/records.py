@@ -72,7 +72,9 @@ class Task:
         used: All keys that there were on the wire; none stands for two requests.
         run: The run that works on it; also one whose process crashed.
         attempt: The number of its runs; it grows with each, so that a database can reject a run that was replaced.
-        deaths: How many died over it.
+        deaths: How many processes died while they ran it.
+        origin: The id of the task that was given up, which this one repeats; its effects have the keys of that task.
+        is_given_up: True if it failed after too many deaths; then the arguments stay in its record.
     """
 
     id: str
@@ -103,6 +105,8 @@ class Task:
     run: str | None = None
     attempt: int = 0
     deaths: int = 0
+    origin: str | None = None
+    is_given_up: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -143,6 +147,22 @@ class Task:
         if unanswered:
             return replace(self, pending=unanswered, answers=answers)
         return self.move("working", answers=answers)
+
+    def repeat(self, name: str, now: float) -> Task:
+        """Return a new task that does the work of this one, which was given up: clients never see one change again."""
+        return replace(
+            self,
+            id=name,
+            created=now,
+            updated=now,
+            status="working",
+            message=None,
+            error=None,
+            run=None,
+            deaths=0,
+            origin=self.origin or self.id,
+            is_given_up=False,
+        )
 
     def end(self) -> Task:
         """Return the task without what only its run needs."""

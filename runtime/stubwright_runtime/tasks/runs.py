@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from ..server.observability.audit import Recorder
     from ..state.store import Store
     from .connections import TaskConnections
+    from .engines.turns import Turns
     from .records import Task
     from .store import TaskStore
-    from .turns import Turns
 
 
 MAX_DEATHS: Final = 3
@@ -151,6 +151,12 @@ class Runs:
                 task = await self._take(name, holder)
                 if task is not None and before.run is not None:
                     count_death(tool, is_retried=not task.is_over)
+                    if task.is_given_up:
+                        log().error(
+                            "a task of %s was given up after %d deaths of its process; the command `tasks` lists it",
+                            tool,
+                            task.deaths,
+                        )
                 if task is not None and not task.is_over:
                     record_age(tool, task.updated - before.updated)
                     self._renewer.set_duration(lease, find_duration(self._host.package.tools[task.tool]))
@@ -191,10 +197,12 @@ class Runs:
             return _to_failed(task, INTERNAL_ERROR, "This tool no longer exists")
         if task.run is None:
             return replace(task, run=holder, attempt=task.attempt + 1)
-        if _is_repeatable(tool) and task.deaths < MAX_DEATHS:
-            return replace(task, run=holder, attempt=task.attempt + 1, deaths=task.deaths + 1)
+        task = replace(task, deaths=task.deaths + 1)
+        is_repeatable = _is_repeatable(tool)
+        if is_repeatable and task.deaths < MAX_DEATHS:
+            return replace(task, run=holder, attempt=task.attempt + 1)
         text = "The process that ran it died, or stood still for longer than its lease; what it did may stay done"
-        return _to_failed(task, INTERNAL_ERROR, text)
+        return replace(_to_failed(task, INTERNAL_ERROR, text), is_given_up=is_repeatable)
 
     def _make_request(self, attempt: _Attempt) -> Request:
         """Return the request that a run answers; its client has an answer already, and may be gone."""

@@ -29,12 +29,12 @@ from ..values.units import parse_duration
 from . import wire
 from .connections import TaskConnections
 from .engines.selection import choose_engine
+from .engines.turns import SLOTS, Turns
 from .leases import find_duration
 from .records import Task
 from .runs import Runs
 from .store import TaskStore
 from .tracing import make_trace_headers
-from .turns import SLOTS, Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
@@ -148,7 +148,7 @@ class Tasks:
         changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
         if changed is not None and changed.status == "working":
             with mark_after_change():
-                await self._submit(task.id)
+                await self.submit(task.id)
 
     async def look(self, task: Task) -> None:
         """Have an abandoned task worked at: its process crashed, or was told of it in vain.
@@ -166,9 +166,9 @@ class Tasks:
         # A lease that can be taken shows that no process works at the task.
         if await self._store.hold(f"task:{task.id}", holder, lease):
             await self._store.release(f"task:{task.id}", holder)
-            await self._submit(task.id)
+            await self.submit(task.id)
 
-    async def _submit(self, task: str) -> None:
+    async def submit(self, task: str) -> None:
         """Submit a task to the engine. Raises StateLost: it is unknown whether the engine has it."""
         try:
             await self.engine.submit(task)
@@ -237,7 +237,7 @@ class Tasks:
             if not request.revision.has("stateless"):
                 self._connections.open(task, connection)
             try:
-                await self._submit(task.id)
+                await self.submit(task.id)
             # The caller gets an error and no id, so the task must not stay.
             except BaseException:
                 with mark_after_change():

@@ -11,8 +11,8 @@ import json
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +27,10 @@ _TASK: Final = "task"
 _RESULT: Final = "task-result"
 _SLOT: Final = "task-place"
 _TOPIC: Final = "task"
+_GIVEN_UP: Final = "tasks-given-up"
+
+_CLAIM: Final = 60.0
+"""Seconds after which another process may repeat a task that was given up, if the first one died."""
 
 _MIN_RESULT_TTL: Final = 1.0
 """Seconds that a result is kept, at least."""
@@ -42,7 +46,7 @@ class TaskStore:
         self.now = clock
         store.listen(_TOPIC, self._hear)
 
-    async def create(self, task: Task, most: int) -> bool:
+    async def create(self, task: Task, most: int | None) -> bool:
         """Keep a new task, and tell whether its caller had fewer than `most` of this tool under way.
 
         Raises:
@@ -80,6 +84,35 @@ class TaskStore:
         tasks = [Task.load(head) for head in await self._store.list_heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
+    async def list_given_up(self) -> list[Task]:
+        """Return the tasks that were given up and not repeated, the oldest first. Raises StateLost."""
+        tasks: list[Task] = []
+        for name in await self._store.list_members(_GIVEN_UP):
+            task = await self.find(name)
+            if task is None:
+                await self._store.switch(_GIVEN_UP, name, on=False)
+            elif task.is_given_up:
+                tasks.append(task)
+        return sorted(tasks, key=lambda task: (task.created, task.id))
+
+    @asynccontextmanager
+    async def claim_given_up(self, name: str) -> AsyncGenerator[Task | None, None]:
+        """Yield a task that was given up, for one process at a time, and take it from the list after the block.
+
+        It stays on the list if the block raises an exception. Raises StateLost.
+        """
+        holder, lease = secrets.token_hex(8), f"task-again:{name}"
+        if not await self._store.hold(lease, holder, _CLAIM):
+            yield None
+            return
+        try:
+            is_listed = name in await self._store.list_members(_GIVEN_UP)
+            task = await self.find(name) if is_listed else None
+            yield task if task is not None and task.is_given_up else None
+            await self._store.switch(_GIVEN_UP, name, on=False)
+        finally:
+            await self._store.release(lease, holder)
+
     async def change(self, name: str, make: Callable[[Task], Task | None]) -> Task | None:
         """Change a task that is not over.
 
@@ -99,8 +132,11 @@ class TaskStore:
             task = None if record is None else Task.load(record.data)
             if record is None or task is None or task.is_over or (changed := make(task)) is None:
                 return None
+            if changed.is_given_up:
+                await self._store.switch(_GIVEN_UP, name, on=True)  # first, so that the list lacks none
+            is_forgotten = changed.is_over and not changed.is_given_up
             # The clocks of processes may differ, and `updated` must not go back.
-            changed = replace(changed.end() if changed.is_over else changed, updated=max(self.now(), task.updated))
+            changed = replace(changed.end() if is_forgotten else changed, updated=max(self.now(), task.updated))
             if await self._store.replace(
                 _TASK,
                 name,

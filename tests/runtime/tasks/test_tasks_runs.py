@@ -275,7 +275,7 @@ async def test_a_task_whose_runner_died_is_run_again_only_where_that_is_harmless
         assert await store.hold(lease, "somebody", 60)  # it was given back
 
 
-@pytest.mark.parametrize(("deaths", "status"), [(2, "completed"), (3, "failed")])
+@pytest.mark.parametrize(("deaths", "status"), [(1, "completed"), (2, "failed")])
 async def test_a_task_that_kills_its_runners_is_not_run_for_ever(package: ModuleType, deaths: int, status: str) -> None:
     async def works(_args: Any, _ctx: Any) -> str:
         return "done"
@@ -284,10 +284,14 @@ async def test_a_task_that_kills_its_runners_is_not_run_for_ever(package: Module
     name = await died(package, store, "again")
     handlers = Handlers(again=works)
     other = server(package, store, handlers)
-    await other.core.tasks.task_store.change(name, lambda now: replace(now, deaths=deaths))
+    arguments = {"note": "to keep"}
+    await other.core.tasks.task_store.change(name, lambda now: replace(now, deaths=deaths, arguments=arguments))
     assert await other.core.tasks.work(name) is True
     task = await other.core.tasks.task_store.find(name)
-    assert (task.status, task.deaths) == (status, 3)
+    assert (task.status, task.deaths) == (status, deaths + 1)
+    given_up = await other.core.tasks.task_store.list_given_up()
+    assert [(found.id, found.arguments) for found in given_up] == ([(name, arguments)] if status == "failed" else [])
+    assert task.arguments == (arguments if status == "failed" else {})
     assert handlers.runs == (["again"] if status == "completed" else [])
 
 

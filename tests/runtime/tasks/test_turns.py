@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from stubwright_runtime.tasks.turns import Turns
+from stubwright_runtime.tasks.engines.turns import Turns
 
 pytestmark = pytest.mark.anyio
 

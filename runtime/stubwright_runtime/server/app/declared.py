@@ -49,6 +49,13 @@ def get_tasks(
     return Tasks(package, store, recorder, engine)
 
 
+async def manage_tasks(package: Package, store: Store, engine: TaskEngine | None, again: str | None) -> None:
+    """Run the command `tasks`: see `manage`."""
+    from ...tasks.given_up import manage
+
+    await manage(package, store, engine, again)
+
+
 def make_task_methods(core: Core) -> Methods | None:
     """Return the methods of tasks, if the server has tasks."""
     if core.tasks is None:

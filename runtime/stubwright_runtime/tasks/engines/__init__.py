@@ -1,1 +1,1 @@
-"""Engines that run tasks: in this process, or in workers that share a Redis stream."""
+"""Engines that run tasks, in this process or over a Redis stream, and the turns that tasks take."""

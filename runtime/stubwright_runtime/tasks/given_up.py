@@ -1,0 +1,65 @@
+"""The command `tasks`: lists the tasks that killed their processes too often, and runs a chosen task again."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ..values.sanitizing import clean
+from .service import Tasks
+
+if TYPE_CHECKING:
+    from ..package import Package
+    from ..server.core.task_engine import TaskEngine
+    from ..state.store import Store
+    from .records import Task
+
+
+async def manage(package: Package, store: Store, engine: TaskEngine | None, again: str | None) -> None:
+    """Write the tasks that were given up to standard output, or run one again and write the new id.
+
+    Args:
+        package: The package of the server.
+        store: The store of its tasks.
+        engine: Its task engine, if it has another than the default.
+        again: The id of the task to run again; `None` to list all.
+
+    Raises:
+        BudgetExceeded: The caller of the task may not store another.
+        LookupError: No such task was given up.
+        StateLost: The store cannot be reached.
+    """
+    tasks = Tasks(package, store, None, engine)
+    async with store.run():
+        if again is not None:
+            async with tasks.engine.run(None, 0.0):
+                sys.stdout.write(f"{await _repeat(tasks, again)}\n")
+            return
+        given_up = await tasks.task_store.list_given_up()
+        for task in given_up:
+            sys.stdout.write(f"{_describe(task)}\n")
+        if not given_up:
+            sys.stderr.write("no task was given up\n")
+
+
+async def _repeat(tasks: Tasks, name: str) -> str:
+    """Submit the work of a task as a new task of the same caller, and return its id."""
+    async with tasks.task_store.claim_given_up(name) as task:
+        if task is None:
+            raise LookupError(f"no task with the id {clean(name)} was given up, or it was already run again")
+        repetition = task.repeat(secrets.token_urlsafe(24), tasks.task_store.now())
+        await tasks.task_store.create(repetition, None)
+        await tasks.submit(repetition.id)
+    return repetition.id
+
+
+def _describe(task: Task) -> str:
+    caller = clean(task.principal.subject or task.principal.kind)
+    times = f"called {_format_time(task.created)}  given up {_format_time(task.updated)} after {task.deaths} deaths"
+    return f"{task.id}  {clean(task.tool)}  by {caller}  {times}  kept until {_format_time(task.created + task.ttl)}"
+
+
+def _format_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
