@@ -1,4 +1,4 @@
-"""Task engines of users: their own, and the examples on PostgreSQL and Redis with real servers."""
+"""Task engines of users: their own, and the example on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ import pytest
 from conftest import ROOT
 
 import postgres_server
-import redis_server
 from packages import generate, manifest, tool
 from server_process import Process
 from task_calls import asked, begun, ended
@@ -167,7 +166,7 @@ def test_a_path_that_leads_to_no_engine_is_refused(
     assert (status, expected in log, "Traceback" in log) == (2, True, False), log
 
 
-def procrastinate(project: Path, monkeypatch: pytest.MonkeyPatch, ending: ExitStack) -> str:
+def procrastinate(monkeypatch: pytest.MonkeyPatch, ending: ExitStack) -> str:
     for variable, value in ending.enter_context(postgres_server.running()).items():
         monkeypatch.setenv(variable, value)
     schema = ["procrastinate", "--app", "procrastinate_engine.app", "schema", "--apply"]
@@ -175,28 +174,18 @@ def procrastinate(project: Path, monkeypatch: pytest.MonkeyPatch, ending: ExitSt
     return "procrastinate_engine:Engine"
 
 
-def celery(project: Path, monkeypatch: pytest.MonkeyPatch, ending: ExitStack) -> str:
-    folder = project / "broker"
-    folder.mkdir()
-    monkeypatch.setenv("CELERY_BROKER", ending.enter_context(redis_server.running(folder)).url)
-    monkeypatch.setenv("CELERY_VISIBILITY_TIMEOUT", "5")
-    return "celery_engine:Engine"
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("prepare", [procrastinate, celery])
-async def test_an_example_of_an_engine_loses_no_task_of_a_process_that_dies(
-    prepare: Callable[[Path, pytest.MonkeyPatch, ExitStack], str],
+async def test_procrastinate_loses_no_task_of_a_process_that_dies(
     start: Callable[..., Process],
     project: Path,
     redis_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if find_spec(prepare.__name__) is None:
-        pytest.skip(f"the package {prepare.__name__} is not installed")
+    if find_spec("procrastinate") is None:
+        pytest.skip("the package procrastinate is not installed")
     monkeypatch.setenv("PYTHONPATH", str(ENGINES), prepend=os.pathsep)
     with ExitStack() as ending:
-        options = ("--state", redis_url, "--tasks", prepare(project, monkeypatch, ending), "--grace", "2")
+        options = ("--state", redis_url, "--tasks", procrastinate(monkeypatch, ending), "--grace", "2")
         first, second = (start("--http", "127.0.0.1:0", *options, python=[sys.executable]) for _ in range(2))
         url = first.url()
         other = second.url()
@@ -236,7 +225,7 @@ async def test_an_example_of_an_engine_loses_no_task_of_a_process_that_dies(
 
 async def await_runs(project: Path, number: str, count: int) -> list[str]:
     """Return the processes that ran a task, once it was run so many times."""
-    end = time.monotonic() + 240  # Celery looks for lost messages every 100 s
+    end = time.monotonic() + 90
     while len(pids := [run[1] for run in runs(project) if run[0] == number]) < count:
         assert time.monotonic() < end, runs(project)
         await asyncio.sleep(0.1)
