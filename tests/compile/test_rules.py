@@ -64,6 +64,8 @@ def test_every_export_is_a_name_that_no_model_may_take() -> None:
         "ServerExited",
         "ServerNotFound",
         "SessionLost",
+        "TaskEngine",
+        "TaskWork",
         "TokenVerifier",
         "ToolContent",
         "Unauthorized",

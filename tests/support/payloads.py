@@ -188,7 +188,8 @@ BASE: Json = {
                 "x-more": "m"}}, "query": {"q": {"value": "{q}", "contentType": "text/plain", "x-more": "m"},
                 "fixed": "always"},
                 "headers": {"X-Head": "{h}"}, "cookies": {"cook": "{c}"}, "contentType": "application/json",
-                "body": {"deep": ["{b}"]}, "fields": {"deep": {"style": "form", "x-more": "m"}},
+                "body": {"deep": ["{b}"]},
+                "fields": {"deep": {"style": "form", "contentType": "application/json", "x-more": "m"}},
                 "accept": "application/json", "security": [["key"]], "x-more": "m"}},
         },
         {
