@@ -6,7 +6,7 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -114,8 +114,9 @@ async def piped(server: Server[Any] | PackageServer, handshake: bool) -> AsyncIt
                     await outgoing.send(item)
 
         async def give_back() -> None:
-            async for item in incoming:
-                await heard.send(item)
+            with suppress(anyio.BrokenResourceError):  # the client has closed its end
+                async for item in incoming:
+                    await heard.send(item)
 
         tasks.start_soon(forward)
         tasks.start_soon(give_back)
