@@ -21,11 +21,15 @@ _OURS: Final = frozenset(
     {"connection", "content-length", "expect", "http2-settings", "keep-alive", "proxy-authenticate"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Headers that say where a request ends and how it travels (RFC 9110, sections 7.6.1 and 8.6; RFC 9112, section 6)."""
+"""Headers that specify where a request ends and how it travels (RFC 9110, sections 7.6.1 and 8.6; RFC 9112, section
+6).
+"""
 
 
 def is_url(word: str) -> bool:
-    """Tell whether a word of the command line is a URL of HTTP, valid or not; schemes have no case (RFC 3986, 3.1)."""
+    """Return whether a word of the command line is a URL of HTTP, valid or not; schemes have no case (RFC 3986,
+    3.1).
+    """
     return word.lower().startswith(("http://", "https://"))
 
 
@@ -40,7 +44,9 @@ def split(url: str) -> SplitResult | None:
 
 
 def is_token_url(url: str) -> bool:
-    """Tell whether secrets can be sent to a token endpoint: by `https`, or on this machine (RFC 6749, section 3.2)."""
+    """Return whether secrets can be sent to a token endpoint: by `https`, or on this machine (RFC 6749, section
+    3.2).
+    """
     parts = split(url)
     if parts is None or not parts.hostname or parts.username is not None or parts.fragment or _BLANK.search(url):
         return False
@@ -48,22 +54,24 @@ def is_token_url(url: str) -> bool:
 
 
 def is_unseen(parts: SplitResult) -> bool:
-    """Tell whether a URL is safe from eavesdropping and changes on the way: `https`, or `http` on this machine."""
+    """Return whether a URL is safe from eavesdropping and changes on the way: `https`, or `http` on this machine."""
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
 
 
 def is_ours(name: str) -> bool:
-    """Tell whether only the sender of the request may write a header; many servers take `_` in a name for `-`."""
+    """Return whether only the sender of the request may write a header; many servers take `_` in a name for `-`."""
     return _plain(name) in _OURS
 
 
 def steers(name: str) -> bool:
-    """Tell whether a header decides where the request goes, or holds several values: no argument may be part of it."""
+    """Return whether a header decides where the request goes, or holds several values: no argument may be part of
+    it.
+    """
     return _plain(name) in ("host", "cookie")
 
 
 def is_key_header(name: str) -> bool:
-    """Tell whether a header can hold a key: its name can be sent, and does not describe the request."""
+    """Return whether a header can hold a key: its name can be sent, and does not describe the request."""
     return bool(TOKEN.fullmatch(name)) and not is_ours(name) and not steers(name)
 
 

@@ -33,9 +33,9 @@ class Schema:
     `wire` is the schema, verbatim, but for shared schemas bundled below `$defs` (`definitions` before 2019-09); it
     goes on the wire, unless the manifest has it sent without references. `dialect` is the identifier of its
     meta-schema. `shared` maps each JSON pointer in `wire` that a bundled shared schema has (`#/$defs/Place`) to the
-    name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` says that strings with a
+    name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` specifies that strings with a
     format are more than texts in Python (`python: {formats: rich}`), and `exact` that they are no texts at all
-    (`strict`). `handles` has the kind of handle whose id stands at a place in `wire`, by the place.
+    (`strict`). `handles` has the kind of handle whose id is at a place in `wire`, by the place.
     """
 
     wire: Mapping[str, Json]
@@ -61,8 +61,8 @@ class Schema:
 class SharedSchema:
     """A schema under `schemas`, which several tools may use, with its own references bundled.
 
-    `circle` is the first name, in the order of the alphabet, of the shared schemas that lead to it and it to them; none
-    where there is no other.
+    `circle` is the first name, in the order of the alphabet, of the shared schemas that refer to it and it to them;
+    none where there is no other.
     """
 
     name: str
@@ -116,10 +116,10 @@ class Tool:
     `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
     manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
     `input`, which handlers get, and not in `definition`; `unbound` are those that it leaves to callers although `auth`
-    or an API binds them. `has_handles` says that its handler can make and use handles.
-    `aliases` are its old names, as the manifest has them but with prefixes. `paginate` says which property of `output`
-    has the items of a page, and how many these should be; `cursor` is not in `input`: handlers get a position instead.
-    `reasons` say why hints of `annotations` have the values that they have.
+    or an API binds them. `has_handles` specifies that its handler can make and use handles.
+    `aliases` are its old names, as the manifest has them but with prefixes. `paginate` specifies which property of
+    `output` has the items of a page, and how many these should be; `cursor` is not in `input`: handlers get a position
+    instead. `reasons` explain why hints of `annotations` have the values that they have.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Tool:
 
     @property
     def has_context(self) -> bool:
-        """True if its handler gets a context of a class of its own."""
+        """True if its handler gets its own context class."""
         return self.has_handles or bool(self.questions) or bool(self.paginate)
 
     @property
@@ -196,10 +196,10 @@ class Argument:
 class Primitive:
     """The common parts of a resource, a resource template and a prompt.
 
-    `section` is the list that it stands in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
-    name. `handled` says that the handlers have a method for it. `completed` are the arguments that something is offered
-    for, and `completes` says that the handlers have a method for some of them. `arguments` is None for a resource,
-    which takes none. `scopes` are those that callers need.
+    `section` is the list that it is in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
+    name. `handled` specifies that the handlers have a method for it. `completed` are the arguments that something is
+    offered for, and `completes` specifies that the handlers have a method for some of them. `arguments` is None for a
+    resource, which takes none. `scopes` are those that callers need.
     """
 
     section: vocabulary.Section
@@ -217,7 +217,7 @@ class Primitive:
 
     @property
     def has_context(self) -> bool:
-        """True if its handler gets a context of a class of its own."""
+        """True if its handler gets its own context class."""
         return bool(self.questions)
 
     @property
@@ -232,12 +232,12 @@ class Primitive:
 
 
 def is_handled(extension: Mapping[str, Json]) -> bool:
-    """Tell whether the handlers have a method for the resource or prompt that says this under `stubwright`."""
+    """Return whether the handlers have a method for the resource or prompt that says this under `stubwright`."""
     return not extension.keys() & _CONTENT
 
 
 def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
-    """Tell whether the handlers have a method that completes its arguments."""
+    """Return whether the handlers have a method that completes its arguments."""
     return "handler" in (extension.get("complete") or {}).values()
 
 
@@ -246,10 +246,10 @@ class Manifest:
     """A whole manifest: fragments included, overlays applied, references bundled.
 
     `source` is the path of the manifest as file headers show it, with `/` between folders, and `command` what generates
-    its package. `server` is the `server` object as MCP's `Implementation`, with `instructions` beside it. `package`
+    its package. `server` is the `server` object as MCP's `Implementation`, with `instructions` next to it. `package`
     is the import package and `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class,
     where the manifest says it. `files` are those that travel inside the package, by their paths in it. `document` is
-    the resolved manifest that is written as `manifest.json`. `refs` says whether the schemas in `document`, and in
+    the resolved manifest that is written as `manifest.json`. `refs` specifies whether the schemas in `document`, and in
     the definitions of tools, have references; those in `ir.Schema` do.
     `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
     `targets` names the clients and APIs that must take its tools; `budget` is what its lists may cost, in tokens.

@@ -1,8 +1,8 @@
 """Wire names to Python names; the only place where names are made.
 
-Takes one name as a manifest writes it and gives the Python name that stands for it. A name depends on its wire name
-alone, never on its neighbours or their order; the one exception is two properties that meet in one class, which
-`name_fields` tells apart by spelling out the characters that an identifier cannot hold. Nothing is ever numbered.
+A name depends on its wire name alone, never on its neighbours or their order; the one exception is two properties that
+meet in one class, which `name_fields` tells apart by spelling out the characters that an identifier cannot hold.
+Nothing is ever numbered.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ PAGE_NAMES = frozenset(
 packages export: a model of that name would hide it there."""
 
 PRINTER_NAMES = frozenset({"BaseModel"})
-"""Classes that datamodel-code-generator renames by itself."""
+"""Classes that datamodel-code-generator renames on its own."""
 
 FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "bytes"}
 """Names that annotations of formatted texts use."""
@@ -117,7 +117,7 @@ class Names:
 
 
 def is_importable(name: str) -> bool:
-    """Tell whether Python can import something of this name."""
+    """Return whether Python can import something of this name."""
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
@@ -204,7 +204,7 @@ def name_arguments(names: Names, kind: str) -> Name:
 
 
 def name_examples_module(package: Name) -> Name:
-    """Return the module of a package's examples as tests, which stands beside it."""
+    """Return the module of a package's examples as tests, which is next to it."""
     return Name(f"test_{package}")
 
 
@@ -264,7 +264,7 @@ def name_toolset_client(stem: Name, toolset: str) -> Name:
 
 
 def name_toolset_stem(toolset: str) -> Name:
-    """Return the part of class names that stands for a toolset, whose words are in lower case with `-` between them."""
+    """Return the part of class names that represents a toolset, whose words are in lower case with `-` between them."""
     return to_pascal(toolset.replace("-", "_"))
 
 
@@ -298,7 +298,7 @@ def name_own_handles_class(names: Names) -> Name:
 
 
 def name_circle(first: str) -> Name:
-    """Return the module of shared schemas that lead to each other; `first` is the first one in alphabetical order."""
+    """Return the module of shared schemas that refer to each other; `first` is the first one in alphabetical order."""
     return Name(f"_{name_shared(first).module}_circle")
 
 
@@ -310,14 +310,14 @@ def name_values(names: Names) -> Name:
 def split_server_words(server: str) -> tuple[str, ...]:
     """Return the words of a server's name that tell it from other servers.
 
-    `mcp`, at the start and the end, and a `server` beside it are left out, as long as something is left:
+    `mcp`, at the start and the end, and a `server` next to it are omitted, as long as something is left:
     `airtable-mcp-server` and `mcp-server-airtable` give `airtable`, and `weather-server`, `mcp` and `mcp-server` stay
-    as they are. What is left out would be said twice, since a package's name ends in `mcp` anyway, and a client's class
+    as they are. What is omitted would be said twice, since a package's name ends in `mcp` anyway, and a client's class
     in `Client`: `airtable_mcp_server_mcp`, `AirtableMcpServerClient`.
 
     Two servers may so get the name of one package, such as `airtable` and `airtable-mcp`. Then `generate` refuses the
     second, and `python.package` tells them apart: a name that depended on the other manifests of a project would
-    change, and break all imports, when somebody adds one.
+    change, and break all imports, when someone adds one.
     """
     parts = split_words(server)
     lower = tuple(part.lower() for part in parts)
@@ -392,7 +392,7 @@ def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
 
 
 def name_digested_class(name: Name, what: object) -> Name:
-    """Return a class whose name others need, too, with a digest of what it stands for."""
+    """Return a class whose name others need, too, with a digest of what it represents."""
     return name + _digest(repr(what)).upper()
 
 
@@ -430,7 +430,7 @@ def _unmarked(text: str) -> str:
 def name_field(name: str) -> Name:
     """Return the attribute for a property, by its name alone.
 
-    An identifier stays as it is. Else each run of characters that an identifier cannot hold becomes one `_`, leading
+    An identifier stays unchanged. Else each run of characters that an identifier cannot hold becomes one `_`, leading
     underscores move to the end, a leading digit gets `field_` in front, and a name that Python, pydantic's `BaseModel`
     or an annotation needs gets a `_` at its end. A name of which nothing is left is `field`.
     """

@@ -1,4 +1,4 @@
-"""Data of stubwright beside its own code: templates, the runtime, and the manifest's JSON Schema."""
+"""Data of stubwright next to its own code: templates, the runtime, and the manifest's JSON Schema."""
 
 from __future__ import annotations
 

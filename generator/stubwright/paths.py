@@ -1,4 +1,4 @@
-"""Paths as they are written: whether one leaves its folder, and whether a file can have it, here or on Windows.
+"""Paths as written: whether one leaves its folder, and whether a file can have it, here or on Windows.
 
 Pure: takes and gives text, with `/` between folders, and never looks at a disk. What a path is on a disk, with links
 followed, says `project.files.inside`.
@@ -34,7 +34,7 @@ def normalize(path: str) -> str:
 
 
 def leaves(path: str, folder: str = "") -> bool:
-    """Tell whether a path, as it is written, leads out of `folder`."""
+    """Return whether a path, as written, leads out of `folder`."""
     base, target = posixpath.normpath(folder), posixpath.normpath(path)
     if base == ".":
         return target.startswith(("/", "../")) or target == ".."
@@ -42,14 +42,14 @@ def leaves(path: str, folder: str = "") -> bool:
 
 
 def resolve(folder: str, base: str, relative: str) -> str | None:
-    """Return a path that is relative to the file `base`, which lies below `folder`; None if it leaves `folder`."""
+    """Return a path that is relative to the file `base`, which is below `folder`; None if it leaves `folder`."""
     below = base.removeprefix(folder).lstrip("/")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
     return None if leaves(path) else posixpath.join(folder, path)
 
 
 def is_impossible(path: str) -> bool:
-    """Tell whether a path is impossible: it holds a NUL, or half a surrogate pair that stands for no byte."""
+    """Return whether a path is impossible: it holds a NUL, or half a surrogate pair that represents no byte."""
     try:
         return b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
@@ -57,7 +57,7 @@ def is_impossible(path: str) -> bool:
 
 
 def is_device(name: str) -> bool:
-    """Tell whether Windows reserves this name, so that no module or folder may have it."""
+    """Return whether Windows reserves this name, so that no module or folder may have it."""
     return name.lower() in _DEVICES
 
 

@@ -1,9 +1,9 @@
-"""Python source as a type of its own, so that nobody's text becomes a part of a program by mistake.
+"""Python source as its own type, so that no one's text becomes a part of a program by mistake.
 
 What goes into a generated file is `Code`, and a plain `str` is refused wherever source is put together: here, and
-by the templates. There are four ways to get some: `Name` takes what is nothing but names, the filters of `literals`
+by the templates. There are four ways to get some: `Name` takes what is only names, the filters of `literals`
 turn values and texts into literals, docstrings and comments, `fill` and `join` lay out other code, and `trust` is for
-text that stubwright wrote before or that was parsed and looked through. The words of `fill` and `join` stand in
+text that stubwright wrote before or that was parsed and looked through. The words of `fill` and `join` are in
 stubwright's own source, which a test holds.
 """
 

@@ -1,6 +1,6 @@
 """The plug-in of pytest: `@pytest.mark.contract(TARGET)` makes a test of each check of `stubwright test`.
 
-The server is tested once in each process of pytest, by a process of its own, when the first of the tests runs. Nothing
+The server is tested once in each process of pytest, by its own process, when the first of the tests runs. Nothing
 of the compiler is imported unless the mark is used.
 """
 

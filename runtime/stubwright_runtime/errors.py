@@ -1,7 +1,4 @@
-"""The error that a handler raises to tell its caller why a call failed.
-
-Takes and returns plain values; imports nothing.
-"""
+"""The error that a handler raises to tell its caller why a call failed."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ class ToolError(Exception):
     """Raised by a handler to tell the caller why a call failed.
 
     The message goes to the caller unchanged, in a result with `isError: true`, so that a model can fix its call
-    (MCP 2025-11-25, server/tools, "Error Handling"). It should say what to do differently, and contain no secrets.
+    (MCP 2025-11-25, server/tools, "Error Handling"). It should describe what to do differently, and contain no secrets.
     """
 
     def __init__(self, message: str) -> None:

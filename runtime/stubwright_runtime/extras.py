@@ -1,7 +1,4 @@
-"""The extras of this distribution: packages that only some servers need.
-
-Takes the name of an extra; says in one line that it is missing if an import of it fails.
-"""
+"""The extras of this distribution: packages that only some servers need."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Packages whose names are loaded on first use, and the interface between generated packages and this runtime.
 
-Takes a table of modules, relative to the package, with the names that each defines; returns the module functions of
-PEP 562. A module is imported when one of its names is first used.
+A module is imported when one of its names is first used.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def check(package: str, api: int) -> None:
 
 
 def _is_vendored(package: str) -> bool:
-    """Tell whether `stubwright generate` wrote this runtime beside the package, as it writes the package itself."""
+    """Return whether `stubwright generate` wrote this runtime next to the package, as it writes the package itself."""
     from pathlib import Path
 
     file = getattr(sys.modules.get(package), "__file__", None)

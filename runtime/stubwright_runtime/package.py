@@ -1,8 +1,6 @@
 """A generated package: its tools, resources and prompts, by wire name.
 
-Takes a row for each, with all that cannot be derived from its name; returns mappings whose entries lead to their model
-classes and to their definitions in the package's `manifest.json`. Both are loaded on first use, so that a thousand
-tools cost nothing at start. The SDK is never imported here.
+Both are loaded on first use, so that a thousand tools cost nothing at start. The SDK is never imported here.
 """
 
 from __future__ import annotations
@@ -367,7 +365,7 @@ class Package:
 
     @cached_property
     def keeps_results(self) -> bool:
-        """True if large results are kept, to be read as resources."""
+        """True if large results are retained, to be read as resources."""
         return any("large" in tool.extension.get("http", ()) for tool in self.tools.values())
 
     @cached_property

@@ -1,7 +1,4 @@
-"""The other primitives of a package: resources, resource templates and prompts.
-
-Takes what cannot be derived from the wire name, and derives the rest.
-"""
+"""The other primitives of a package: resources, resource templates and prompts."""
 
 from __future__ import annotations
 

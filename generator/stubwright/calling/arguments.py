@@ -1,7 +1,6 @@
 """The words of a command line as the arguments of a tool, typed by its `inputSchema`.
 
-Takes words such as `days=3`, `tags=a`, `place.city=Paris`, `units:=null`, `text=@notes.txt` or `{"days": 3}`; gives a
-JSON object. It converts what can be read in one way only, and leaves all other judgement to the server.
+It converts what can be read in one way only, and leaves all other judgement to the server.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _DEPTH: Final = 20
 
 
 class ArgumentError(Exception):
-    """A word is not an argument of the tool; the message says why."""
+    """A word is not an argument of the tool; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +246,7 @@ class _Reader:
         return value if isinstance(value, dict) else None
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
-        """Return the types that a schema allows; with `beside_choices`, those of values beside its choices."""
+        """Return the types that a schema allows; with `beside_choices`, those of values next to its choices."""
         types = frozenset(_TYPES)
         if not depth:
             return types

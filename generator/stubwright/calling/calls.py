@@ -1,7 +1,6 @@
 """One call of a server that nothing was generated for: connect, read what it lists, send, judge the answer.
 
-Takes where the server is, the tool's name, and what makes the arguments of its schema; gives the result as JSON. It
-goes through the client of the runtime, with its bounds, its errors and its tasks.
+It goes through the client of the runtime, with its bounds, its errors and its tasks.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Outcome:
 
     Attributes:
         result: The result as JSON, with the keys of the wire.
-        failed: Whether the tool says that it failed.
+        failed: Whether the tool specifies that it failed.
         wrong: What is wrong with the result: how it breaks the `outputSchema`, or the rules of content.
         unlisted: What there is in place of a tool that failed and may not exist: it is neither listed, nor an old name.
     """
@@ -107,13 +106,13 @@ async def call(
     Args:
         server: Where.
         name: The tool's name. One that is not listed is sent too, since no list has the old names of tools.
-        make_arguments: Makes the arguments from the tool's definition as it is listed.
+        make_arguments: Makes the arguments from the tool's definition as listed.
         limits: The limits on connecting and on the list of tools. A result may have `size` bytes, too.
         seconds: For everything, the answer included, but not the time in which a person is asked; `None` bounds only
             connecting and listing, by `limits`.
         on_progress: Told of progress.
         on_log: Told of the lines that the server writes to its log.
-        on_question: Asked what the server wants to know from a person; `None` tells the server that nobody can be.
+        on_question: Asked what the server wants to know from a person; `None` tells the server that no one can be.
         on_listed: Told of the tool's definition.
         aliases: The old names that are known, by which the types of arguments are found.
 

@@ -1,6 +1,6 @@
 """A server's lists, for people and for programs: entries, their cost, and the differences between revisions.
 
-Takes a `ServerListing`; gives text or JSON. Prices are estimates of tokens, from the bytes that are sent.
+Prices are estimates of tokens, from the bytes that are sent.
 """
 
 from __future__ import annotations

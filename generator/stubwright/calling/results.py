@@ -1,7 +1,4 @@
-"""The result of a tool, for people, for programs, and as files.
-
-Takes a result as it came; gives text, JSON, or writes each picture, sound and file of its content.
-"""
+"""The result of a tool, for people, for programs, and as files."""
 
 from __future__ import annotations
 
@@ -62,7 +59,7 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
     """Write the files of a result into a folder, which is made; nothing that is there is replaced.
 
     Raises:
-        OSError: One cannot be written, or is there.
+        OSError: One cannot be written, or exists.
     """
     written = []
     for name, content in iterate_files(result, tool):
@@ -75,10 +72,10 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
 
 
 def _is_mirror(text: str, structured: Any) -> bool:
-    """Tell whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
+    """Return whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
 
     FastMCP and the Python SDK put what is not an object into `result`; their text has the value alone, and each item of
-    a list is a text of its own.
+    a list is its own text.
     """
     parts = [structured]
     if isinstance(structured, dict) and structured.keys() == {"result"}:

@@ -1,7 +1,6 @@
 """A person at a terminal, while a call runs: progress and the log are shown, and what the server asks is asked.
 
-Takes progress, the server's log and questions as the client has them; gives answers as the client wants them. All of it
-goes to standard error, so that standard output has the answer alone.
+All of it goes to standard error, so that standard output has the answer alone.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Log:
         self._progress = progress
 
     def __call__(self, level: str, logger: str | None, data: Any) -> None:
-        """Write a message: a text as it is, and anything else as JSON."""
+        """Write a message: a text unchanged, and anything else as JSON."""
         self._progress.clear()
         said = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
         self._stream.write(to_one_line(f"{level}{f' {logger}' if logger else ''}: {said}") + "\n")
@@ -82,7 +81,7 @@ class Asking:
         self._read = read
 
     def __call__(self, question: Question) -> Answer:
-        """Ask, until the answer fits, or the person says no (`n` to a question of yes and no) or nothing (Ctrl-D)."""
+        """Ask, until the answer fits, or the person declines (`n` to a question of yes and no) or nothing (Ctrl-D)."""
         self._progress.clear()
         self._say(f"\nthe server asks: {question}")
         try:
@@ -144,7 +143,7 @@ class Answers:
         Args:
             given: `NAME=VALUE` for a field of a form; `yes` and `no` answer what has no fields.
             stream: Where what the server asked, and why it is not answered, is told.
-            otherwise: What is asked if an answer is missing or does not fit; `None` if nobody can be.
+            otherwise: What is asked if an answer is missing or does not fit; `None` if no one can be.
 
         Raises:
             ArgumentError: A word is neither.

@@ -1,7 +1,4 @@
-"""The handlers' methods that a package asks for, by its `manifest.json`.
-
-Takes the document alone, so that a package which is there need not be compiled for them.
-"""
+"""The handlers' methods that a package asks for, by its `manifest.json`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The Python that a package is going to have: its classes and their fields, its methods and their parameters.
 
-Takes the IR, and the models that were made of it; gives frozen values, each with its role, its name on the wire, its
-type, and the place in the manifest that it comes from. Pages are rendered from it, and code that must know what a
-package holds reads it here, never in generated text.
+Pages are rendered from it, and code that must know what a package holds reads it here, never in generated text.
 """
 
 from __future__ import annotations
@@ -88,7 +86,7 @@ def _qualify(kind: Type) -> Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a class: its property, its attribute, its type, and what stands after `=`."""
+    """A field of a class: its property, its attribute, its type, and what is after `=`."""
 
     wire: str
     name: Name
@@ -101,8 +99,8 @@ class Field:
 class Class:
     """A class of models.
 
-    `roles` are several where schemas that are word for word the same share it. `is_root` says that its instances are
-    the whole of what its role says, and not parts of it. `base` is the class that it inherits from, or where it
+    `roles` are several where schemas that are word for word the same share it. `is_root` specifies that its instances
+    are the whole of what its role says, and not parts of it. `base` is the class that it inherits from, or where it
     `is_alias` is another name for; its `fields` are those that are new, and `inherited` the others, where they are
     known. `values` is the type of what its keys hold that are no fields, where it is a mapping of these.
     """
@@ -125,7 +123,7 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """The type of a shared enumeration or scalar: its name, what it stands for, and the name of the tuple of `values`
+    """The type of a shared enumeration or scalar: its name, what it represents, and the name of the tuple of `values`
     of an enumeration.
     """
 
@@ -159,9 +157,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as a method takes it, with the type of a value that is given, and what stands after `=`.
+    """A parameter as a method takes it, with the type of a value that is given, and what is after `=`.
 
-    One that `can_be_omitted` may be left out of the request.
+    One that `can_be_omitted` may be omitted of the request.
     """
 
     name: Name
@@ -180,7 +178,7 @@ class Parameter:
 
     @property
     def source(self) -> Code:
-        """As it stands in the signature."""
+        """As it is in the signature."""
         if self.default is None:
             return fill("{}: {}", self.name, self.type.text)
         return fill("{}: {} = {}", self.name, self.type.text, self.default)
@@ -191,7 +189,7 @@ class HandlerMethod:
     """One method of the handlers' interface, for the tool, resource or prompt that has the `key` on the wire.
 
     `parameters` are the arguments, if it has some, and the context, which comes last. `wrapper` is the type that its
-    `result` stands in. `names` are the Python names of what it is for.
+    `result` is in. `names` are the Python names of what it is for.
     """
 
     role: MethodRole
@@ -225,9 +223,9 @@ class HandlerMethod:
 class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
-    An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
-    their names alone, `gives_model` that it returns a model, `gives_content` the content of a result, `gives_pages`
-    that this is a page of several, `gives_response` that it stands in the class of responses, and returns one, and
+    An argument that is a list itself has the entries of a dictionary. `by_name` specifies that its parameters are given
+    by their names alone, `gives_model` that it returns a model, `gives_content` the content of a result, `gives_pages`
+    that this is a page of several, `gives_response` that it is in the class of responses, and returns one, and
     `gives_task` the same of tasks. `page_items` has the attribute of a page with its items, unless that is the `items`
     of an imported API, and the decorator's type, which needs `page_names`.
     """
@@ -470,7 +468,7 @@ def describe_tool_method(
 
 
 def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
-    """Return the argument that says where a page starts, which handlers do not get."""
+    """Return the argument that specifies where a page starts, which handlers do not get."""
     schema = tool.sent.wire["properties"][vocabulary.CURSOR]
     name = naming.find_free(Name(vocabulary.CURSOR), taken)
     return Argument(vocabulary.CURSOR, name, STR, False, False, schema["description"], None)
@@ -546,7 +544,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
 
 
 def _taken(name: Name, kind: Type, *, required: bool) -> Parameter:
-    """Return a parameter of the client; one that is not required can be left out of the request."""
+    """Return a parameter of the client; one that is not required can be omitted of the request."""
     return Parameter(name, kind) if required else Parameter(name, kind, Name("OMIT"), can_be_omitted=True)
 
 

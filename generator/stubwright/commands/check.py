@@ -63,7 +63,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _read_generated(path: str, package: str, folder: Path) -> str | None:
-    """Return the package's `manifest.json` as it was generated before; None if that is unknown."""
+    """Return the package's `manifest.json` as generated before; None if that is unknown."""
     from stubwright.project.files import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):

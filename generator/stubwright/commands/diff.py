@@ -152,7 +152,7 @@ class Difference:
         changes: The changes.
         comparison: The two sides, for people.
         failing: The impacts that make the exit status 1.
-        is_strict: True if words are among them because somebody else wrote those.
+        is_strict: True if words are among them because another program wrote those.
     """
 
     changes: Sequence[Change]
@@ -212,7 +212,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
         compare_costs(*sides),
     )
     failing = frozenset(impact for name in arguments.fail_on or ("breaking",) for impact in _FAILING[name])
-    # By default, words count if somebody else wrote them: they were not reviewed here.
+    # By default, words count if another program wrote them: they were not reviewed here.
     is_strict = arguments.fail_on is None and any(
         change.impact == "words" and (old.is_foreign(change.old) or new.is_foreign(change.new))
         for change in changes

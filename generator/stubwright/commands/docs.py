@@ -47,7 +47,7 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 
 def _option() -> str:
-    """Return the setting that a page depends on beside its manifest: the unit of its tokens."""
+    """Return the setting that a page depends on next to its manifest: the unit of its tokens."""
     from stubwright import tokens
 
     return tokens.name_unit()
@@ -66,7 +66,7 @@ def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
 def _make_page(
     path: str, target: Target, folder: Path, reader: Disk, sources: dict[Path, str], printer: Printer, *, strict: bool
 ) -> None:
-    """Compile a manifest, and write its page; `sources` has the pages that are there already."""
+    """Compile a manifest, and write its page; `sources` has the pages that exist already."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page, views
     from stubwright.project import build
@@ -109,7 +109,7 @@ def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
 
 
 def _write(target: Path, text: str, printer: Printer) -> bool:
-    """Write a page, unless that would replace a file that is not ours; tell whether the page is there."""
+    """Write a page, unless that would replace a file that is not ours; return whether the page exists."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page
     from stubwright.project.files import disk

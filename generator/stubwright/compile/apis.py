@@ -1,6 +1,6 @@
-"""The APIs of a manifest as they are meant: with the changes of overlays, and with their settings for all their tools.
+"""The APIs of a manifest as meant: with the changes of overlays, and with their settings for all their tools.
 
-Takes a bundle; gives each API with its places. An overlay on an API is a JSON merge patch (RFC 7396).
+An overlay on an API is a JSON merge patch (RFC 7396).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Api:
 
 
 def list_declared(bundle: Bundle) -> tuple[Api, ...]:
-    """Return all APIs, in the order of the files; one that is declared twice is there twice."""
+    """Return all APIs, in the order of the files; one that is declared twice exists twice."""
     patches: dict[str, list[overlays.Patch]] = {}
     for place, name, patch in list_patched(bundle):
         patches.setdefault(name, []).insert(0, (place, patch))

@@ -1,7 +1,6 @@
 """Arguments that the server sets from the caller's claims: callers see the schema without them.
 
-Takes an `inputSchema` and the names under `bind`; gives the schema that goes on the wire, and what the server needs to
-put them in again. The bindings of `auth` for all tools become part of each here, so that no other module needs them.
+The bindings of `auth` for all tools become part of each here, so that no other module needs them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def list_all(auth: Mapping[str, Json], schema: Json) -> dict[str, Json]:
 
 
 def get_properties(schema: Json) -> Mapping[str, Json]:
-    """Return the `properties` of an `inputSchema`; none if it has none."""
+    """Return the `properties` of an `inputSchema`; none if there is none."""
     known = schema.get("properties") if isinstance(schema, dict) else None
     return known if isinstance(known, dict) else {}
 

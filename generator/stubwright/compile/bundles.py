@@ -1,7 +1,7 @@
 """Schemas that many tools carry on the wire, and that a package keeps once.
 
-Each tool goes out with all the schemas that it leads to (MCP has no place for schemas that tools share), and of an API
-whose schemas lead to each other every tool leads to hundreds of them. If the schemas bundled into one are large, the
+Each tool goes out with all the schemas that it refers to (MCP has no place for schemas that tools share), and of an API
+whose schemas refer to each other every tool refers to hundreds of them. If the schemas bundled into one are large, the
 package's `manifest.json` has that one without them, and each shared schema once; the server puts them together again.
 """
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Key
 
 LARGE: Final = 16_384
-"""Bytes of bundled schemas, as JSON, from which on they are kept once."""
+"""Bytes of bundled schemas, as JSON, from which on they are retained once."""
 
 _KEYWORD: Final = dialects.DRAFT_2020_12.defs
 
 
 @dataclass
 class Bundles:
-    """The shared schemas that are kept once, and by tool and field those that its schema refers to."""
+    """The shared schemas that are retained once, and by tool and field those that its schema refers to."""
 
     resolved: Resolved
     _schemas: dict[Key, Json] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Bundles:
     _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
 
     def without(self, tool: Declared) -> Mapping[str, Json]:
-        """Return the schemas of a tool, by field, whose bundled schemas are kept here instead."""
+        """Return the schemas of a tool, by field, whose bundled schemas are retained here instead."""
         schemas: dict[str, Json] = {}
         if self.resolved.inlines:
             return schemas
@@ -61,10 +61,10 @@ class Bundles:
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Tell whether the schemas that these lead to are large; if so, keep them."""
+        """Return whether the schemas that these refer to are large; if so, keep them."""
         if uses not in self._large:
             keys = self.resolved.shared_schemas.find_reached_from(uses)
-            # Schemas are kept by their names, which those of two files may share.
+            # Schemas are retained by their names, which those of two files may share.
             alone = not any(self._names[key.name] > 1 for key in keys)
             self._large[uses] = alone and sum(map(self._size, keys)) >= LARGE
             if self._large[uses]:

@@ -1,7 +1,4 @@
-"""Completions for arguments of prompts and of resource templates that come from a shared schema.
-
-Takes a resolved bundle and the place of an argument under `complete`; gives the strings of the schema's `enum`.
-"""
+"""Completions for arguments of prompts and of resource templates that come from a shared schema."""
 
 from __future__ import annotations
 
@@ -27,17 +24,17 @@ def find_references(declared: Declared) -> Iterator[tuple[str, Place, Json]]:
 
 
 def is_completion(place: Place) -> bool:
-    """Tell whether a schema stands under `complete`."""
+    """Return whether a schema stands under `complete`."""
     return place.pointer[-2:-1] == ("complete",)
 
 
 def resolves(resolved: Resolved, place: Place) -> bool:
-    """Tell whether the reference at `place` leads to a shared schema."""
+    """Return whether the reference at `place` refers to a shared schema."""
     return any(isinstance(each.target, Shared) for each in resolved.extension_schemas[place].references)
 
 
 def find_values(resolved: Resolved, place: Place) -> list[str]:
-    """Return the strings in the `enum` that the reference at `place` leads to; none if it leads to no `enum`."""
+    """Return the strings in the `enum` that the reference at `place` refers to; none if it refers to no `enum`."""
     outline: Outline = resolved.extension_schemas[place]
     pointer: Pointer = ()
     seen: set[tuple[Place, Pointer]] = set()

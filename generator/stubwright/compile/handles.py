@@ -1,6 +1,6 @@
 """State handles: the places of their ids in the schemas of a tool, their lifetimes, and the models of them.
 
-Takes the kinds that a manifest declares, and the schemas of its tools; gives their lowered form. It checks nothing.
+It checks nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def name_state(kind: str) -> str:
 
 
 def find_shared_whole(state: Outline) -> str | None:
-    """Return the name under `schemas` of the schema that a state's is nothing but a reference to."""
+    """Return the name under `schemas` of the schema that a state's is only a reference to."""
     if isinstance(state.schema, dict) and state.schema.keys() == {"$ref"}:
         return next((key.name for key in state.list_shared()), None)
     return None
@@ -104,7 +104,7 @@ def describe_handles(description: Json, created: Sequence[str], all_kinds: Mappi
 
 
 def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
-    """Return a schema as it is sent without references, and where the ids of handles stand in it then."""
+    """Return a schema as sent without references, and where the ids of handles are in it then."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     # Inlining moves schemas with the marks in them, which are then taken out again.
     marked = edit(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})

@@ -1,8 +1,7 @@
 """Checked manifest to IR: fragments in order, names prefixed, overlays applied, references bundled.
 
-Takes a resolved manifest without errors and gives the `ir.Manifest` that planning reads. It checks nothing and changes
-no value of the documents: what goes on the wire is as it was written, key order, nulls and unknown fields included, but
-for prefixes, bundled references and extensions.
+It checks nothing and changes no value of the documents: what goes on the wire is as written, key order, nulls and
+unknown fields included, but for prefixes, bundled references and extensions.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
 
 
 def _is_changed(tool: Declared) -> bool:
-    """Tell whether a tool goes on the wire with other schemas than it is written with."""
+    """Return whether a tool goes on the wire with other schemas than it is written with."""
     changes = bool(tool.extension.get("bind") or tool.extension.get("paginate"))
     return changes or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
 
@@ -132,7 +131,7 @@ def _is_changed(tool: Declared) -> bool:
 def _entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """Return an entry of `manifest.json`; `apart` are its schemas without the parts that are kept once."""
+    """Return an entry of `manifest.json`; `apart` are its schemas without the parts that are retained once."""
     if not apart and not extension:
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
@@ -175,14 +174,14 @@ def _tool(
     if paginate:
         sent = {field: shape.paginate(field, schema) for field, schema in sent.items()}
         output = schemas["outputSchema"]
-        # With `own` the output would be kept in `manifest.json` as it is written.
+        # With `own` the output would be kept in `manifest.json` as written.
         schemas["outputSchema"] = replace(output, wire=shape.paginate("outputSchema", output.wire), own=None)
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = handles.describe_handles(wire.get("description"), handles.find_made(marked), handle_kinds)
     if description != wire.get("description"):
         changed["description"] = description
-    # Where nothing says what the result holds, its text may hold the id of a handle that was made.
+    # Where nothing describes what the result holds, its text may hold the id of a handle that was made.
     has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
     if has_handles:
         extension["handles"] = {

@@ -1,7 +1,7 @@
 """Manifests from before stubwright had its name: one finding for a file, which says all there is to change in it.
 
-Takes a document; gives a diagnostic. A key of the old name would otherwise count as unknown, and what it asks
-for, such as a rate limit, would be lost with a warning.
+A key of the old name would otherwise count as unknown, and what it asks for, such as a rate limit, would be lost with a
+warning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Overlays on the definition of a tool in an included file: its title, its description, its schemas, its hints.
 
-Takes a tool as it was written and the patches of overlays; gives the tool as it is meant, and leads what is found in it
-to the line that says it. Patches are JSON merge patches (RFC 7396): objects merge key by key, `null` takes a key away,
-anything else replaces what was there.
+Patches are JSON merge patches (RFC 7396): objects merge key by key, `null` takes a key away, anything else replaces
+what existed.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ def patch(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder:
     """Return a tool with its overlays.
 
     Args:
-        wire: The tool as it is written.
+        wire: The tool as written.
         patches: The overlays, the strongest last.
-        file: The file that the tool stands in.
+        file: The file that the tool is in.
         folder: The manifest's folder.
     """
     for place, fields in patches:

@@ -1,7 +1,6 @@
 """A bundle put together: its tools in order, with prefixes and overlays applied, and the outlines of its schemas.
 
-Takes a structurally valid bundle and gives views into its documents, each with its place. It changes no value and
-judges nothing.
+It changes no value and judges nothing.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ LOOSE: Final = ("patternProperties", "additionalProperties", "unevaluatedPropert
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One tool, resource, resource template or prompt as it is declared.
+    """One tool, resource, resource template or prompt as declared.
 
-    `section` is the list that it stands in. `name` is its name on the wire, with the prefixes of the fragments that it
+    `section` is the list that it is in. `name` is its name on the wire, with the prefixes of the fragments that it
     came through. `wire` is the whole entry as written, with what overlays change of it, and `data` the same as JSON;
     `patches` are these changes with their places, the strongest last. `extension` is what stands under its `stubwright`
     key and in overlays, merged; `layers` are those parts with their places, the strongest last. `names` are its Python
@@ -123,11 +122,11 @@ class Resolved:
         return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
 
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
-        """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it refers to, in the order in which they are first reached."""
         return self.shared_schemas.find_closure(root)
 
     def bundle_schema(self, root: Outline) -> Bundled:
-        """Bundle into `root` all shared schemas that it leads to; so it goes on the wire, unless `inlines`."""
+        """Bundle into `root` all shared schemas that it refers to; so it goes on the wire, unless `inlines`."""
         known = self.shared_schemas.bundled
         if root.place not in known:
             known[root.place] = bundle(root, self.shared_schemas)
@@ -272,7 +271,7 @@ def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | Non
 
 
 def list_overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
-    """Yield each tool's entry in each `overlay`, with the fragment and the place it stands in."""
+    """Yield each tool's entry in each `overlay`, with the fragment and the place it is in."""
     for fragment in bundle.fragments:
         if fragment.kind == "manifest":
             overlay = bundle.documents[fragment.path].value.get("overlay") or {}
@@ -287,7 +286,7 @@ def list_entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iter
 
 
 def list_manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Return the entry and its included manifests, each once, in order; saved `tools/list` results are left out."""
+    """Return the entry and its included manifests, each once, in order; saved `tools/list` results are omitted."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 

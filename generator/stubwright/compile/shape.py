@@ -1,9 +1,8 @@
 """The effect of an HTTP call, or of `paginate`, on a tool's schemas, which are derived from the written ones.
 
-Takes the schemas of the arguments and the response as the manifest has them, with all that they refer to inside, and
-the tool's `http`; gives those that go on the wire. A part of a response, its headers and its pages each change the
-`outputSchema`; pages take the API's own way to say where they start out of the `inputSchema`, and put `cursor` there.
-A tool of one's own that gives pages keeps its schemas, and gets `cursor` and `nextCursor` beside what they have.
+A part of a response, its headers and its pages each change the `outputSchema`; pages take the API's own way to say
+where they start out of the `inputSchema`, and put `cursor` there. A tool of one's own that gives pages keeps its
+schemas, and gets `cursor` and `nextCursor` next to what they have.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ def shape(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
 
     Args:
         field: `inputSchema` or `outputSchema`.
-        schema: The schema in the manifest, with all that it refers to inside; None if it has none.
-        http: The tool's `http`; empty if it has none.
+        schema: The schema in the manifest, with all that it refers to inside; None if there is none.
+        http: The tool's `http`; empty if there is none.
     """
     if SHAPING.isdisjoint(http):
         return schema

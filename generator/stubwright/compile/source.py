@@ -1,7 +1,6 @@
 """Manifest files to values: the entry, its includes, and the files that its schemas refer to.
 
-Takes paths and a reader; gives documents with their values, and diagnostics for whatever cannot be read. Positions are
-found on demand. It knows `include` and `$ref`, and judges nothing else that a manifest says.
+Positions are found on demand. It knows `include` and `$ref`, and judges nothing else that a manifest says.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Reader(Protocol):
         ...
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Tell whether a path, with links followed, lies below `folder` (empty for the working folder)."""
+        """Return whether a path, with links followed, is below `folder` (empty for the working folder)."""
         ...
 
 
@@ -121,7 +120,7 @@ class File:
         return f"files/{self.path}"
 
     def is_text(self, mime_type: str) -> bool:
-        """Tell whether it is sent as text, being of a MIME type, which may be unknown."""
+        """Return whether it is sent as text, being of a MIME type, which may be unknown."""
         if b"\0" in self.data or _BINARY.match(mime_type):
             return False
         try:
@@ -135,8 +134,8 @@ class File:
 class Skill:
     """A skill: a folder with a `SKILL.md`.
 
-    `path` leads to it in URIs, and `place` is the entry of `skills` that it was found by. `document` is its `SKILL.md`,
-    with the frontmatter as its value. `files` are all of it, by their paths from its folder.
+    `path` refers to it in URIs, and `place` is the entry of `skills` that it was found by. `document` is its
+    `SKILL.md`, with the frontmatter as its value. `files` are all of it, by their paths from its folder.
     """
 
     path: str
@@ -169,7 +168,7 @@ class Bundle:
     """All files of a manifest.
 
     `fragments` starts with the entry and goes on depth-first, in the order of `include`. `documents` also holds files
-    that only references lead to. `files` has what `file` keys name, by the place of their values.
+    that only references refer to. `files` has what `file` keys name, by the place of their values.
     """
 
     entry: str
@@ -216,7 +215,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Take in a file and its includes; `chain` leads to it from the entry."""
+        """Take in a file and its includes; `chain` refers to it from the entry."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
@@ -376,10 +375,10 @@ class _Loader:
         return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
     def _portable(self, name: str, path: str, same: dict[str, str], at: Place) -> None:
-        """Report a file that other systems cannot have beside those before, since the package has it by its name.
+        """Report a file that other systems cannot have next to those before, since the package has it by its name.
 
         Args:
-            name: The path as it is written.
+            name: The path as written.
             path: The path.
             same: The paths before, by what they are on disks that ignore case; gets this one.
             at: The place of the path.
@@ -393,7 +392,7 @@ class _Loader:
             self._report("SW345", message, at, "rename one of them")
 
     def _below(self, path: str, name: str, at: Place | None) -> bool:
-        """Tell whether a file that was named does not lie elsewhere, through a link; reported if it does."""
+        """Return whether a file that was named does not lie elsewhere, through a link; reported if it does."""
         if at is None or self._reader.is_within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
@@ -413,7 +412,7 @@ class _Loader:
         )
 
     def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
-        """Return the paths that an entry of `include` stands for."""
+        """Return the paths that an entry of `include` represents."""
         if not pattern or _NOT_PATH.search(pattern):
             self._report(
                 "SW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
@@ -473,7 +472,7 @@ class _Loader:
 def read_document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """Return one file by itself, and its problems.
+    """Return one file on its own, and its problems.
 
     Args:
         path: The file, as users name it.
@@ -536,14 +535,14 @@ def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Dia
 
 
 def _unwrapped(value: Json) -> tuple[Json, Pointer]:
-    """Return the result in a saved JSON-RPC response; any other value as it is."""
+    """Return the result in a saved JSON-RPC response; any other value unchanged."""
     if isinstance(value, dict) and "jsonrpc" in value and _lists_tools(value.get("result")):
         return value["result"], ("result",)
     return value, ()
 
 
 def _kind(document: Document) -> Kind:
-    """Return the kind of an included file: a saved list, unless it says what only a manifest can say.
+    """Return the kind of an included file: a saved list, unless it describes what only a manifest can say.
 
     That is a `stubwright` key, or a reference to a shared schema; in JSON, where servers have a `#/schemas/` of their
     own, one to another file.

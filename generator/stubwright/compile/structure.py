@@ -1,7 +1,6 @@
 """The structure of manifests: the rules of `manifest.schema.json`, in words that tell how to fix it.
 
-Takes a document's value and its role in its bundle; gives diagnostics. It does not look into JSON Schemas, nor at
-the meaning of a manifest.
+It does not look into JSON Schemas, nor at the meaning of a manifest.
 """
 
 from __future__ import annotations
@@ -299,7 +298,7 @@ def _such_as(schema: Mapping[str, Json]) -> str | None:
 
 
 def _example(schema: Mapping[str, Json]) -> str:
-    """Return the schema's first example, as words that come after others; nothing if it has none, or a mapping."""
+    """Return the schema's first example, as words that come after others; nothing if there is none, or a mapping."""
     first = next(iter(schema.get("examples") or [schema.get("default")]))
     example = json.dumps(first) if isinstance(first, list) else first
     return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
@@ -314,7 +313,7 @@ def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Jso
 def _strangers(
     value: Json, schema: Mapping[str, Json], grammar: _Grammar
 ) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
-    """Yield keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open, with schemas."""
+    """Yield keys next to MCP's own: unknown keys of objects that the manifest's schema leaves open, with schemas."""
     schema = _resolved(schema, grammar)
     if isinstance(value, list):
         items = schema.get("items")

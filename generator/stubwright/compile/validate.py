@@ -1,6 +1,6 @@
 """The structure of a bundle: each file against the manifest's own schema, each JSON Schema in it against its dialect.
 
-Takes a bundle whose files could all be read; gives diagnostics. `rules` judges the meaning of a manifest.
+`rules` judges the meaning of a manifest.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Case:
         is_valid: Whether the `inputSchema` accepts them.
         words: What they try.
         reason: For invalid ones, what the `inputSchema` has against them.
-        about: If one argument alone is wrong, its names: its own, and those of the objects that it stands in.
+        about: If one argument alone is wrong, its names: its own, and those of the objects that it is in.
         path: Where it differs from its `base`.
         base: The valid arguments that it was made of; None if it was not made by a change.
     """
@@ -72,7 +72,7 @@ class Arguments:
 
         Args:
             examples: Arguments that the tool's authors gave.
-            seed: What the choice depends on, beside the schema.
+            seed: What the choice depends on, next to the schema.
             most: How many cases there may be.
 
         Raises:

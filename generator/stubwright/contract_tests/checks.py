@@ -213,10 +213,10 @@ OF_CALLS: Final = (
     CONCURRENT,
     CANCELLED,
 )
-"""Those of which a run says nothing if no tool was called."""
+"""Those of which a run specifies nothing if no tool was called."""
 
 OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
-"""Those of which a run says nothing without `--probe`."""
+"""Those of which a run specifies nothing without `--probe`."""
 
 
 @dataclass(frozen=True, slots=True)

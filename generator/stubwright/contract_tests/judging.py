@@ -1,7 +1,6 @@
 """Checks of the answer to one call.
 
-Takes a tool as it is listed, a case, and the answer; gives findings. It says nothing of a tool that refuses valid
-arguments in its result, because that may be its business.
+It does not mention a tool that refuses valid arguments in its result, because that may be its business.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def judge(case: Case, answer: Answer, output: Validator | None, revision: str) -
     Args:
         case: What was sent.
         answer: What came of it.
-        output: Of the tool's `outputSchema`; None if it has none.
+        output: Of the tool's `outputSchema`; None if there is none.
         revision: The revision of MCP that was spoken.
     """
     for finding in _judge(case, answer, output):

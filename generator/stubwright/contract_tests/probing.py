@@ -1,7 +1,4 @@
-"""The state of a server, as one of its tools shows it, so that hints can be compared with the effects of calls.
-
-Takes a call that only reads; gives what it answers, and what another call has changed of that.
-"""
+"""The state of a server, as one of its tools shows it, so that hints can be compared with the effects of calls."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ProbeError(SourceError):
-    """The probe cannot compare anything; the message says why."""
+    """The probe cannot compare anything; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Probe:
 
         Raises:
             ProbeError: The call fails, or shows something else each time.
-            UnreachableError: The server is away.
+            UnreachableError: The server is unavailable.
         """
         self._shown, again = await self._look(), await self._look()
         if not self._shown:

@@ -115,7 +115,7 @@ class Report:
     away: str = ""
 
     def fails(self, *, strict: bool) -> bool:
-        """Tell whether a fault counts: an error, or with `strict` also a warning."""
+        """Return whether a fault counts: an error, or with `strict` also a warning."""
         return any(fault.is_error or strict for fault in self.faults)
 
 

@@ -1,7 +1,7 @@
 """One run: a server, its tools, their calls, and what is wrong with the answers.
 
-Takes a source and what to try; gives a report. A call that ends the server, or that is not answered, is a fault like
-any other: the server is started again, and the rest goes on.
+A call that ends the server, or that is not answered, is a fault like any other: the server is started again, and the
+rest goes on.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Plan:
     Attributes:
         source: The server.
         tools: Globs of the names of tools; empty for all.
-        allows_writes: Whether tools are called that do not say that they only read.
-        seed: What the choice of arguments depends on, beside the schemas.
+        allows_writes: Whether tools are called that do not specify that they only read.
+        seed: What the choice of arguments depends on, next to the schemas.
         cases: The calls of each tool.
         deadline: Seconds for each answer.
         budget: Seconds for all calls.
-        examples: Arguments that the tools' authors gave beside the schemas, by the tool's name.
+        examples: Arguments that the tools' authors gave next to the schemas, by the tool's name.
         probe: A call that shows what the server keeps; None if hints are not compared with what calls do.
         calls: The only calls to make, over one connection; empty to make calls from schemas.
         rate: The most requests a second.
@@ -86,7 +86,7 @@ def run(plan: Plan) -> Report:
     """Test a server.
 
     Raises:
-        UnreachableError: It is away, or does not list its tools.
+        UnreachableError: It is unavailable, or does not list its tools.
         ProbeError: The probe shows nothing, or there is no tool for one of the calls.
     """
     with silence_libraries(), interrupt_on_signals():
@@ -123,7 +123,7 @@ class _Run:
         self._links = Links()
 
     async def test(self) -> Report:
-        """Test everything. Raises UnreachableError if the server is away at the start."""
+        """Test everything. Raises UnreachableError if the server is unavailable at the start."""
         session = self._session
         connection = await session.connect()
         listed = [tool for tool in await session.list_tools() if isinstance(tool, dict)]
@@ -255,7 +255,7 @@ class _Run:
         await self._crashes.explain_late()
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
-        """Call a tool until its time is over; returns valid arguments that were answered without a fault, if any."""
+        """Call a tool until its time has ended; returns valid arguments that were answered without a fault, if any."""
         plan = self._plan
         try:
             arguments = Arguments(tool.get("inputSchema"))
@@ -372,7 +372,7 @@ class _Tester:
         return answer, findings
 
     async def _is_general(self, case: Case, answer: Answer) -> bool:
-        """Tell whether valid arguments are refused with the same words now, as by a limit of calls.
+        """Return whether valid arguments are refused with the same words now, as by a limit of calls.
 
         The arguments are those of the case without what is wrong with them, so that words about others are the same.
         """
@@ -427,7 +427,7 @@ def _end_by_budget(report: ToolReport) -> str:
 
 
 def _is_schema(value: Any) -> bool:
-    """Tell whether the meta-schema of its dialect accepts a schema, even one that refers to others elsewhere."""
+    """Return whether the meta-schema of its dialect accepts a schema, even one that refers to others elsewhere."""
     return isinstance(value, dict) and metaschema.is_valid(
         value, dialects.find_dialect(value) or dialects.DRAFT_2020_12
     )
@@ -442,7 +442,7 @@ def _find_words(answer: Answer) -> str:
             text = answer.text
         case _:
             text = ""
-    # Numbers in an error, such as the seconds until a limit is over, differ from call to call.
+    # Numbers in an error, such as the seconds until a limit has ended, differ from call to call.
     return "".join(character for character in text if not character.isdigit())
 
 

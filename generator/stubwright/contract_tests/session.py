@@ -1,6 +1,6 @@
 """The connection of a test run, which is opened again after a call that broke it.
 
-Each connection lives in a task of its own, so that one that breaks ends no request but its own.
+Each connection lives in its own task, so that one that breaks ends no request but its own.
 """
 
 from __future__ import annotations

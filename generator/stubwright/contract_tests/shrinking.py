@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = "a"
 _SHORT: Final = 24
-"""Characters of a text of which each is left out and replaced by itself; longer ones are halved."""
+"""Characters of a text of which each is omitted and replaced on its own; longer ones are halved."""
 
 
 def shrink(value: Any) -> Iterator[Any]:

@@ -1,7 +1,6 @@
 """Values that differ from a valid one at one place, for each boundary that a schema names and for what it does not.
 
-Takes a schema and a value that it accepts; gives the whole value with one place changed, and what was changed. Whether
-the outcome is valid is for a validator to say.
+Whether the outcome is valid is for a validator to say.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Change:
 
     Attributes:
         value: The whole value.
-        words: What stands at the place now.
+        words: What is at the place now.
         path: The place.
     """
 

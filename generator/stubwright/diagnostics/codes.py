@@ -26,7 +26,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `message` says what is wrong, `help` how to fix it; `at` is the narrowest place there is.
+    """One finding. `message` describes what is wrong, `help` how to fix it; `at` is the narrowest place there is.
 
     Both only quote excerpts of what a user wrote: what is longer than a line is cut in its middle.
     """
@@ -50,7 +50,7 @@ class Diagnostic:
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Tell whether one of them stops the compiler."""
+    """Return whether one of them stops the compiler."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 

@@ -1,4 +1,4 @@
-"""Texts of bounded length: of what somebody wrote, a message holds a line at most."""
+"""Texts of bounded length: of what someone wrote, a message holds a line at most."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 LINE: Final = 120
-"""Characters of what somebody wrote, in a message."""
+"""Characters of what someone wrote, in a message."""
 
 CODE: Final = 400
 """Characters of what a user may copy."""

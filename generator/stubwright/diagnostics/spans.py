@@ -12,8 +12,8 @@ Pointer: TypeAlias = tuple[str | int, ...]
 class Place:
     """A place in a document: the file, as users name it, and the path of keys and indexes in it.
 
-    `on` says whether the key or the value is meant; `part`, which characters of a string, from the first to behind the
-    last, if it is written without escapes.
+    `on` specifies whether the key or the value is meant; `part`, which characters of a string, from the first to behind
+    the last, if it is written without escapes.
     """
 
     file: str

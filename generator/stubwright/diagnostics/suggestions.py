@@ -1,6 +1,6 @@
 """Words for values and suggestions in messages.
 
-Takes values and names; gives text. It knows nothing of manifests.
+It knows nothing of manifests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def describe_found(value: Any) -> str:
-    """Describe what stands in the source: `the string "abc"`, `a mapping`."""
+    """Describe what is in the source: `the string "abc"`, `a mapping`."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):
@@ -57,7 +57,7 @@ def format_scalar(value: Any) -> str:
 
 
 def is_quoted(value: Any, types: Iterable[str]) -> bool:
-    """Tell whether a string holds what would be a value of one of `types` without its quotes."""
+    """Return whether a string holds what would be a value of one of `types` without its quotes."""
     if not isinstance(value, str):
         return False
     return ("boolean" in types and value in ("true", "false")) or (
@@ -66,7 +66,7 @@ def is_quoted(value: Any, types: Iterable[str]) -> bool:
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that somebody who wrote `word` may have meant; None if there is none.
+    """Return the known word that someone who wrote `word` may have meant; None if there is none.
 
     Words that differ in case, `-` and `_` only are the same for this.
     """
@@ -74,7 +74,7 @@ def find_nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def find_alike(word: str, known: Iterable[str]) -> list[str]:
-    """Return the known words that somebody who wrote `word` may have meant, at most three, the nearest first."""
+    """Return the known words that someone who wrote `word` may have meant, at most three, the nearest first."""
     return difflib.get_close_matches(word[:_COMPARED], list(known), 3, _ALIKE)
 
 
@@ -87,7 +87,7 @@ def find_misspelt(word: str, known: Iterable[str]) -> str | None:
 
 
 def is_slip(word: str, other: str) -> bool:
-    """Tell whether `word` is `other` with one or two letters wrong.
+    """Return whether `word` is `other` with one or two letters wrong.
 
     This is for words that may both be right, so what people name alike on purpose is no slip: `v1` and `v2`, `get` and
     `set`, `import` and `export`. One part of the word may differ, in one letter, or in two if it is long.
@@ -146,7 +146,7 @@ def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
 
 
 def _edits(word: str, other: str) -> int:
-    """Count the letters that are added, left out, replaced or swapped with their neighbours between two words.
+    """Count the letters that are added, omitted, replaced or swapped with their neighbours between two words.
 
     Words whose lengths differ by more than two are not compared letter by letter.
     """

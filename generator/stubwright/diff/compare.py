@@ -1,7 +1,6 @@
 """`diff`: what changed between two manifests, and whom it breaks.
 
-Takes two lowered manifests and gives changes, each on one of two sides: what a model or a client that knew the old
-server sees (`wire`), and what handlers and typed callers see (`python`). Nothing is read, fetched or printed.
+Nothing is read, fetched or printed.
 """
 
 from __future__ import annotations

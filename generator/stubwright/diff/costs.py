@@ -1,7 +1,4 @@
-"""The cost of a change for models: the tokens of a server's lists, as they were and as they are.
-
-Takes two lowered manifests; returns numbers, by the same measure as `list` and `budget`.
-"""
+"""The cost of a change for models: the tokens of a server's lists, as they were and as they are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Printers of changes: text for people, JSON for programs, Markdown and GitHub's notes for pull requests.
 
-Takes changes and finds their places in the old and the new documents; gives text that ends in a line break. It prints
-nothing.
+It prints nothing.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ def format_github(changes: Sequence[Change], comparison: Comparison, *, failing:
     Args:
         changes: The changes.
         comparison: What is compared.
-        failing: What is an error; of the rest, what may break somebody or is read by models is a warning.
+        failing: What is an error; of the rest, what may break someone or is read by models is a warning.
     """
     lines = []
     for change in comparison.list_new(changes):
@@ -203,7 +202,7 @@ def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, D
 
 
 def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:
-    """Yield the changes that count, by impact, each impact first for everybody and then for single targets."""
+    """Yield the changes that count, by impact, each impact first for everyone and then for single targets."""
     for impact in IMPACTS:
         counted = [change for change in changes if change.impact == impact and not change.ignored]
         for target in sorted({change.target for change in counted}, key=lambda name: name or ""):

@@ -1,8 +1,7 @@
 """Changes as SARIF 2.1.0 (OASIS), which code scanning of GitHub, Azure DevOps and editors read.
 
-Takes changes with what is compared; gives one document for all comparisons of a run. A change is a result of the rule
-with its code, at its place in the new document, else in the old one. Changes that a manifest ignores are suppressed.
-Diagnostics of a file that cannot be compared are results, too.
+A change is a result of the rule with its code, at its place in the new document, else in the old one. Changes that a
+manifest ignores are suppressed. Diagnostics of a file that cannot be compared are results, too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Descriptions as HTML: CommonMark, in which nothing is trusted.
 
-Takes a text of a manifest; gives HTML that has only CommonMark's own tags. HTML in the text is text. A link that does
-not lead to the web or to a mailbox is text; an image, which the page would have to fetch, is a link to it. Headings are
-put below the heading that they stand under. A line of the text stays a line, because most descriptions are docstrings.
-Text that is too long for a description is shown as it is.
+HTML in the text is text. A link that does not lead to the web or to a mailbox is text; an image, which the page would
+have to fetch, is a link to it. Headings are put below the heading that they stand under. A line of the text stays a
+line, because most descriptions are docstrings. Text that is too long for a description is shown as it is.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def _lower_headings(tokens: Sequence[Token], level: int) -> None:
 
 
 def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield the tokens of a line without effects: links with nothing but an address, and links in place of images."""
+    """Yield the tokens of a line without effects: links with only an address, and links in place of images."""
     are_kept: list[bool] = []  # of the links that are open, whether they lead somewhere
     for token in tokens:
         if token.type == "link_open":

@@ -1,8 +1,7 @@
 """A server's page: one HTML file that needs no other files.
 
-Takes a view; gives the text. All that comes from a manifest is escaped, and invisible characters are shown by their
-numbers; descriptions are Markdown. A content security policy allows the page's own style and script, by their digests,
-and nothing else.
+All that comes from a manifest is escaped, and invisible characters are shown by their numbers; descriptions are
+Markdown. A content security policy allows the page's own style and script, by their digests, and nothing else.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ GENERATOR: Final = '<meta name="generator" content="stubwright docs">'
 """Stands in each page, so that files from elsewhere can be told apart."""
 
 _BRIEF: Final = 200
-"""The most characters of a description that stand beside a name."""
+"""The most characters of a description that are next to a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An extension of the page: a template that extends the page's, with a style and a script of its own.
+    """An extension of the page: a template that extends the page's, with a style and its own script.
 
     Attributes:
         folder: The folder below the templates with `extension.html.jinja`, `style.css` and `script.js`.

@@ -1,8 +1,7 @@
 """The choice of schemas that get one table for the whole page, however many tools use them.
 
-Takes all schemas of a server; gives each that is shared an anchor. These are those under `schemas` in the manifest, and
-those under `$defs` of several schemas that say the same, with all that they lead to: so lists of tools come from
-servers that share their models in code.
+These are those under `schemas` in the manifest, and those under `$defs` of several schemas that say the same, with all
+that they lead to: so lists of tools come from servers that share their models in code.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _CHARACTERS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """One shared schema: it stands at `start` in `schema`."""
+    """One shared schema: it is at `start` in `schema`."""
 
     anchor: Anchor
     schema: ir.Schema
@@ -125,7 +124,7 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
 
 
 def _find_holder(pointer: Pointer) -> Pointer:
-    """Return the reusable schema that a place lies in, or the root."""
+    """Return the reusable schema that a place is in, or the root."""
     return pointer[:2] if pointer and pointer[0] in _REUSABLE else ()
 
 

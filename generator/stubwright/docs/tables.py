@@ -1,8 +1,7 @@
 """Schemas as tables that people can read.
 
-Takes a schema as it goes on the wire; gives rows, each a property, an item or an alternative, with what is below it
-indented. A reference is a link to a table of its own, which is there once, so that recursion ends: beside the schema's
-own table, or where the whole page has it. It knows no HTML.
+A reference is a link to its own table, which exists once, so that recursion ends: next to the schema's own table,
+or where the whole page has it. It does not know any HTML.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ def make_tables(
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
-    """Return the places and references of a schema, but for what lies in schemas that the page has elsewhere."""
+    """Return the places and references of a schema, but for what is in schemas that the page has elsewhere."""
     return Outline(
         Place(""),
         schema.wire,
@@ -193,7 +192,7 @@ class _Reader:
         return None
 
     def _get_effective(self, schema: Any) -> Mapping[str, Any]:
-        """Return the keywords that have an effect: before 2019-09, a `$ref` stands alone."""
+        """Return the keywords that have an effect: before 2019-09, a `$ref` is alone."""
         if not isinstance(schema, dict):
             return {}
         if self._hides and "$ref" in schema:
@@ -240,7 +239,7 @@ class _Reader:
                 yield Kind(str(name))
 
     def _fold_alternatives(self, pointer: Pointer, schema: Mapping[str, Any]) -> list[Kind]:
-        """Fold alternatives that are nothing but types into one type."""
+        """Fold alternatives that are only types into one type."""
         for keyword in ("anyOf", "oneOf"):
             parts = schema.get(keyword)
             if isinstance(parts, list) and parts and all(map(_is_plain, parts)):
@@ -333,12 +332,12 @@ class _Reader:
                 yield below, value, _SINGLE[keyword], False, False
 
     def _has_kind(self, pointer: Pointer, schema: Mapping[str, Any]) -> bool:
-        """Tell whether its own type is shown, so that its alternatives are not."""
+        """Return whether its own type is shown, so that its alternatives are not."""
         return bool([*self._find_links(pointer, schema), *self._find_types(pointer, schema)])
 
 
 def _is_plain(schema: Any) -> bool:
-    """Tell whether a schema has only a type or a reference."""
+    """Return whether a schema has only a type or a reference."""
     return (
         isinstance(schema, dict)
         and len(schema) == 1
@@ -348,7 +347,7 @@ def _is_plain(schema: Any) -> bool:
 
 
 def _simplify(text: str) -> str:
-    """Normalize the spelling of a name: the title `Page Size`, which libraries make of `page_size`, is left out."""
+    """Normalize the spelling of a name: the title `Page Size`, which libraries make of `page_size`, is omitted."""
     return "".join(filter(str.isalnum, text.lower()))
 
 

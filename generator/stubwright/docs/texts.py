@@ -1,4 +1,4 @@
-"""Texts of a manifest as people can read them. Takes and gives text."""
+"""Texts of a manifest as people can read them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The content of a server's page, as plain values.
 
-Takes the IR of a manifest and the manifest itself; gives what the template shows. It lays nothing out.
+It lays nothing out.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
     Args:
         manifest: The lowered manifest.
-        source: The manifest as it is written, for what is not in the IR: default policies and `protocol`.
+        source: The manifest as written, for what is not in the IR: default policies and `protocol`.
     """
     server = manifest.server
     defaults = _collect_policies(source)
@@ -319,7 +319,7 @@ def _describe_tool(
 
 
 def _list_old_names(tool: ir.Tool) -> Iterator[Fact]:
-    """Yield the names that a tool answers to beside its own."""
+    """Yield the names that a tool answers to next to its own."""
     for alias in tool.aliases:
         renamed = tuple(f"{old} → {new}" for old, new in (alias.get("arguments") or {}).items())
         until = f"up to version {alias['removeAfter']}" if "removeAfter" in alias else ""

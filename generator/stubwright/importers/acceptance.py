@@ -1,7 +1,6 @@
-"""The last step of an import: everything that `check` would refuse is left out, with a note.
+"""The last step of an import: everything that `check` would refuse is omitted, with a note.
 
-Takes a manifest made from a foreign description, of any quality; gives one that passes `check`. It reads no
-file, so references to files lead nowhere.
+It reads no file, so references to files do not resolve.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ _SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for 
 _NEEDED: Final = frozenset(
     {"name", "inputSchema", "arguments", "stubwright"} | {section.key for section in vocabulary.SECTIONS}
 )
-"""The keys that an entry needs: if one of them is wrong, the whole entry is left out."""
+"""The keys that an entry needs: if one of them is wrong, the whole entry is omitted."""
 
 
 class UnfixableError(SourceError):
-    """Leaving out parts does not make it a manifest; the message says why."""
+    """Leaving out parts does not make it a manifest; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedManifest:
-    """A manifest that passes `check`, notes on the parts left out for that, and the number of `check`'s warnings.
+    """A manifest that passes `check`, notes on the parts omitted for that, and the number of `check`'s warnings.
 
     `listed` has its tools as `tools/list` will send them; `unfillable` names those for which no arguments were found.
     """
@@ -78,7 +77,7 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
     """
     repaired: dict[str, Any] = {**manifest}
     notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
-    # What is left out may be what another part needs, so that the rest is compiled again. Each round leaves something
+    # What is omitted may be what another part needs, so that the rest is compiled again. Each round leaves something
     # out, or raises.
     while True:
         checked = pipeline.compile_manifest(
@@ -119,7 +118,7 @@ def note_unfillable(names: Sequence[str]) -> list[str]:
 
 
 def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
-    """Return the shared schemas that parts of a manifest lead to, in their order."""
+    """Return the shared schemas that parts of a manifest refer to, in their order."""
     names: set[str] = set()
     waiting: list[Any] = [parts]
     while waiting:
@@ -137,7 +136,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """Yield an error about a shared schema once for each tool whose schemas lead to it; any other error as it is."""
+    """Yield an error about a shared schema once for each tool whose schemas refer to it; any other error as it is."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error
@@ -206,7 +205,7 @@ def _descending(pointer: Pointer) -> tuple[int, int]:
 
 
 def _find_faulty_part(error: Diagnostic) -> Pointer:
-    """Return the part of the manifest to leave out because of an error."""
+    """Return the part of the manifest to omit because of an error."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if len(pointer) >= 2 and pointer[0] in _SECTIONS:
         return pointer[:3] if len(pointer) > 2 and pointer[2] not in _NEEDED else pointer[:2]

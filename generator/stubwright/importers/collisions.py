@@ -1,7 +1,6 @@
 """Python names for imported entries that would have the same one: each gets a `pythonName`, made from its key alone.
 
-Takes entries of a manifest; changes those that collide, with a note for each. Nothing is numbered, and the order of the
-entries changes nothing.
+Nothing is numbered, and the order of the entries changes nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The cost of the list of an imported server's tools: its bytes, and the options that would save most.
-
-Takes the tools as `tools/list` sends them; gives notes.
-"""
+"""The cost of the list of an imported server's tools: its bytes, and the options that would save most."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _LARGE: Final = 50_000
-"""The bytes of a list from which the notes say how to save some."""
+"""The bytes of a list from which the notes describe how to save some."""
 
 _LARGEST: Final = 3
 _WORTH_IT: Final = 0.02
@@ -80,7 +77,7 @@ def note_cost(
     Args:
         lists: The tools.
         saving: The bytes that each option of the command line would save.
-        groups: The names of the tools in each group that could be left out by its name.
+        groups: The names of the tools in each group that could be omitted by its name.
         unlisted: The bytes of output schemas that are not listed.
     """
     sizes = {str(tool["name"]): lists.measure_tool(tool) for tool in lists.tools}

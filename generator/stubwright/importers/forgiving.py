@@ -1,7 +1,7 @@
 """Documents that are not quite JSON or YAML 1.2, and that their importers cannot edit.
 
-Takes a text that was read strictly, and its problems; gives its value as it is meant, and notes. YAML's merge keys are
-merged, the last of equal keys counts, and examples with infinities or `.nan` are left out. Nothing else is forgiven.
+YAML's merge keys are merged, the last of equal keys counts, and examples with infinities or `.nan` are omitted.
+Nothing else is forgiven.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _merge(value: Json) -> Json:
 
 
 def _leave_out(value: Json, *, is_named: bool = False) -> Json:
-    """Return a value without the examples that are not finite; `is_named` says that its keys are names, not
+    """Return a value without the examples that are not finite; `is_named` specifies that its keys are names, not
     keywords.
     """
     if isinstance(value, list):

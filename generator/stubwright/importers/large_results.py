@@ -1,7 +1,4 @@
-"""Results that would fill a model's context: which they are, about.
-
-Takes the schemas of results; gives estimates, and a note.
-"""
+"""Results that would fill a model's context: which they are, about."""
 
 from __future__ import annotations
 

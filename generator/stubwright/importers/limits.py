@@ -72,7 +72,7 @@ class Progress:
 
 
 class TooSlowError(SourceError):
-    """The time is over; the message says how long it was, for people."""
+    """The time has ended; the message describes how long it was, for people."""
 
 
 class _DeadlineReachedError(BaseException):
@@ -93,7 +93,7 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """The seconds that are left; negative once the time is over."""
+        """The seconds that are left; negative once the time has ended."""
         return self._end - time.monotonic()
 
     def restart(self) -> None:
@@ -102,10 +102,11 @@ class Deadline:
 
     @contextmanager
     def enforce(self) -> Iterator[None]:
-        """Interrupt the block when the time is over, if it runs in the main thread; other threads are not interrupted.
+        """Interrupt the block when the time has ended, if it runs in the main thread; other threads are not
+        interrupted.
 
         Raises:
-            TooSlowError: The time is over.
+            TooSlowError: The time has ended.
         """
         previous = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or previous is None:

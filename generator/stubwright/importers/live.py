@@ -1,7 +1,7 @@
 """The lists of a live server: all their pages, its instructions and its capabilities.
 
-Entries are raw JSON: a client with models would refuse a whole list for one odd schema. It starts nothing but the
-command, fetches nothing but the URL, trusts nothing that it receives, and ends in time.
+Entries are raw JSON: a client with models would refuse a whole list for one odd schema. It starts only the
+command, fetches only the URL, trusts nothing that it receives, and ends in time.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _INFO: Final = {"name": "stubwright", "version": __version__}
 
 
 class UnreachableError(SourceError):
-    """The server cannot be queried; the message says why, for people."""
+    """The server cannot be queried; the message explains why, for people."""
 
     names_source = True
 
@@ -84,7 +84,7 @@ def read(
     """Ask a server for all that it has.
 
     Args:
-        source: The server. A command gets, beside its own variables, those that the SDK passes on as harmless.
+        source: The server. A command gets, next to its own variables, those that the SDK passes on as harmless.
         limits: What it may take.
         started: Is called at that answer.
         revision: The revision of MCP to ask in; by default the newest that both know.
@@ -151,7 +151,7 @@ def interrupt_on_signals() -> Iterator[None]:
         handler(number, frame)
 
     numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
-    # `nohup` has SIGHUP ignored, and a program around this one may handle signals by itself: both stay.
+    # `nohup` has SIGHUP ignored, and a program around this one may handle signals on its own: both stay.
     numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, interrupt)
@@ -178,7 +178,7 @@ class _Clock:
 
     @contextmanager
     def bound(self) -> Iterator[Callable[[], None]]:
-        """Bound the block; yield a function to call when the first answer is there."""
+        """Bound the block; yield a function to call when the first answer exists."""
         with anyio.fail_after(self.seconds if self.starting is None else self.starting) as scope:
 
             def on_answer() -> None:
@@ -374,7 +374,7 @@ class Connection:
         Args:
             method: The method.
             seconds: The time limit for the answer.
-            headers: HTTP headers beside those that each request has.
+            headers: HTTP headers next to those that each request has.
             params: Its parameters.
 
         Raises:

@@ -1,8 +1,4 @@
-"""Resources, resource templates and prompts as a server lists them, for a manifest.
-
-Takes the entries of a list as they came; gives those that can be called, with a note for each that was fixed or
-left out.
-"""
+"""Resources, resource templates and prompts as a server lists them, for a manifest."""
 
 from __future__ import annotations
 

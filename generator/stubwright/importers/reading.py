@@ -1,7 +1,4 @@
-"""The file that is imported, read and parsed, and the errors of sources.
-
-Takes a path; gives its document, or an error that explains the fault, with its place if that is known.
-"""
+"""The file that is imported, read and parsed, and the errors of sources."""
 
 from __future__ import annotations
 
@@ -18,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class SourceError(ValueError):
-    """A source cannot be imported; the message says why, for people.
+    """A source cannot be imported; the message explains why, for people.
 
-    `names_source` says whether the message names the source.
+    `names_source` specifies whether the message names the source.
     """
 
     names_source = False
 
 
 class DocumentError(SourceError):
-    """The document cannot be imported; the message says why, and `diagnostics` say where, if that is known."""
+    """The document cannot be imported; the message explains why, and `diagnostics` specify where, if that is known."""
 
     def __init__(
         self, message: str, diagnostics: Sequence[Diagnostic] = (), documents: Mapping[str, Document] | None = None

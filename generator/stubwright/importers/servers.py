@@ -1,8 +1,4 @@
-"""A live server as a manifest.
-
-Takes the lists of a server, of any quality; gives a manifest that passes `check`, with all schemas as they came, and a
-note for everything that was fixed or left out.
-"""
+"""A live server as a manifest."""
 
 from __future__ import annotations
 
@@ -98,7 +94,7 @@ def _make_server(listed: ServerListing, name: str | None, default_name: str, not
 
 
 def _order(value: Any) -> Any:
-    """Return a list of entries, each with its keys in the order for people; any other value as it is."""
+    """Return a list of entries, each with its keys in the order for people; any other value unchanged."""
     if not isinstance(value, list):
         return value
     return [_order_keys(entry) if isinstance(entry, dict) else entry for entry in value]

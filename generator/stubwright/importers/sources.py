@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A server on standard input and output: the command that starts it, and variables beside the few it gets."""
+    """A server on standard input and output: the command that starts it, and variables next to the few it gets."""
 
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)

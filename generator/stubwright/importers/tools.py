@@ -1,7 +1,6 @@
 """A saved `tools/list` result as a manifest.
 
-Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives
-a manifest with the tools as they stand. Parts that a manifest cannot have are fixed, with a note for each fix.
+Parts that a manifest cannot have are fixed, with a note for each fix.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
     """Return the value of a saved list, or its problems.
 
     Depth, large numbers and halves of surrogate pairs are taken as they are: they concern single tools, which are
-    fixed or left out later. `forgiving` says what else is.
+    fixed or omitted later. `forgiving` describes what else is.
 
     Args:
         text: The list.
@@ -132,7 +131,7 @@ def note_pages(info: Mapping[str, Any]) -> list[str]:
     Only a `nextCursor` that is missing ends a list: an empty one is a cursor, too (MCP, server/utilities/pagination).
 
     Args:
-        info: The fields that `find_tools` gives beside the tools.
+        info: The fields that `find_tools` gives next to the tools.
     """
     if "nextCursor" not in info:
         return []
@@ -209,7 +208,7 @@ def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
 def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return the schema in a dialect that has it: its own, then the one that its `$schema` may mean, then the newest.
 
-    One that no dialect has stays as it is, for `acceptance` to leave out.
+    One that no dialect has stays unchanged, for `acceptance` to omit.
     """
     problem = _find_problem(role, schema)
     if problem is None:
@@ -231,13 +230,13 @@ def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str
 
 
 def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
-    """Return the error for which `check` will refuse a schema by itself; None if it will not."""
+    """Return the error for which `check` will refuse a schema on its own; None if it will not."""
     diagnostics = metaschema.check(role, Place(""), schema, imported=True)
     return next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
 
 
 def _is_nearly(written: Any, uri: str) -> bool:
-    """Tell whether an unknown `$schema` is this one with another scheme, as in `https://…/draft-07/schema#`."""
+    """Return whether an unknown `$schema` is this one with another scheme, as in `https://…/draft-07/schema#`."""
     return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 

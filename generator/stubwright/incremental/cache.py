@@ -1,7 +1,7 @@
 """The cache of one run for the next: the units of tools, each known to be free of errors.
 
-Takes and gives the bytes of a cache file. One that cannot be read, or that another version wrote, is as good as none,
-and so is a unit with code that models and the methods of clients do not need.
+One that cannot be read, or that another version wrote, is as good as none, and so is a unit with code that models and
+the methods of clients do not need.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORMAT: Final = 5
 class Cache:
     """The units of tools by the digest of what they are made from.
 
-    `clean` are the digests of those that nothing is wrong with, as long as what stands `around` them stays as it is.
+    `clean` are the digests of those that nothing is wrong with, as long as what stands `around` them stays unchanged.
     `proven` are the digests of modules whose models were built.
     """
 

@@ -21,7 +21,7 @@ def compute_digest(data: bytes) -> str:
 
 
 def with_lf(data: bytes) -> bytes:
-    """Return a text with LF at the end of each line; what contains NUL is not text, and stays as it is.
+    """Return a text with LF at the end of each line; what contains NUL is not text, and stays unchanged.
 
     Git may write the files of a checkout with CRLF (`core.autocrlf`), so nothing that all checkouts share may depend on
     which of the two it was.
@@ -30,20 +30,20 @@ def with_lf(data: bytes) -> bytes:
 
 
 def is_same_text(left: bytes, right: bytes) -> bool:
-    """Tell whether two files are equal, or differ only in the ends of their lines."""
+    """Return whether two files are equal, or differ only in the ends of their lines."""
     return left == right or with_lf(left) == with_lf(right)
 
 
 def is_in(digests: Container[str], data: bytes) -> bool:
-    """Tell whether one of these digests is of `data`, or of the same text with LF."""
+    """Return whether one of these digests is of `data`, or of the same text with LF."""
     return compute_digest(data) in digests or compute_digest(with_lf(data)) in digests
 
 
 @cache
 def compute_generator_digest() -> str:
-    """Return a digest of stubwright itself, so that a changed generator makes everything anew.
+    """Return a digest of stubwright itself, so that a changed generator makes everything again.
 
-    It is the same wherever stubwright was installed from: in a wheel the templates lie below the code, and count once.
+    It is the same wherever stubwright was installed from: in a wheel the templates are below the code, and count once.
     """
     sha256 = hashlib.sha256()
     for folder in (package_data.ROOT, package_data.RUNTIME, package_data.TEMPLATES):

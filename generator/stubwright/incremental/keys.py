@@ -1,7 +1,6 @@
 """Cache keys: digests of what things are made from.
 
-Takes a resolved manifest, or one that was lowered; gives a digest for each tool, for all that stands around the tools,
-and for the whole. What is made from the same, by the same stubwright, is the same.
+What is made from the same, by the same stubwright, is the same.
 """
 
 from __future__ import annotations

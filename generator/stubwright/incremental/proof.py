@@ -1,6 +1,6 @@
-"""Proof that models work: in a process of its own, each is imported and built from the text that is going to be.
+"""Proof that models work: in its own process, each is imported and built from the text that is going to be.
 
-Takes a package's files before they are written; gives the classes that Python or pydantic refuse. It touches no disk.
+It touches no disk.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
 
 
 def _wrong(cls: type[BaseModel]) -> Iterator[str]:
-    """Yield the reasons why a class cannot be built by itself; none if it can."""
+    """Yield the reasons why a class cannot be built on its own; none if it can."""
     try:
         cls.model_rebuild()
     except _MISTAKES as error:
@@ -142,7 +142,7 @@ class _Sources(MetaPathFinder, InspectLoader):
         return self._sources[self._file(fullname) or ""].decode()
 
     def is_package(self, fullname: str) -> bool:
-        """Tell whether a module is a package."""
+        """Return whether a module is a package."""
         return str(self._file(fullname)).endswith("__init__.py")
 
     def _file(self, fullname: str) -> str | None:

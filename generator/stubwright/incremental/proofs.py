@@ -1,7 +1,4 @@
-"""The proof that models work before a package is written, and the diagnostics of those that do not.
-
-Takes what was made of a manifest; has `proof` build in other processes what was not built before from the same text.
-"""
+"""The proof that models work before a package is written, and the diagnostics of those that do not."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Job, Workers
 
 _BATCH = 300
-"""The number of modules for one process: each process imports the shared ones anew."""
+"""The number of modules for one process: each process imports the shared ones again."""
 
 _HELP = (
     "nothing was written. This is a mistake of stubwright's, not of yours: please report it with the schema; "

@@ -1,8 +1,4 @@
-"""The compiler's steps for single tools, as a cache and more than one process have them.
-
-Takes what the last run kept; gives the compiler only those tools to check and to make that have changed, and at the end
-what the next run can use.
-"""
+"""The compiler's steps for single tools, as a cache and more than one process have them."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def run_workers() -> Iterator[Workers | None]:
 
 
 def is_worthwhile() -> bool:
-    """Tell whether workers can save time: there is a processor for one, and something to load."""
+    """Return whether workers can save time: there is a processor for one, and something to load."""
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 

@@ -1,7 +1,6 @@
 """A schema as it goes on the wire: shared schemas bundled into it, and our own keywords taken out.
 
-Takes outlines whose references all resolve; gives new values and leaves the old ones as they are. A value that needs no
-change is the same object as in the source.
+A value that needs no change is the same object as in the source.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class SharedSchemas:
     """The shared schemas of a manifest, their targets, and the ones that were bundled already.
 
     The target of many schemas is the same object in each. `outlines` are the schemas in order. `schemas` are those that
-    were bundled where each has its own name, `names` are the tables of their names by what leads to them, `members` is
+    were bundled where each has its own name, `names` are the tables of their names by what refers to them, `members` is
     what is bundled into each member of a circle, and `bundled` are whole schemas by their places.
     """
 
@@ -62,7 +61,7 @@ class SharedSchemas:
 
     @cached_property
     def circles(self) -> Mapping[Key, tuple[Key, ...]]:
-        """For each shared schema those that it leads to and that lead to it, itself among them, in a fixed order."""
+        """For each shared schema those that it refers to and that refer to it, itself among them, in a fixed order."""
         outline = find_circles({key: found.list_shared() for key, found in self.outlines.items()})
         return {key: tuple(sorted(members)) for members in outline for key in members}
 
@@ -72,11 +71,11 @@ class SharedSchemas:
         return frozenset(key for key, outline in self.outlines.items() if HANDLE in outline.keys)
 
     def find_reached(self, root: Outline) -> tuple[Key, ...]:
-        """Return the shared schemas that `root` leads to, in the order in which they are first reached."""
+        """Return the shared schemas that `root` refers to, in the order in which they are first reached."""
         return self.find_reached_from(root.list_shared())
 
     def find_reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """Return these and the shared schemas that they lead to, in the order in which they are first reached."""
+        """Return these and the shared schemas that they refer to, in the order in which they are first reached."""
         reached = dict.fromkeys(keys)
         waiting = [*reached]
         for key in waiting:  # grows while it is read
@@ -87,7 +86,7 @@ class SharedSchemas:
         return tuple(waiting)
 
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
-        """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it refers to, in the order in which they are first reached."""
         others = (self.outlines[key] for key in self.find_reached(root))
         return (root, *(outline for outline in others if outline is not root))
 

@@ -1,7 +1,4 @@
-"""Nodes that lead to each other: the strongly connected components of a graph.
-
-Takes the targets of each node; looks at each step once, however many nodes there are.
-"""
+"""Nodes that refer to each other: the strongly connected components of a graph."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
-    """Return the circles of nodes that lead to each other, each after those that it leads to (Tarjan 1972).
+    """Return the circles of nodes that refer to each other, each after those that it refers to (Tarjan 1972).
 
     A node that leads back to itself only directly is alone, as one that does not.
 

@@ -1,7 +1,6 @@
 """The dialects of JSON Schema that a manifest may use, and the places of schemas inside a schema.
 
-Takes a schema; gives its dialect, and the schemas in it with their JSON pointers. It validates nothing and resolves no
-reference.
+It validates nothing and resolves no reference.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Dialect:
 
     @property
     def reference_hides_siblings(self) -> bool:
-        """True if keywords beside `$ref` are ignored: so before 2019-09 (draft-07, section 8.3)."""
+        """True if keywords next to `$ref` are ignored: so before 2019-09 (draft-07, section 8.3)."""
         return self.defs == "definitions"
 
 
@@ -142,8 +141,8 @@ def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | No
 def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     """Yield the schema itself, with an empty pointer, and each schema in it, in the order of the source.
 
-    Only values that stand where the dialect has schemas are given, whether they are well-formed or not; what stands in
-    `properties` under any name is one, what stands in `enum`, `const`, `default` or `examples` is none. `$defs` and
+    Only values that stand where the dialect has schemas are given, whether they are well-formed or not; what is in
+    `properties` under any name is one, what is in `enum`, `const`, `default` or `examples` is none. `$defs` and
     `definitions` are both looked into in every dialect, since references lead there in practice.
     """
     holders = dialect.holders
@@ -156,7 +155,7 @@ def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer
 
 
 def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
-    """Tell whether the dialect itself has a schema at `pointer`, so that its meta-schema checks the value there."""
+    """Return whether the dialect itself has a schema at `pointer`, so that its meta-schema checks the value there."""
     value, rest = root, pointer
     while rest:
         keyword = rest[0]

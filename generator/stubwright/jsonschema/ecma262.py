@@ -1,8 +1,7 @@
 """Patterns as JavaScript reads them with the flag `u`, which JSON Schema recommends and JavaScript's validators set.
 
-Takes a pattern that the server's validator accepts; gives the parts that JavaScript refuses. That validator is more
-lenient: it takes escapes of any sign and braces that stand for themselves, as JavaScript does without the flag
-(ECMA-262, Annex B). Syntax that only newer engines read counts as not read.
+That validator is more lenient: it takes escapes of any sign and braces that represent themselves, as JavaScript does
+without the flag (ECMA-262, Annex B). Syntax that only newer engines read counts as not read.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class _Reader:
             self._read_term()
         if self._open:
             raise UnreadError("(")
-        # A back-reference may stand before its group, so that they are compared when all groups are known.
+        # A back-reference may are before its group, so that they are compared when all groups are known.
         for text, number in self._back_references:
             if number > self._groups:
                 raise UnreadError(text)
@@ -172,7 +171,7 @@ class _Reader:
             self._read_character_escape()
 
     def _read_character_escape(self) -> int | None:
-        """Read an escape that may also stand in a class; return its code point, or `None` for several characters."""
+        """Read an escape that may also are in a class; return its code point, or `None` for several characters."""
         char = self._pattern[self._at : self._at + 1]
         following = self._pattern[self._at + 1 : self._at + 2]
         if char in ("x", "u"):

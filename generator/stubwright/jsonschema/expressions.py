@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_taken(schema: Json) -> bool:
-    """Tell whether the validator takes a schema."""
+    """Return whether the validator takes a schema."""
     from stubwright_runtime.schema.validation import compile_schema
 
     try:
@@ -33,7 +33,7 @@ _REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def is_too_large(text: str) -> bool:
-    """Tell whether a regular expression is refused for its cost, not for its syntax."""
+    """Return whether a regular expression is refused for its cost, not for its syntax."""
     if len(text) > LONGEST:
         return True
     return not is_expression(text) and is_expression(_REPETITION.sub(_once, text))
@@ -47,7 +47,7 @@ def _once(match: re.Match[str]) -> str:
 
 @cache
 def is_expression(text: str) -> bool:
-    """Tell whether the validator compiles a regular expression."""
+    """Return whether the validator compiles a regular expression."""
     if len(text) > LONGEST:
         return False
     return is_taken({"pattern": text})

@@ -1,7 +1,4 @@
-"""Texts that have a `format`, for those of JSON Schema 2020-12 (Validation, section 7.3), and the meaning of `format`.
-
-Takes a source of chance; gives a text that a validator accepts. Takes a manifest; gives the assertions of its server.
-"""
+"""The formats of JSON Schema 2020-12 (Validation, section 7.3): examples, and the meaning of `format`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""A schema without references: the target of each stands in its place.
+"""A schema without references: the target of each is in its place.
 
-Takes a schema as it goes on the wire, all that it refers to bundled; gives a new one that accepts the same, and leaves
-the old one as it is. A reference to itself stays one, and so does one that only the validator can resolve; the
-result says why. Definitions without references are left out of `$defs`.
+A reference to itself stays one, and so does one that only the validator can resolve; the result explains why.
+Definitions without references are omitted of `$defs`.
 
-Many clients read `properties` only where `type: object` stands, and neither look beside a `$ref` nor into `allOf`. So
+Many clients read `properties` only where `type: object` stands, and neither look next to a `$ref` nor into `allOf`. So
 a reference and its siblings, and the parts of an `allOf`, become one plain schema. Each merge is a rule about keywords;
 tests prove in both directions that it accepts the same, with the proof of `diff`, which this folder may not import.
 """
@@ -36,7 +35,7 @@ _DEFS: Final = ("$defs", "definitions")
 _NOTES: Final = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
-"""Keywords that decide nothing: beside a reference they say more than where it leads to."""
+"""Keywords that decide nothing: next to a reference they say more than where it refers to."""
 
 _OF_OBJECTS: Final = frozenset({"properties", "patternProperties", "additionalProperties"})
 _TOGETHER: Final = (
@@ -45,7 +44,7 @@ _TOGETHER: Final = (
     frozenset({"contains", "minContains", "maxContains"}),
     frozenset({"if", "then", "else"}),
 )
-"""Keywords that look at those beside them (JSON Schema 2020-12 Core, 10.2 and 10.3)."""
+"""Keywords that look at those next to them (JSON Schema 2020-12 Core, 10.2 and 10.3)."""
 
 _ROOT_DEFS: Final = tuple((keyword,) for keyword in _DEFS)
 _META: Final = frozenset({"$schema", "$id", "id", *_DEFS})
@@ -57,7 +56,7 @@ _IN_PLACE: Final = frozenset(
 """Keywords whose schemas apply to the same object, so that `unevaluatedProperties` looks into them."""
 
 _SWITCHES: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
-"""Keywords that in draft-04 are booleans, and qualify the bound beside them."""
+"""Keywords that in draft-04 are booleans, and qualify the bound next to them."""
 
 _BOUNDS: Final[Mapping[str, Callable[[float, float], float]]] = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
@@ -70,7 +69,9 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """`wire` is the schema. `kept` says why it still has references, and `help` how to do without; otherwise None."""
+    """`wire` is the schema. `kept` explains why it still has references, and `help` how to do without; otherwise
+    None.
+    """
 
     wire: Json
     kept: str | None = None
@@ -99,7 +100,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
     except _TooDeepError:
         return _too_deep(wire)
     size = _Sizes().count(root)
-    # Parts are shared, so that a short schema can stand for gigabytes: it is only walked when its size is known.
+    # Parts are shared, so that a short schema can represent gigabytes: it is only walked when its size is known.
     if size <= LARGEST and is_too_deep(root):
         return _too_deep(wire)
     if size > LARGEST:
@@ -145,7 +146,7 @@ class _TooDeepError(Exception):
 
 
 class _Inlining:
-    """One schema. `recursive` are the places that lead back to themselves, as far as anything leads to them."""
+    """One schema. `recursive` are the places that lead back to themselves, as far as anything refers to them."""
 
     def __init__(self, outline: Outline) -> None:
         self._schema, self._dialect = outline.schema, outline.dialect
@@ -164,7 +165,7 @@ class _Inlining:
                 if other not in reached:
                     reached[other] = None
                     waiting.append(other)
-        # `find_circles` gives a target that leads to itself alone, like one that does not.
+        # `find_circles` gives a target that refers to itself alone, like one that does not.
         alone = {target for target in reached if target in following[target]}
         together = {one for members in find_circles(following) if len(members) > 1 for one in members}
         self.recursive = [target for target in reached if target in alone or target in together]
@@ -233,12 +234,12 @@ class _Inlining:
 
 
 def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
-    """Tell whether a schema stands beside a reference that hides it, and not among definitions."""
+    """Return whether a schema is next to a reference that hides it, and not among definitions."""
     return any(pointer[:end] in hiding and pointer[end] not in _DEFS for end in range(len(pointer)))
 
 
 def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
-    """Map each place that a reference leads to, to where the references at and below it lead."""
+    """Map each place that a reference refers to, to where the references at and below it lead."""
     following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
     for pointer, target in targets.items():
         for end in range(len(pointer) + 1):
@@ -250,9 +251,9 @@ def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[
 def _joined(schema: dict[str, Json], target: Json, dialect: Dialect, merges: bool) -> Json:
     """Return a schema that has a reference, with its target in its place.
 
-    Before 2019-09 what stands beside a reference does not count (draft-07, 8.3); what only explains is kept. Since
+    Before 2019-09 what is next to a reference does not count (draft-07, 8.3); what only explains is retained. Since
     then both count: side by side if no keyword sees another one's neighbours, otherwise by `allOf`. So it is, too,
-    if what stands beside it must not move, which is what `merges` says.
+    if what is next to it must not move, which is what `merges` says.
     """
     hides = dialect.reference_hides_siblings
     beside = {
@@ -302,7 +303,7 @@ def _closed(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
     """Return a schema without `unevaluatedProperties` if `additionalProperties` says the same.
 
     Both are about the properties that nothing else is about; only the former looks into schemas that apply in place
-    (JSON Schema 2020-12 Core, 11.3). Beside `additionalProperties` it is about none.
+    (JSON Schema 2020-12 Core, 11.3). Next to `additionalProperties` it is about none.
     """
     looking = "unevaluatedProperties"
     if looking not in schema or looking not in dialect.keywords or schema.keys() & _IN_PLACE:
@@ -317,7 +318,7 @@ def _merged(
 ) -> dict[str, Json] | None:
     """Return the keywords of two schemas in one that means the same; `None` if none does. Notes of the first count.
 
-    `hides` says whether a reference hides its siblings. `outer` is the one of the two that applies the other
+    `hides` specifies whether a reference hides its siblings. `outer` is the one of the two that applies the other
     one, if any: what the other one evaluates counts as evaluated there.
     """
     left, right = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
@@ -339,9 +340,10 @@ def _merged(
 
 
 def _are_about_the_same(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
-    """Tell whether `additionalProperties` of each is about the same properties if both schemas are one.
+    """Return whether `additionalProperties` of each is about the same properties if both schemas are one.
 
-    So it is if it says nothing, or if the other schema names no property and no pattern that its own does not name.
+    So it is if it specifies nothing, or if the other schema names no property and no pattern that its own does not
+    name.
     """
     for each, other in ((left, right), (right, left)):
         is_open = each.get("additionalProperties", True) in (True, {})
@@ -390,7 +392,7 @@ def _conjunction(name: str, left: Mapping[str, Json], right: Mapping[str, Json],
 
 
 class _Sizes:
-    """The sizes of values as JSON; one that stands in many places is counted once and added often."""
+    """The sizes of values as JSON; one that is in many places is counted once and added often."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}

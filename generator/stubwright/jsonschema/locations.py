@@ -1,6 +1,6 @@
 """The places of the schemas in a manifest.
 
-Takes a document's value, valid or not; gives each schema in it with its place. It does not look into schemas.
+It does not look into schemas.
 """
 
 from __future__ import annotations

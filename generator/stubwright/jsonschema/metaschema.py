@@ -1,7 +1,6 @@
 """Single JSON Schemas: valid in their dialect, and without slips of the pen.
 
-Takes one schema with its place and purpose; gives diagnostics at the narrowest token. It resolves no reference and
-validates no instance.
+It resolves no reference and validates no instance.
 """
 
 from __future__ import annotations
@@ -135,8 +134,8 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         role: Its purpose.
         place: Its place.
         schema: The schema.
-        imported: True if somebody else wrote it, who may have keywords of their own, however much they look like those
-            of JSON Schema (2020-12 Core, section 4.3.1: keywords that are not known are annotations).
+        imported: True if another program wrote it, who may have keywords of their own, however much they look like
+            those of JSON Schema (2020-12 Core, section 4.3.1: keywords that are not known are annotations).
     """
     if not isinstance(schema, dict):
         return
@@ -163,7 +162,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
 
 
 def is_valid(schema: Json, dialect: Dialect) -> bool:
-    """Tell whether the meta-schema of a dialect accepts a schema."""
+    """Return whether the meta-schema of a dialect accepts a schema."""
     return _meta(dialect).is_valid(schema)
 
 

@@ -1,8 +1,7 @@
 """Texts that a regular expression matches.
 
-Takes a pattern in the syntax of ECMA-262 and a source of chance; gives a text. It reads the parts of
-patterns in schemas: characters, classes, groups, alternatives, repetitions and anchors. Any other is an error, not
-a guess; a validator decides whether a text really matches.
+It reads the parts of patterns in schemas: characters, classes, groups, alternatives, repetitions and anchors. Any other
+is an error, not a guess; a validator decides whether a text really matches.
 """
 
 from __future__ import annotations
@@ -159,7 +158,7 @@ class _Reader:
         return inner
 
     def _read_escape(self) -> str:
-        """Return the characters that an escape stands for; none for the edge of a word."""
+        """Return the characters that an escape represents; none for the edge of a word."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]

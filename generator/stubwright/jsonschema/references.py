@@ -1,8 +1,6 @@
 """The references of a schema: every `$ref`, `$dynamicRef` and `$recursiveRef` with its target.
 
-Takes one root schema of a manifest and gives its outline: the places where schemas stand in it, and its references,
-each resolved to a place in the same root, to a shared schema, or to a meta-schema. One that resolves to none of these
-is `Broken`, not raised. Nothing is read or fetched.
+One that resolves to none of these is `Broken`, not raised. Nothing is read or fetched.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _FOLDED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "de
 
 
 class Key(NamedTuple):
-    """A shared schema: the file it stands in, and its name under `schemas` there."""
+    """A shared schema: the file it is in, and its name under `schemas` there."""
 
     file: str
     name: str
@@ -52,7 +50,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A place in the same root. `rooted` says that the reference counts from the root, which bundling moves."""
+    """A place in the same root. `rooted` specifies that the reference counts from the root, which bundling moves."""
 
     pointer: Pointer
     rooted: bool
@@ -88,7 +86,7 @@ Target: TypeAlias = Local | Shared | Meta | Broken
 class Reference:
     """One reference: `keyword` of the schema at `pointer` says `text`.
 
-    `enclosed` says that the nearest `$id` above it is not the root's.
+    `enclosed` specifies that the nearest `$id` above it is not the root's.
     """
 
     keyword: str
@@ -100,9 +98,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Outline:
-    """One root schema, which stands at `place`. Its contents are looked up on demand.
+    """One root schema, which is at `place`. Its contents are looked up on demand.
 
-    `plain` says that it is known to have neither references nor handles, so that they need not be looked for.
+    `plain` specifies that it is known to have neither references nor handles, so that they need not be looked for.
     `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
     schema without these: they are not read before `enter` is called.
     """
@@ -117,7 +115,7 @@ class Outline:
 
     @property
     def schemas(self) -> Mapping[Pointer, Json]:
-        """The places where schemas stand, in the order of the source, then those that only references lead to."""
+        """The places where schemas stand, in the order of the source, then those that only references refer to."""
         return self._walked.schemas
 
     @property
@@ -151,7 +149,7 @@ class Outline:
         return walk
 
     def enter(self, place: Pointer) -> bool:
-        """Look at a bundled schema, by its place, and tell whether it is one, and new."""
+        """Look at a bundled schema, by its place, and return whether it is one, and new."""
         walk = self._walked
         if not walk.is_apart(place):
             return False
@@ -196,7 +194,7 @@ class Folder:
 
 
 def is_plain(text: bytes) -> bool:
-    """Tell whether schemas that stand in this JSON can have neither references nor handles."""
+    """Return whether schemas that are in this JSON can have neither references nor handles."""
     return not any(keyword in text for keyword in _LINKING)
 
 
@@ -412,7 +410,7 @@ def name_id_keyword(dialect: Dialect) -> str:
 
 
 def _identifier(schema: Json, dialect: Dialect) -> str | None:
-    """Return the `$id` (`id` in draft-04) by which a schema opens a scope of its own for references."""
+    """Return the `$id` (`id` in draft-04) by which a schema opens its own scope for references."""
     if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
         return None
     text = schema.get(name_id_keyword(dialect))

@@ -1,8 +1,7 @@
 """The schema of the kept part of a value: derived from the schema of the whole.
 
-Takes a schema that holds all that it refers to, and a selection (`runtime/http/selections`); gives a schema that the
-selected part of each valid value fits. If that cannot be said exactly, it is wider, never narrower. It follows
-references as far as pointers lead, and no further.
+If that cannot be said exactly, it is wider, never narrower. It follows references as far as pointers lead, and no
+further.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.http.selections import Tree
 
 _HIDING: Final = ("draft-04", "draft-06", "draft-07")
-"""The dialects in which keywords beside `$ref` do not count."""
+"""The dialects in which keywords next to `$ref` do not count."""
 
 _FLOATING: Final = frozenset({"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
 """Keywords that depend on the place of a schema, or that no pointer follows."""
@@ -43,7 +42,7 @@ _HANDLED: Final = frozenset(
     | {"additionalItems", "minItems", "contains", "allOf", "anyOf", "oneOf", "enum", "const", "default", "examples"}
     | {"propertyNames", "contentSchema"}
 )
-"""Keywords that are made anew."""
+"""Keywords that are made again."""
 
 _DROPPED: Final = frozenset(
     {"if", "then", "else", "not", "uniqueItems", "maxContains", "minContains", "unevaluatedItems"}
@@ -54,7 +53,7 @@ _DROPPED: Final = frozenset(
 
 @dataclass
 class Selecting:
-    """One schema, of which parts are kept. `defs` are the schemas that the result refers to, by their names."""
+    """One schema, of which parts are retained. `defs` are the schemas that the result refers to, by their names."""
 
     root: Json
     defs: dict[str, Json] = field(default_factory=dict)
@@ -71,14 +70,14 @@ class Selecting:
         return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
 
     def finish(self, schema: Json) -> Json:
-        """Return `schema` as a schema of its own: in the dialect of the whole, with the schemas that it refers to."""
+        """Return `schema` as its own schema: in the dialect of the whole, with the schemas that it refers to."""
         if not isinstance(schema, dict):
             return schema
         own = {key: value for key, value in schema.items() if key not in ("$schema", self.keyword)}
         dialect = {"$schema": self.root["$schema"]} if isinstance(self.root, dict) and "$schema" in self.root else {}
         return {**dialect, **own, **({self.keyword: dict(sorted(self.defs.items()))} if self.defs else {})}
 
-    # --- What is kept as it is ---
+    # --- What is retained as it is ---
 
     def keep_whole(self, schema: Json) -> Json:
         """Return a schema as it is, with its references led to the new places of their targets."""
@@ -157,14 +156,16 @@ class Selecting:
         return selected
 
     def _followed(self, reference: str, tree: Tree) -> Json:
-        """Return the part of a reference's target that a tree keeps; `True` if it leads nowhere or only to itself."""
+        """Return the part of a reference's target that a tree keeps; `True` if it does not resolve or only to
+        itself.
+        """
         step = (reference, id(tree))  # the tree is kept, so that its identity stays its own
         if step not in self._made:
             try:
                 target = resolve_local(self.root, reference)
             except LookupError:
                 return True
-            # The copy stands in the result's definitions, where the root's identifier would open a scope of its own.
+            # The copy is in the result's definitions, where the root's identifier would open its own scope.
             if target is self.root:
                 target = {key: value for key, value in target.items() if key not in ("$id", "id")}
             self._made[step] = tree, True  # what leads back here while it is made says nothing
@@ -248,7 +249,7 @@ class Selecting:
     def _of_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         selected: dict[str, Json] = {}
         all_of = [self.keep(each, tree) for each in schema.get("allOf") or ()]
-        # Alternatives that differed in what is left out may fit together now, so that `oneOf` becomes `anyOf`.
+        # Alternatives that differed in what is omitted may fit together now, so that `oneOf` becomes `anyOf`.
         choices = [[self.keep(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
         if "if" in schema and all(key in schema for key in _BRANCHES):
             choices.append([self.keep(schema[key], tree) for key in _BRANCHES])
@@ -259,7 +260,7 @@ class Selecting:
             selected["allOf"] = all_of
         return selected
 
-    # --- What a pointer leads to ---
+    # --- What a pointer refers to ---
 
     def expand(self, schema: Json) -> list[Mapping[str, Json]]:
         """Return a schema and all that says something of the same value: references, `allOf`, alternatives."""
@@ -285,7 +286,7 @@ class Selecting:
         return schemas
 
     def follow(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
-        """Return the schemas that a step leads to from values of schemas; None if nothing is known of them."""
+        """Return the schemas that a step refers to from values of schemas; None if nothing is known of them."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         if not any(_is_said(part) for part in parts):
             return None
@@ -336,7 +337,7 @@ def _may_be(schema: Json, kind: str) -> bool:
 
 
 def _is_said(schema: Mapping[str, Json]) -> bool:
-    """Tell whether a schema says which parts a value has."""
+    """Return whether a schema specifies which parts a value has."""
     if not schema.keys().isdisjoint({"properties", "items", "prefixItems", "patternProperties"}):
         return True
     kinds = schema.get("type")
@@ -373,5 +374,5 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _is_identified(schema: Mapping[str, Json]) -> bool:
-    """Tell whether references in a schema count from its own identifier."""
+    """Return whether references in a schema count from its own identifier."""
     return any(isinstance(schema.get(key), str) for key in ("$id", "id"))

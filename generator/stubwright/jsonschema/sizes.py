@@ -1,7 +1,6 @@
 """The size of values that a schema describes: an estimate from the schema and from usual values.
 
-Takes a schema with all that it refers to; gives the characters of a typical value as compact JSON. It tells a list of
-thirty deep records from an answer in a line; it is no bound.
+It tells a list of thirty deep records from an answer in a line; it is no bound.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 ITEMS: Final = 30
-"""Items of a list that is the whole answer, if nothing says how many; about a page of most APIs."""
+"""Items of a list that is the whole answer, if nothing describes how many; about a page of most APIs."""
 
 _INNER_ITEMS: Final = 3
 """Items of a list that is part of something."""

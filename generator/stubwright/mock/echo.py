@@ -1,8 +1,4 @@
-"""Arguments that stand in a result again: `get_item(sku="TEA-01")` answers with an item whose `sku` is TEA-01.
-
-Takes a value that was made up, its schema, and the arguments with theirs; gives the value with each argument in place
-of what stands under its name with the same schema.
-"""
+"""Arguments that are in a result again: `get_item(sku="TEA-01")` answers with an item whose `sku` is TEA-01."""
 
 from __future__ import annotations
 

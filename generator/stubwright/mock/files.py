@@ -1,7 +1,6 @@
 """The files of a package that a mock needs: its `manifest.json`, and the contents of resources and prompts.
 
-Takes a manifest; gives them from the package that was generated for it, if nothing has changed since, and otherwise
-compiles. It trusts what this user's last run noted, and nothing else that stands in a checkout.
+It trusts what this user's last run noted, and nothing else that is in a checkout.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 _FILES: Final = "files"
 _SERVER: Final = "server.py"
-"""Is in packages that are servers. Others have no files with contents beside their manifest."""
+"""Is in packages that are servers. Others have no files with contents next to their manifest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """Handlers without logic, for any generated package.
 
-Takes a package's tools and the methods that its handlers have; gives an object with all of them. A tool answers with
-one of its examples, otherwise with a value made from its `outputSchema`, otherwise with a text that says what it is. It
-never asks the client anything.
+A tool answers with one of its examples, otherwise with a value made from its `outputSchema`, otherwise with a text that
+describes what it is. It never asks the client anything.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def make_handlers(
     Args:
         tools: The package's tools.
         methods: The handlers' methods by name: what each does, and what it does it for, on the wire.
-        seed: What made values depend on, beside the tool and its arguments.
+        seed: What made values depend on, next to the tool and its arguments.
         in_json: The URIs, or URI templates, of the resources that are JSON.
         pages: The tools that give pages, with the key of their results that leads to the next one.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MANIFEST: Final = "manifest.json"
-"""The package's manifest, as it is generated."""
+"""The package's manifest, as generated."""
 
 OPTIONS: Final = "mock.json"
 """The name of the file with the mock's options."""

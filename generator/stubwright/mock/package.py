@@ -1,7 +1,6 @@
 """The package that a mock serves: what a generated one has, but for models, which a mock does not need.
 
-Takes a folder that `server` wrote; gives the package and its handlers. All is read from its `manifest.json`, once. It
-runs in the process of the mock.
+All is read from its `manifest.json`, once. It runs in the process of the mock.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "budget", "handles", "http"
 
 @dataclass(frozen=True, slots=True)
 class Unmodelled:
-    """Arguments as they came: what stands for a model of any tool."""
+    """Arguments as they came: what represents a model of any tool."""
 
     values: Mapping[str, Any]
 
@@ -108,7 +107,7 @@ class MockPackage(Package):
         self.manifest = document
 
     def load_model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
-        """Return the class that stands in for the model."""
+        """Return the class that is in for the model."""
         return Unmodelled
 
     def load_context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
@@ -146,7 +145,7 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
 
 
 def _remove_policies(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest as it is mocked: a server, with its schemas, contents and examples, and no more."""
+    """Return a manifest as mocked: a server, with its schemas, contents and examples, and no more."""
     return {
         key: [_remove_extension_keys(entry) for entry in value] if isinstance(value, list) else value
         for key, value in document.items()

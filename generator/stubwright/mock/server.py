@@ -1,7 +1,6 @@
 """A mock server for a manifest: the runtime of generated servers, with handlers that need no logic.
 
-Takes the files of a package that a mock needs; writes them into a temporary folder, serves them from there, and takes
-the folder away again. Nothing is written into the project.
+Nothing is written into the project.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ def serve(
         options_data = json.dumps({"seed": seed}).encode()
         for path, data in {**mocked.files, OPTIONS: options_data, **modules, **(files or {})}.items():
             disk.write(Path(name, package, path), data)
-        # -P: neither the working folder nor what lies in it hides a module of the server.
+        # -P: neither the working folder nor what is in it hides a module of the server.
         command = [sys.executable, "-P", "-m", package, "--handlers", f"{package}:HANDLERS", *options]
         path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
-        # A session of its own: a terminal's Ctrl-C comes once, from here, and not twice.
+        # its own session: a terminal's Ctrl-C comes once, from here, and not twice.
         # Over stdio the server ends with its input. Over HTTP it does too, so that it ends with this process.
         stdin = subprocess.PIPE if "--http" in options else None
         process = subprocess.Popen(  # noqa: S603 - our own

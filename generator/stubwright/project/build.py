@@ -1,7 +1,6 @@
 """One manifest from file to files: check it, compile it, and find the changes on disk.
 
-Takes a manifest's path and the target of its package; gives the findings and the changes to its files. It writes
-nothing: `tree.apply` does.
+It writes nothing: `tree.apply` does.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ OUTPUT = "generated"
 class Target:
     """The folder of packages, and the folders of their handlers' modules.
 
-    `told` says that the project names the folder, so that a command need not. `is_vendored` says that packages have
-    their runtime beside them.
+    `told` specifies that the project names the folder, so that a command need not. `is_vendored` specifies that
+    packages have their runtime next to them.
     """
 
     folder: Path
@@ -210,7 +209,7 @@ def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> R
 
 
 def list_needed(*, is_vendored: bool) -> tuple[str, ...]:
-    """Return the requirements of a package: the runtime, or those of the runtime if it stands beside the package."""
+    """Return the requirements of a package: the runtime, or those of the runtime if it is next to the package."""
     from stubwright.codegen.pages import artifacts
     from stubwright.project import vendoring
 
@@ -236,7 +235,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         manifest: The lowered manifest.
         folders: The folders in which its module is looked for.
         path: The manifest, as diagnostics show it.
-        document: The package's `manifest.json` as it was generated before.
+        document: The package's `manifest.json` as generated before.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None

@@ -35,8 +35,8 @@ class Project:
     lists them, or None if it lists none; `listed` is the place of that list. `optional` are those of its extras
     (`[project.optional-dependencies]`) and its groups (`[dependency-groups]`, PEP 735), which are installed on request.
     `handlers` are the folders of handwritten modules. `patterns` are those that the manifests were found by, relative
-    to `folder`. `is_vendored` says that packages have their runtime beside them. `version` is the project's own, or
-    None if no text says it.
+    to `folder`. `is_vendored` specifies that packages have their runtime next to them. `version` is the project's own,
+    or None if no text says it.
     """
 
     file: str

@@ -1,8 +1,8 @@
 """The check that a manifest need not be compiled at all: all that was read for it, and made of it, is as it was.
 
-The output is its package, or something else that has a name of its own, such as its page.
+The output is its package, or something else that has its own name, such as its page.
 
-Input and output are noted in the user's cache folder. The lock is part of a checkout, which anybody may have
+Input and output are noted in the user's cache folder. The lock is part of a checkout, which anyone may have
 written, so that it is compared with the note and not believed.
 """
 
@@ -41,9 +41,9 @@ class Note:
 
 
 def is_untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
-    """Tell whether all inputs and outputs of `manifest` are as they were. It is read no further.
+    """Return whether all inputs and outputs of `manifest` are as they were. It is read no further.
 
-    `option` holds the options of the command line beside the manifest.
+    `option` holds the options of the command line next to the manifest.
     """
     note = _read(output, manifest, _PACKAGE)
     return (
@@ -67,7 +67,7 @@ def recall(
         disk: Reads the inputs.
         output: The output folder.
         manifest: The manifest, as the lock has it.
-        option: The options of the command line beside the manifest.
+        option: The options of the command line next to the manifest.
         is_wanted: Tells which files are read, by their paths below `output`.
         what: The kind of output.
     """
@@ -117,7 +117,7 @@ def _generator_with(option: str) -> str:
 
 
 def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
-    """Return the contents of files, by their paths; None if one of them is not on disk as it was written."""
+    """Return the contents of files, by their paths; None if one of them is not on disk as written."""
     within = inside.Inside(output)
     contents: dict[str, bytes] = {}
     for path, seen in files.items():
@@ -132,7 +132,7 @@ def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, b
 
 
 def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
-    """Tell whether reading everything again gives the same result."""
+    """Return whether reading everything again gives the same result."""
     base = os.path.relpath(find_above(output))
     for path, seen in inputs.items():
         folder, listing, pattern = path.partition(LISTING)

@@ -1,6 +1,6 @@
 """Files of a git repository as they were at a revision, without a checkout.
 
-Takes a revision and gives a reader for `source.load`. It runs `git` to read, and changes nothing.
+It runs `git` to read, and changes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Entry:
 
 
 class RevisionError(Exception):
-    """There is no such revision, or no git; the message says which."""
+    """There is no such revision, or no git; the message specifies which."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Revision:
         return sorted(paths)
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Tell whether a path lies below `folder`; links are not followed, so that none leads out."""
+        """Return whether a path is below `folder`; links are not followed, so that none leads out."""
         return not paths.leaves(self.find_path(path), self.find_path(folder))
 
     def resolve_path(self, path: str) -> str:
@@ -191,7 +191,7 @@ def _git(environment: Mapping[str, str], *arguments: str) -> bytes:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Tell whether a path matches as `Path.glob` has it: `**` is any number of folders, `*` stays in one."""
+    """Return whether a path matches as `Path.glob` has it: `**` is any number of folders, `*` stays in one."""
     return _match(PurePosixPath(path).parts, PurePosixPath(pattern).parts)
 
 

@@ -1,7 +1,4 @@
-"""The start of a generated server: the interpreter, the words after it, and the folders of its modules.
-
-Takes a checked manifest and the folder of its package; gives a `Launch`, which is the same from any working folder.
-"""
+"""The start of a generated server: the interpreter, the words after it, and the folders of its modules."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ class Launch:
     def arguments(self) -> tuple[str, ...]:
         """The words after the interpreter.
 
-        With `-P`, since a client starts a server in a folder of its own choice: neither that folder nor what lies in it
+        With `-P`, since a client starts a server in its own folder choice: neither that folder nor what is in it
         hides a module of the server.
         """
         named = ("--handlers", self.handlers) if self.handlers is not None else ()
@@ -103,5 +100,5 @@ def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[
 
 
 def is_generated(manifest: ir.Manifest, target: Target) -> bool:
-    """Tell whether there is a package with a server to start."""
+    """Return whether there is a package with a server to start."""
     return inside.find_kind(target.folder / manifest.package / "__main__.py") == "file"

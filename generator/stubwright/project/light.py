@@ -1,7 +1,6 @@
 """A light installation: that of a machine that asks servers and compiles nothing.
 
-Takes the metadata of installed packages; writes the requirements of such a machine, and names the missing packages
-of a command. It installs nothing.
+It installs nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def list_requirements() -> list[str]:
 
 
 def write_requirements(folder: Path) -> Path:
-    """Write the requirements of a light installation into a folder, which is there, and return the path.
+    """Write the requirements of a light installation into a folder, which exists, and return the path.
 
     Raises:
         importlib.metadata.PackageNotFoundError: stubwright or its runtime is not installed as a distribution.

@@ -1,7 +1,4 @@
-"""The handlers of a server that moves here: each asks the old server, until its function is moved.
-
-Takes the facts known of the old server; gives the values for its module, and the body of each method.
-"""
+"""The handlers of a server that moves here: each asks the old server, until its function is moved."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ class Old:
         loaded: The packages and modules that the file's process has loaded, without what is in packages.
         python: The command that starts its Python; None if that is ours, so that both run in one process.
         is_fastmcp: True if it is of FastMCP's own distribution, and not of the SDK.
-        requirement: The requirement beside the SDK; may be empty.
+        requirement: The requirement next to the SDK; may be empty.
         notes: By the names of tools, the changes for a function that takes a `Context`; empty if there are none.
         speaking: The names of the tools that may log or ask.
         logs: True if any may log.

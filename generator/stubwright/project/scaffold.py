@@ -1,7 +1,6 @@
 """`stubwright new`: a server project that runs at once.
 
-Takes a name, and perhaps the lists of another server; writes a folder with a manifest, handlers, tests and packaging,
-and compiles the manifest into it. It never writes into a folder that holds anything.
+It never writes into a folder that holds anything.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
 
 class ScaffoldError(Exception):
-    """The project cannot be made; the text says why, with a remedy."""
+    """The project cannot be made; the text explains why, with a remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
-"""The runtime beside the packages, for projects that say `runtime = "vendored"`.
+"""The runtime next to the packages, for projects that say `runtime = "vendored"`.
 
-Takes the runtime that is installed with the compiler; gives its files as artifacts of an output folder, verbatim. The
-lock has them under a name of their own, since they belong to no manifest.
+The lock has them under their own name, since they belong to no manifest.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from stubwright.incremental import digests
 from stubwright.project.files import lock, tree
 
 FOLDER = package_data.RUNTIME.name
-"""The runtime's folder, in an output folder and as it is imported."""
+"""The runtime's folder, in an output folder and as imported."""
 
 ENTRY = f"{FOLDER}/"
 """Its name among the manifests of the lock, which no manifest can have: their paths do not end so."""
 
 
 def make_artifacts() -> tuple[Artifact, ...]:
-    """Return the files of the runtime, as they are installed."""
+    """Return the files of the runtime, as installed."""
     root = package_data.RUNTIME
     paths = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
     attributes = Artifact(f"{FOLDER}/.gitattributes", ATTRIBUTES)
@@ -34,7 +33,7 @@ def make_artifacts() -> tuple[Artifact, ...]:
 
 
 def list_requirements() -> tuple[str, ...]:
-    """Return the requirements of packages that have the runtime beside them: those of the runtime itself."""
+    """Return the requirements of packages that have the runtime next to them: those of the runtime itself."""
     return tuple(sorted(each for each in metadata.requires(RUNTIME) or () if Requirement(each).marker is None))
 
 
@@ -43,7 +42,7 @@ def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
 
     Args:
         there: The output folder.
-        known: The lock as it was read.
+        known: The lock as read.
         force: Overwrite files of it that were edited by hand.
     """
     files = make_artifacts()

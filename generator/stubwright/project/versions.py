@@ -1,7 +1,7 @@
 """The comparison of a project's version with that of its server.
 
-Takes a project and a checked manifest; gives a diagnostic. Nothing is said if a build tool computes the project's
-version, or if it is not plain which server the project is: it has several manifests that were not imported.
+Nothing is said if a build tool computes the project's version, or if it is not plain which server the project is: it
+has several manifests that were not imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def find_difference(project: Project, path: str, manifest: ir.Manifest, document
         project: The project.
         path: The manifest, as diagnostics show it.
         manifest: The lowered manifest.
-        document: The same as it is written, with the warnings that it ignores.
+        document: The same as written, with the warnings that it ignores.
     """
     version = manifest.server.get("version")
     if project.version is None or not isinstance(version, str) or "server" not in manifest.emit:
@@ -43,7 +43,7 @@ def find_difference(project: Project, path: str, manifest: ir.Manifest, document
 
 
 def _are_equal(first: str, second: str) -> bool:
-    """Tell whether two versions are the same one, as packages count: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
+    """Return whether two versions are the same one, as packages count: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -53,7 +53,7 @@ def _are_equal(first: str, second: str) -> bool:
 
 
 def _is_the_only_one(path: str, project: Project) -> bool:
-    """Tell whether a manifest is the only one of its project that was not imported."""
+    """Return whether a manifest is the only one of its project that was not imported."""
     own = [paths.normalize(each) for each in project.manifests if not _is_imported(Path(each))]
     return own == [paths.normalize(path)]
 

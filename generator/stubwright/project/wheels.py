@@ -1,8 +1,7 @@
 """The wheels of the runtime and of the compiler, made from the installed files, so that nothing has to be fetched.
 
-Takes nothing; gives the names and bytes of wheels (the binary distribution format), or writes them. An editable install
-has its code in a checkout, and a wheel has it in `site-packages`: both give the same wheel, but for the metadata of
-their own builds.
+An editable install has its code in a checkout, and a wheel has it in `site-packages`: both give the same wheel, but for
+the metadata of their own builds.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ RUNTIME: Final = "stubwright-runtime"
 COMPILER: Final = "stubwright"
 
 _OF_AN_INSTALL: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json", "uv_cache.json"})
-"""Files of `*.dist-info` that say how a distribution was installed, or that are made again."""
+"""Files of `*.dist-info` that describe how a distribution was installed, or that are made again."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The oldest time that a zip archive can have: the same files make the same wheel."""
 

@@ -1,7 +1,4 @@
-"""`server.json`: a server as the MCP registry lists it (schema of 2025-12-11).
-
-Takes the lowered manifest and what is published; gives the value of the file, or what the registry would refuse.
-"""
+"""`server.json`: a server as the MCP registry lists it (schema of 2025-12-11)."""
 
 from __future__ import annotations
 

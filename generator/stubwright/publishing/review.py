@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 HINTS: Final = ("readOnlyHint", "destructiveHint", "openWorldHint")
-"""The hints of which each tool should say why they are as they are."""
+"""The hints of which each tool should explain why they are as they are."""
 
 
 def write(manifest: ir.Manifest) -> str:
@@ -46,5 +46,5 @@ def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
 
 
 def _plain(text: str) -> str:
-    """Return a text as it can stand in a cell of a table."""
+    """Return a text as it can are in a cell of a table."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -1,7 +1,4 @@
-"""The facts in `pyproject.toml` about a published server: `[project]`, and `[tool.stubwright.publish]`.
-
-Takes the text of the file; gives a `Publication`, or diagnostics with the places in it.
-"""
+"""The facts in `pyproject.toml` about a published server: `[project]`, and `[tool.stubwright.publish]`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Answers from a recording, and what is said of calls that it does not have.
-
-Takes the calls of a recording; gives for a call the next of its answers, or words that name the nearest call.
-"""
+"""Answers from a recording, and what is said of calls that it does not have."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The requests and answers of a recording.
-
-Takes its lines; gives calls with their answers and what was said before each, and what the server says that it has.
-"""
+"""The requests and answers of a recording."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ class Conversation:
     """The content of a recording.
 
     Attributes:
-        listing: What the server says that it has.
+        listing: What the server specifies that it has.
         calls: What was asked, each once.
         left_out: How many answers cannot be given again, since they are tasks.
     """

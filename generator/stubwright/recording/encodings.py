@@ -1,8 +1,4 @@
-"""Bodies of HTTP that are compressed, as their bytes are read for a recording.
-
-Takes the `Content-Encoding` of a body and its bytes, whole or in pieces; gives the bytes that were compressed, up to a
-bound.
-"""
+"""Bodies of HTTP that are compressed, as their bytes are read for a recording."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ _ZLIB_METHOD: Final = 8
 
 
 class EncodingError(ValueError):
-    """A body cannot be read; the message says why, for people."""
+    """A body cannot be read; the message explains why, for people."""
 
 
 class Decoder:

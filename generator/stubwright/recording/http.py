@@ -1,7 +1,6 @@
 """A proxy over HTTP: requests of clients of this machine go to an endpoint, and its answers back.
 
-Takes a URL; passes every body on as it is, streams of events while they come, and shows a recorder the messages in
-both directions. Of the headers it shows which revision is spoken and whether there is a session, and nothing else.
+Of the headers it shows which revision is spoken and whether there is a session, and nothing else.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ PATH: Final = "/mcp"
 
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 _GRACE: Final = 1
-"""Seconds for what is under way when the proxy is asked to stop."""
+"""Seconds for what is in progress when the proxy is asked to stop."""
 
 _CONNECTING: Final = 30.0
 
@@ -83,7 +82,7 @@ def run(
 
     Args:
         url: The endpoint that is asked.
-        headers: What each request to it gets beside the client's own headers.
+        headers: What each request to it gets next to the client's own headers.
         listener: From `reserve`.
         recorder: Is shown each message.
         say: Is told where clients connect, and why the endpoint cannot be reached.

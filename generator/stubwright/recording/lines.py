@@ -1,7 +1,4 @@
-"""The form of a recording: lines of JSON, of which each run begins with one that says what it is.
-
-Takes a file's bytes; gives its lines, or says at which line what is wrong.
-"""
+"""The form of a recording: lines of JSON, of which each run begins with one that describes what it is."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _PARTS: Final = 5_000_000
 
 
 class RecordingError(ValueError):
-    """A file is not a recording, or a line of it is wrong; the message says which and why."""
+    """A file is not a recording, or a line of it is wrong; the message specifies which and why."""
 
     def __init__(self, path: str, line: int, problem: str) -> None:
         """Say where and what."""

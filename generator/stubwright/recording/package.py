@@ -1,7 +1,6 @@
 """The package that a replay serves: that of a mock, whose calls are answered from a recording.
 
-Takes a folder that `mock.server` wrote, with the recording in it; gives the package and its handlers. It runs in the
-process of the replay.
+It runs in the process of the replay.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.server.core.request import Request, Result
 
 FILE: Final = "recording.jsonl"
-"""The recording, beside the package's `manifest.json`."""
+"""The recording, next to the package's `manifest.json`."""
 
 OPTIONS: Final = "replay.json"
 """The name of the file of options: the recording's name, and whether missing answers are mocked."""

@@ -1,8 +1,7 @@
 """Redaction: secrets in messages never get into a recording.
 
-Takes JSON values; gives copies with `[redacted]` in place of secrets: values of properties by their names, arguments
-that a manifest redacts, values that are known beforehand, and tokens. What was redacted by its name or by a manifest
-is known from then on, wherever it reappears. It changes no message that passes.
+What was redacted by its name or by a manifest is known from then on, wherever it reappears. It changes no message that
+passes.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ class Redactor:
 
         Args:
             message: A message of JSON-RPC.
-            lists: Whether it says what the server has. The properties in its schemas have names, but no values.
+            lists: Whether it describes what the server has. The properties in its schemas have names, but no values.
         """
         message = self._redact_arguments(message)
         if self._names and not lists:
@@ -132,7 +131,9 @@ class Redactor:
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
     def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
-        """Return a value without those of properties with the names; `schemas` says that forms are left as they are."""
+        """Return a value without those of properties with the names; `schemas` specifies that forms are left as they
+        are.
+        """
         if isinstance(value, dict):
             return {key: self._redact_property(key, item, schemas) for key, item in value.items()}
         if isinstance(value, list):
@@ -232,7 +233,7 @@ def _match_hex(digits: str) -> str:
 
 
 def _list_base64(data: bytes) -> Iterator[str]:
-    """Yield base64 of bytes, in both alphabets; also the part that is the same wherever they stand in longer bytes."""
+    """Yield base64 of bytes, in both alphabets; also the part that is the same wherever they are in longer bytes."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode().rstrip("=")
         for before in range(3):  # of three bytes, four characters are made
@@ -244,7 +245,7 @@ def _list_base64(data: bytes) -> Iterator[str]:
 
 
 def matches(recorded: Any, sent: Any) -> bool:
-    """Tell whether a value may be what was recorded: whatever was redacted may have been anything."""
+    """Return whether a value may be what was recorded: whatever was redacted may have been anything."""
     if recorded == REDACTED:
         return True
     if isinstance(recorded, str) and REDACTED in recorded:
@@ -258,7 +259,7 @@ def matches(recorded: Any, sent: Any) -> bool:
 
 
 def _asks(message: Any) -> bool:
-    """Tell whether a message asks the user to fill in a form, whose schema names properties that have no values."""
+    """Return whether a message asks the user to fill in a form, whose schema names properties that have no values."""
     if not isinstance(message, dict):
         return False
     result = message.get("result")

@@ -1,7 +1,4 @@
-"""A server that answers from a recording, on standard input and output or over HTTP.
-
-Takes a recording and, for what it does not have, a manifest; serves as a mock does, in a process of its own.
-"""
+"""A server that answers from a recording, on standard input and output or over HTTP."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A proxy on standard input and output: the client's bytes go to a command, and the command's to the client.
-
-Takes a command; passes every byte on as it comes, and shows a recorder the lines in both directions.
-"""
+"""A proxy on standard input and output: the client's bytes go to a command, and the command's to the client."""
 
 from __future__ import annotations
 
@@ -43,11 +40,11 @@ def run(
 
     Raises:
         OSError: The command cannot be started.
-        ValueError: A NUL byte stands in the command.
+        ValueError: A NUL byte is in the command.
     """
     with forward_signals() as pass_on:
         program = shutil.which(words[0], path=environment.get("PATH")) or words[0]
-        # A session of its own: a terminal's Ctrl-C comes once, from here, and not twice.
+        # its own session: a terminal's Ctrl-C comes once, from here, and not twice.
         process = subprocess.Popen(  # noqa: S603 - the user's own command
             [program, *words[1:]],
             stdin=subprocess.PIPE,

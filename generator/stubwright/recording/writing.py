@@ -1,7 +1,6 @@
 """Messages as lines of a recording.
 
-Takes the bytes that pass in each direction; appends a line of JSON for each message. Nothing is written that is not
-one, since nobody could say what is secret in it: only how long it was.
+Nothing is written that is not one, since no one could describe what is secret in it: only how long it was.
 """
 
 from __future__ import annotations

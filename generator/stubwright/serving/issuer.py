@@ -1,7 +1,7 @@
 """The issuer of the access tokens of one run of `dev`, in place of the manifest's issuer.
 
-Takes the manifest's `auth`; gives tokens, and the key that a server of this run knows them by. The other half of the
-key never leaves this process, and a server that `dev` did not start has no way to be told of it.
+The other half of the key never leaves this process, and a server that `dev` did not start has no way to be notified of
+it.
 """
 
 from __future__ import annotations

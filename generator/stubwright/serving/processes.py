@@ -54,7 +54,7 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compa
 
 
 class AddressError(Exception):
-    """The address cannot be bound; the text says why."""
+    """The address cannot be bound; the text explains why."""
 
 
 class UnmadeError(Exception):

@@ -2,7 +2,8 @@
 
     python -P proof.py FOLDER PACKAGE [MODULE:NAME]
 
-A program of its own, because imported modules stay loaded: each proof needs a new interpreter. It says what is wrong in
+its own program, because imported modules stay loaded: each proof needs a new interpreter. It describes what is
+    wrong in
 a line on standard error and ends with 2. It makes the file `made` in the folder if all is well, since handlers may end
 it with any status, or keep it from ending; and `stack`, the place where it stands, if that takes some seconds. It
 imports nothing of the compiler.
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def _write_stack(file: Path, thread: int, loader: str) -> None:
-    """Write where a thread stands in the handlers, which the module `loader` has called."""
+    """Write where a thread is in the handlers, which the module `loader` has called."""
     frames = traceback.extract_stack(sys._current_frames()[thread])
     start = max((number for number, frame in enumerate(frames, 1) if frame.filename == loader), default=0)
     theirs = [frame for frame in frames[start:] if "importlib" not in frame.filename]

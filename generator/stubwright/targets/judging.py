@@ -1,7 +1,6 @@
 """The judgement of targets on a list of tools, as it goes on the wire.
 
-Takes the tools and a target; gives findings, each with the rule, the tool and the place in its definition. `check` and
-`diff` show them, and projections are tested by them.
+`check` and `diff` show them, and projections are tested by them.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def judge(tools: Sequence[Listed], target: Target, part: Sequence[Listed] | None
     Args:
         tools: All tools that a client gets in one list.
         target: The target.
-        part: Those of the tools that are looked at by themselves; all, where it is left out.
+        part: Those of the tools that are looked at by themselves; all, where it is omitted.
     """
     for rule in target.rules:
         for_each = rules.OF_TOOLS.get(rule.kind)

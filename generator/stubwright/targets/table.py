@@ -19,7 +19,7 @@ Certainty: TypeAlias = Literal["documented", "source code", "reported", "derived
 _YEAR: Final = timedelta(days=365)
 
 PORTABLE: Final = "portable"
-"""The target that stands for all others; a manifest that names none is judged by it."""
+"""The target that represents all others; a manifest that names none is judged by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Rule:
     certainty: Certainty
 
     def is_old(self, today: date) -> bool:
-        """Tell whether it was read more than a year before a day, so that it may be true no more."""
+        """Return whether it was read more than a year before a day, so that it may be true no more."""
         return date.fromisoformat(self.read) < today - _YEAR
 
     @property

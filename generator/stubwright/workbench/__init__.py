@@ -1,1 +1,1 @@
-"""The page beside the server of `stubwright dev`: try its tools, and see what happens in it."""
+"""The page next to the server of `stubwright dev`: try its tools, and see what happens in it."""

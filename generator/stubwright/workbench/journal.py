@@ -1,7 +1,4 @@
-"""The events of a run of `dev`, in order: for pages that are open, and for those that open later.
-
-Takes events from any thread; gives those that came after a number, and waits for one where there is none yet.
-"""
+"""The events of a run of `dev`, in order: for pages that are open, and for those that open later."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["log", "more", "print", "call", "saved", "compared", "broken", "ended"]
 """Kinds of events: a record of the server's log, a further line of it, a line that the handlers print, a call that has
-ended, a save that is served, its changes, a save that is not served, and a server that ended by itself."""
+ended, a save that is served, its changes, a save that is not served, and a server that ended on its own."""
 
 _KEPT: Final = 1000
 """Events that a page gets that opens late, at most."""

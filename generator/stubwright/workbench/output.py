@@ -1,7 +1,4 @@
-"""The lines that a server writes to standard error: records of its log, records of calls, and what handlers print.
-
-Takes a line; gives an event, and the line as people read it.
-"""
+"""The lines that a server writes to standard error: records of its log, records of calls, and what handlers print."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The page: that of `docs`, with a form for each entry, who asks, what has changed, and the log.
 
-Takes a checked manifest and what `dev` knows of the run; gives the text. The script of the page calls the server
-itself, so that what it shows is what any client gets.
+The script of the page calls the server itself, so that what it shows is what any client gets.
 """
 
 from __future__ import annotations
@@ -67,9 +66,9 @@ def render(
 
     Args:
         manifest: The manifest that is served.
-        source: The same as it is written.
+        source: The same as written.
         url: Where its server answers.
-        identity: Who may ask; None where everybody may.
+        identity: Who may ask; None where everyone may.
         last: The number of the last event before this page.
     """
     entries = [*_list_tools(manifest), *_list_primitives(manifest)]

@@ -1,4 +1,4 @@
-"""The server of the page: on this machine, and for whoever has the address that `dev` prints.
+"""The server of the page: on this machine, and for the caller that has the address that `dev` prints.
 
 The page can make tokens of this run, so that an address alone must not be enough: other users of the machine can reach
 it, and so can pages of the web through the browser. Each request is for a host of ours (against DNS rebinding), and has
@@ -39,7 +39,7 @@ _SAFE: Final = (
 
 
 class RefusedError(Exception):
-    """No token can be made of what was asked for; the text says why."""
+    """No token can be made of what was asked for; the text explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +169,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: what the page asks for is no event of the run."""
 
     def _is_ours(self) -> bool:
-        """Tell whether the request is for this server, and from its own page if from any."""
+        """Return whether the request is for this server, and from its own page if from any."""
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
         is_ours = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
         return is_ours and all(value.lower() in self.server.origins for value in origin)
 
     def _may(self) -> bool:
-        """Tell whether the request has the key; answer it if it has not."""
+        """Return whether the request has the key; answer it if it does not."""
         if not self._is_ours():
             self._answer(HTTPStatus.FORBIDDEN, "This address is for the page of `stubwright dev`.\n")
             return False

@@ -1,8 +1,7 @@
-"""Tools that are HTTP calls: the manifest says which, and no handler is needed for them.
+"""Tools that are HTTP calls: the manifest specifies which, and no handler is needed for them.
 
-Takes the tools and the handlers, if there are any; gives handlers that have a method for each such tool: the one that
-was written, else the call. Calls have a bounded time and size, are repeated only where that changes nothing, and follow
-redirects only to the API itself, so that credentials reach nobody else.
+Calls have a bounded time and size, are repeated only where that changes nothing, and follow redirects only to the API
+itself, so that credentials reach no other process.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 
     def takes_misfits(self, tool: Tool) -> bool:
-        """Tell whether a call of a tool may have arguments that do not fit: methods that were written get models."""
+        """Return whether a call of a tool may have arguments that do not fit: methods that were written get models."""
         return tool.takes_misfits and tool.method in self._calls
 
     @property
@@ -249,7 +248,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
     @asynccontextmanager
     async def _connected(self, api: str) -> AsyncGenerator[httpx2.AsyncClient, None]:
-        """Yield the client that is kept for an API; without a server around the handlers, one for this call."""
+        """Yield the client that is retained for an API; without a server around the handlers, one for this call."""
         if self._clients:
             yield self._clients.get(api) or self._clients[_PLAIN]
             return
@@ -309,7 +308,7 @@ def _bounded(value: Any, tool: Tool) -> Any:
 
 
 def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Return the TLS context of an API that has a client certificate; None if none is there."""
+    """Return the TLS context of an API that has a client certificate; None if none exists."""
     from .certificates import make_context
 
     return make_context(name, api, os.environ)
@@ -324,7 +323,7 @@ def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     check_proxies()
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     # `_sent` bounds a call as a whole. A timeout here would begin
-    # anew with each read, and an API that drips never ends.
+    # again with each read, and an API that drips never ends.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
     return httpx2.AsyncClient(
         cookies=jar, follow_redirects=False, timeout=timeout, verify=context or share_tls_context()
@@ -368,7 +367,8 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
 async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing) -> Answer:
     """Return the answer, through redirects to the same host that send nothing a second time.
 
-    Those are the redirects of what only reads, and 303, which says where to read what came of it (RFC 9110, 15.4.4).
+    Those are the redirects of what only reads, and 303, which specifies where to read what came of it (RFC 9110,
+    15.4.4).
     """
     url = outgoing.url
     for _ in range(_MOST_REDIRECTS + 1):
@@ -413,7 +413,7 @@ def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool =
         binding: The tool's request.
         outgoing: The request that was sent.
         what: What the API did, or did not do.
-        is_sent: Whether the caller has to be told that the request may have taken effect.
+        is_sent: Whether the caller has to be notified that the request may have taken effect.
     """
     text = f"The API at {_host(outgoing.url)} {what}."
     log().warning("%s failed: %s", binding.shown, text)

@@ -1,7 +1,6 @@
 """Client certificates: what the server shows an API that asks for one when it is connected to (RFC 8446, 4.4.2).
 
-Takes what the manifest says of an API; gives the TLS context of connections to it. The files are read when the server
-starts, so that one that is missing is told then, and not to the first caller.
+The files are read when the server starts, so that one that is missing is told then, and not to the first caller.
 """
 
 from __future__ import annotations

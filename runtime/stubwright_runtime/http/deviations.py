@@ -1,8 +1,7 @@
 """Answers that deviate from what was promised: what is still given of them.
 
-Takes an answer that says success; gives a result that carries what came. Where it does not fit the tool's
-`outputSchema`, that is content alone, with what did not fit in its `_meta` and in the log: the call was made, whatever
-its answer looks like.
+Where it does not fit the tool's `outputSchema`, that is content alone, with what did not fit in its `_meta` and in the
+log: the call was made, whatever its answer looks like.
 """
 
 from __future__ import annotations

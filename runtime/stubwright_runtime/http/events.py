@@ -1,7 +1,6 @@
 """Answers that come as events: told as they arrive, and a result when they end.
 
-Takes the bytes of a `text/event-stream` (HTML, 9.2); gives the data of its events. A stream that does not end is cut a
-little before the call's time is over, with what came until then.
+A stream that does not end is cut a little before the call's time has ended, with what came until then.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _SHOWN: Final = 300
 """Characters of an event that progress shows."""
 
 _EARLY: Final = 0.1
-"""The fraction of a call's time that is kept for the result of a stream that does not end."""
+"""The fraction of a call's time that is retained for the result of a stream that does not end."""
 
 
 def make_listener(ctx: Context, api: Api, *, wants_json: bool) -> Hear:

@@ -1,6 +1,5 @@
 """Results that are larger than a tool may give: a part, and a link to the whole.
 
-Takes what a tool would give; gives it as it is, or where it is too large the start of its text with a resource link.
 The call was made, and nothing of what came is lost for some minutes, unless it is too large to be kept.
 """
 
@@ -24,7 +23,7 @@ _DEFAULT: Final = 64 * 1024
 
 
 def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
-    """Return a result within its bounds: as it is, or its start and a link to the whole if that is kept.
+    """Return a result within its bounds: as it is, or its start and a link to the whole if that is retained.
 
     Args:
         value: The result of the tool.

@@ -22,7 +22,7 @@ _TEXTS: Final = frozenset(
 
 
 def is_text(media: str) -> bool:
-    """Tell whether what is of this type is a text, and no JSON document."""
+    """Return whether what is of this type is a text, and no JSON document."""
     return media.startswith("text/") or media.endswith(("+xml", "+yaml", "+jwt")) or media in _TEXTS
 
 

@@ -1,8 +1,8 @@
 """The pages of an API, whichever way it has: a cursor in the body, a `Link` header, an offset, or a number.
 
-Takes a tool's `http.page`, the cursor that a caller gave, and a response; gives the arguments that ask the API for that
-page, and the cursor of the next. A cursor is ours: it says where a page of this tool starts and nothing else. What it
-holds goes where the manifest has it, encoded like any argument, so that it never reaches another path or host.
+A cursor is ours: it specifies where a page of this tool starts and nothing else. What it holds goes where the manifest
+    has
+it, encoded like any argument, so that it never reaches another path or host.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .selections import get_value
 from .styles import encode
 
 CURSOR: Final = "cursor"
-"""The argument that says where a page starts."""
+"""The argument that specifies where a page starts."""
 
 _VERSION: Final = 1
 _LONGEST: Final = 4096
@@ -102,7 +102,7 @@ class Page:
         return value[2]
 
     def is_position(self, value: Json) -> bool:
-        """Tell whether a cursor can say that a page starts there."""
+        """Return whether a cursor can specify that a page starts there."""
         if self.by == "link":
             return is_list(value) and len(value) <= _MOST_PAIRS and all(map(self._is_pair, value))
         if self.by == "cursor" and isinstance(value, str):

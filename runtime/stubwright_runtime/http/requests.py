@@ -1,7 +1,7 @@
 """A tool's arguments as an HTTP request, as the manifest's `http` says.
 
-Takes a binding, arguments that the input schema accepts, and the environment; gives the request. Everything that comes
-from arguments is encoded: it cannot leave its place in the path, add a parameter or a header, or reach another host.
+Everything that comes from arguments is encoded: it cannot leave its place in the path, add a parameter or a header, or
+reach another host.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class Binding:
 
         Args:
             values: The arguments.
-            environment: The variables that say where the API is, and who calls.
-            way: One of the ways to say who the server is; by default the first.
+            environment: The variables that specify where the API is, and who calls.
+            way: One of the ways to specify who the server is; by default the first.
 
         Raises:
             ToolError: An argument cannot stand where it goes, or the environment lacks the API's base URL.
@@ -243,13 +243,15 @@ class Binding:
         return HOLE.sub(find_value, self._http["url"])
 
     def list_ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
-        """Return the ways to say who the server is whose variables are all set, in order; one without, if none are."""
+        """Return the ways to specify who the server is whose variables are all set, in order; one without, if none
+        are.
+        """
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
         usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
         return usable or [()]
 
     def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
-        """Tell whether the environment has what a scheme needs; a token that stands there does for one that gets its
+        """Return whether the environment has what a scheme needs; a token that stands there does for one that gets its
         own.
         """
         scheme = self.api.auth[name]
@@ -414,7 +416,7 @@ def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> 
 
 
 def is_exchange(scheme: Mapping[str, Any]) -> bool:
-    """Tell whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
+    """Return whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
     return scheme.get("flow") == EXCHANGE
 
 
@@ -458,7 +460,7 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """Return the value of an entry of `query`, `headers` or `cookies`; `_ABSENT` if an argument of it is left out."""
+    """Return the value of an entry of `query`, `headers` or `cookies`; `_ABSENT` if an argument of it is omitted."""
     value = _substituted(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
@@ -466,7 +468,7 @@ def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
 
 
 def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
-    """Return a template with its arguments; what is nothing but one argument is its value. What is left out is left
+    """Return a template with its arguments; what is only one argument is its value. What is omitted is left
     out.
     """
     if isinstance(template, dict):

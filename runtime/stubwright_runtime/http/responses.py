@@ -1,7 +1,6 @@
 """The response of an API as a tool's result.
 
-Takes a response that was read whole; returns a value for a handler to return, or raises the error for the caller. The
-caller gets the start of an error's body, without credentials and without anything that could harm a reader.
+The caller gets the start of an error's body, without credentials and without anything that could harm a reader.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
 
     Args:
         answer: The answer.
-        secrets: Texts that nobody may read; very short ones occur in any answer, and stay.
+        secrets: Texts that no one may read; very short ones occur in any answer, and stay.
     """
     if answer.media.startswith(("image/", "audio/", "video/")):
         return answer
@@ -93,7 +92,7 @@ def conceal_text(text: str, secrets: Sequence[str]) -> str:
 
 
 def holds_secret(text: str, secrets: Sequence[str]) -> bool:
-    """Tell whether one of our own credentials is in a text, in any of its forms."""
+    """Return whether one of our own credentials is in a text, in any of its forms."""
     return any(form in text for form in _forms(secrets))
 
 
@@ -203,7 +202,7 @@ def parse(answer: Answer) -> Any:
 
 
 def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:
-    """Return the error for the caller if an answer says that the call failed.
+    """Return the error for the caller if an answer specifies that the call failed.
 
     Args:
         answer: The answer.

@@ -1,7 +1,6 @@
-"""The parts of a response that are kept: JSON Pointers in which `*` is each item and each property.
+"""The parts of a response that are retained: JSON Pointers in which `*` is each item and each property.
 
-Takes the pointers of a manifest and a JSON value; returns the parts that they lead to, in the same structure. A value
-that is neither an object nor an array stays as it is, even if a pointer leads further.
+A value that is neither an object nor an array stays unchanged, even if a pointer leads further.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ STAR: Final = "*"
 """The step to each item and each property. A property with this name is written `~2`."""
 
 Tree: TypeAlias = "Mapping[str | None, Tree]"
-"""The branches that are kept below each step; `None` is the step `*`. A tree without steps keeps everything."""
+"""The branches that are retained below each step; `None` is the step `*`. A tree without steps keeps everything."""
 
 WHOLE: Final[Tree] = {}
 

@@ -1,7 +1,7 @@
 """Base URLs with variables, which the environment of the server sets (OpenAPI 3.1.1, section 4.8.6).
 
-Takes what the manifest says of an API; gives the URL. What a variable becomes stays in its place: it ends no host, adds
-no step to a path, and is one of its values where these are listed.
+What a variable becomes stays in its place: it ends no host, adds no step to a path, and is one of its values where
+these are listed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PART: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~-]+")
 
 
 def is_part(value: str) -> bool:
-    """Tell whether a text can stand for a variable: unreserved characters alone (RFC 3986, 2.3), and no step of a
+    """Return whether a text can represent a variable: unreserved characters alone (RFC 3986, 2.3), and no step of a
     path.
     """
     return bool(_PART.fullmatch(value))

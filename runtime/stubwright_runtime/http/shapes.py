@@ -1,7 +1,4 @@
-"""The shape of a tool's result from a response: a part of its body, some of its headers, a page of its items.
-
-Takes a tool's `http`, and the JSON of a response; returns the value that the tool's `outputSchema` was derived for.
-"""
+"""The shape of a tool's result from a response: a part of its body, some of its headers, a page of its items."""
 
 from __future__ import annotations
 

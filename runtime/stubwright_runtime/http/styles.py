@@ -1,8 +1,4 @@
-"""Values in URLs, headers and cookies: OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570).
-
-Takes JSON values; returns text in which everything but the style's own characters is percent-encoded, so that a value
-never becomes another part of a path, another parameter or another header.
-"""
+"""Values in URLs, headers and cookies: OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570)."""
 
 from __future__ import annotations
 
@@ -51,7 +47,7 @@ def refuse_escaping(text: str) -> str:
 
 
 def format_plain(value: Any) -> str:
-    """Return a value as text: a string as it is, a value without a text of its own as JSON."""
+    """Return a value as text: a string as it is, a value without its own text as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -62,7 +58,7 @@ def format_pairs(style: str, *, explode: bool, name: str, value: Json, encode: E
 
     Args:
         style: `form`, `cookie`, `spaceDelimited`, `pipeDelimited`, `tabDelimited` or `deepObject`.
-        explode: Whether each item or entry is a part of its own.
+        explode: Whether each item or entry is its own part.
         name: The parameter.
         value: The value.
         encode: Encodes names and values.

@@ -1,7 +1,7 @@
-"""Callers whose own access tokens are exchanged for those of an API (RFC 8693), and what is kept for each of them.
+"""Callers whose own access tokens are exchanged for those of an API (RFC 8693), and what is retained for each of them.
 
-Takes who asks; gives the token that they showed with this request. What is kept belongs to that token, so that neither
-another caller nor an older token of the same caller, which may allow more, is served by it.
+What is retained belongs to that token, so that neither another caller nor an older token of the same caller, which may
+allow more, is served by it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 
 PRINCIPALS: Final = 1000
-"""The most callers for whom state is kept; the one that called longest ago goes first."""
+"""The most callers for whom state is retained; the one that called longest ago goes first."""
 
 EACH: Final = 8
-"""The most states that are kept for one of them: a token for each scheme, and earlier ones."""
+"""The most states that are retained for one of them: a token for each scheme, and earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Subject:
 
     @property
     def digest(self) -> str:
-        """The digest that stands for the token in stored keys."""
+        """The digest that represents the token in stored keys."""
         return hashlib.sha256(self.token.encode()).hexdigest()
 
 
@@ -54,7 +54,7 @@ def find_subject(principal: Principal) -> Subject | None:
 
 
 class Kept(Generic[_State]):
-    """The states that are kept for callers: up to `EACH` for each of up to `PRINCIPALS`."""
+    """The states that are retained for callers: up to `EACH` for each of up to `PRINCIPALS`."""
 
     def __init__(self, make: Callable[[], _State]) -> None:
         """Take the function that makes a state."""

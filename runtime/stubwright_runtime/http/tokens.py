@@ -1,9 +1,8 @@
 """Tokens of OAuth 2.0 for the APIs that are called: by client credentials, by a refresh token (RFC 6749, 4.4 and 6), or
 in exchange for the token of who calls (RFC 8693).
 
-Takes credentials from the environment; gives access tokens, which are kept in memory alone, got once for however many
-calls wait, and anew shortly before they end, or when the API refuses one. They go to the API, and what they are got
-with goes to the token endpoint, and nowhere else: no redirect is followed, and no log and no error holds any of it.
+They go to the API, and what they are got with goes to the token endpoint, and nowhere else: no redirect is followed,
+and no log and no error holds any of it.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class _GrantState:
 
 
 def has_grant(scheme: Scheme, environment: Mapping[str, str]) -> bool:
-    """Tell whether the environment has what a token is got with."""
+    """Return whether the environment has what a token is got with."""
     return all(environment.get(variable) for variable in grant(scheme))
 
 

@@ -1,7 +1,4 @@
-"""Old names of tools, which no list has, and calls by them.
-
-Takes the arguments that a caller sent under their old names; gives them under the tool's own names.
-"""
+"""Old names of tools, which no list has, and calls by them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Downgrades of tools and results to the nearest form that an older revision of the protocol can carry.
 
-Takes tools and results of the newest revision as they go on the wire; gives them for one revision. Parts that this
-revision knows, or merely ignores, stay as they are.
+Parts that this revision knows, or merely ignores, stay unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, 
     """Return a tool as this revision has it.
 
     Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
-    if it only follows from its references or alternatives, and one that allows other values is left out.
+    if it only follows from its references or alternatives, and one that allows other values is omitted.
     """
     if revision.has("any_output") or "outputSchema" not in definition:
         return definition

@@ -1,7 +1,7 @@
 """Problems with answers that the SDK's models refuse, in words for people.
 
-Takes pydantic's error; gives the few problems that count. Of a union, such as the blocks of a content, pydantic names
-the problems with each of its classes: those with classes for another `type` say nothing.
+Of a union, such as the blocks of a content, pydantic names the problems with each of its classes: those with classes
+for another `type` say nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def describe_problems(error: ValidationError) -> str:
 
 
 def _is_class(name: _Place) -> bool:
-    """Tell whether a step is the name of a class of a union; keys of MCP begin with a small letter."""
+    """Return whether a step is the name of a class of a union; keys of MCP begin with a small letter."""
     return bool(name) and str(name[0])[:1].isupper()
 
 

@@ -66,7 +66,7 @@ class Revision:
     fields: Mapping[str, frozenset[str]]
 
     def has(self, feature: Feature) -> bool:
-        """Tell whether this revision has a feature."""
+        """Return whether this revision has a feature."""
         return feature in self.features
 
     @staticmethod

@@ -44,13 +44,13 @@ TEMPLATES: Final = Section(
 PROMPTS: Final = Section("prompts", "prompt", "name", "prompts", "prompts/list")
 
 PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
-"""The lists of a server beside tools."""
+"""The lists of a server next to tools."""
 
 SECTIONS: Final = (TOOLS, *PRIMITIVES)
 """All lists of a server (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
 PAGES: Final = "ui://"
-"""The prefix of the URIs of pages that hosts show beside results (MCP Apps, SEP-1865, "UI Resource Format")."""
+"""The prefix of the URIs of pages that hosts show next to results (MCP Apps, SEP-1865, "UI Resource Format")."""
 
 PAGE_MIME: Final = "text/html;profile=mcp-app"
 """The MIME type of these pages."""
@@ -91,7 +91,7 @@ ALIAS_META_KEY: Final = "io.stubwright/alias"
 
 
 def is_reserved(key: str) -> bool:
-    """Tell whether a key of `_meta` is MCP's own, by the labels of its prefix.
+    """Return whether a key of `_meta` is MCP's own, by the labels of its prefix.
 
     Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the last label but one, from 2026-07-28 on the second (basic,
     "_meta"); as the first label it belongs to no other owner, either.

@@ -1,8 +1,7 @@
 """The base classes of generated models: a Python view of JSON that never rejects or changes what its schema accepts.
 
-Takes JSON objects (`model_validate`) or Python values (the constructor), and returns JSON with the wire names
-(`model_dump(mode="json")`). Nothing is coerced: a string is never read as a number, nor a boolean as 1. Models do not
-decide whether an instance is valid; the schema does.
+Nothing is coerced: a string is never read as a number, nor a boolean as 1. Models do not decide whether an instance is
+valid; the schema does.
 """
 
 from __future__ import annotations
@@ -79,7 +78,9 @@ class _Wire:
     growing: tuple[tuple[str, str, Callable[[], object]], ...]
 
     def find_defaulted(self) -> Iterator[tuple[str, str]]:
-        """Yield the fields, with their wire names, of which only `model_fields_set` tells whether they were given."""
+        """Yield the fields, with their wire names, of which only `model_fields_set` specifies whether they were
+        given.
+        """
         yield from self.fixed.items()
         yield from ((name, key) for name, key, _ in self.growing)
 
@@ -251,7 +252,7 @@ def _make_literal_exact(schema: Any) -> Any:
 
 
 def _is_marked(schema: Any) -> bool:
-    """Tell whether a field's schema has the mark of `Nullable`."""
+    """Return whether a field's schema has the mark of `Nullable`."""
     while schema["type"] == "default":
         schema = schema["schema"]
     return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
@@ -313,7 +314,7 @@ def _read_reference(schema: Any) -> str:
 class Model(BaseModel):
     """Base of the models of JSON objects.
 
-    The constructor takes Python names, `model_validate` wire names. Keys that the schema does not name are kept
+    The constructor takes Python names, `model_validate` wire names. Keys that the schema does not name are retained
     (`model_extra`), unless the schema forbids them. A field is sent if it was set or if it differs from its default
     now; so an instance that was received is sent unchanged, and a list that grew from its default is sent, too.
     """

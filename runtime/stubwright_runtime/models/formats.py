@@ -1,8 +1,7 @@
 """Strings with a `format` as Python values: dates, times, UUIDs, URIs and base64.
 
-Takes the core schema of such a type, or of a union with `str` or without; returns one that reads a string as the type
-if the type can represent it exactly. Otherwise it stays a string where the union has `str`, since `format` need not be
-asserted, and is refused elsewhere. What was read is written back as the same string.
+Otherwise it stays a string where the union has `str`, since `format` need not be asserted, and is refused elsewhere.
+What was read is written back as the same string.
 """
 
 from __future__ import annotations
@@ -186,7 +185,7 @@ TYPED: Final = frozenset(_BY_FORMAT)
 
 
 def is_exact(form: str, text: str) -> bool:
-    """Tell whether the type of a format (one of `TYPED`) represents a string exactly."""
+    """Return whether the type of a format (one of `TYPED`) represents a string exactly."""
     try:
         _BY_FORMAT[form].read(text)
     except ValueError:
@@ -289,7 +288,7 @@ def _strip_label(choice: Any) -> Any:
 class _Reader:
     """Reads strings as the first of some types that represents them exactly; values of these types stay unchanged.
 
-    `keeps_text` says that other strings stay unchanged, too, and are not refused.
+    `keeps_text` specifies that other strings stay unchanged, too, and are not refused.
     """
 
     kinds: tuple[Kind, ...]
@@ -315,7 +314,7 @@ class _Reader:
 
 
 def _is_of(value: object, kind: Kind) -> bool:
-    """Tell whether a value is of a type; a datetime is not a date here."""
+    """Return whether a value is of a type; a datetime is not a date here."""
     return isinstance(value, kind.type) and not (kind.type is dt.date and isinstance(value, dt.datetime))
 
 

@@ -40,7 +40,7 @@ class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
         return len(self.root)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether `other` is of the same class, or any mapping but a model, with the same entries."""
+        """Return whether `other` is of the same class, or any mapping but a model, with the same entries."""
         return _equals(self.root, other) if _is_plain(other) else super().__eq__(other)
 
 
@@ -99,7 +99,7 @@ class OpenModel(Model, MutableMapping[str, V]):
         return True
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether `other` is of the same class with the same fields and entries."""
+        """Return whether `other` is of the same class with the same fields and entries."""
         return Model.__eq__(self, other)
 
 

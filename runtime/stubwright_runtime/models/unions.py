@@ -1,10 +1,9 @@
 """Choose the alternative of a union for a value, without trying each of them to the bottom.
 
-Takes the core schema of a union; returns one that accepts the same values, and dumps each unchanged. Of the
-alternatives that are models, those are tried whose constants, required keys and forbidden keys allow the value; if
-several do, the one with the most fields set wins, and is remembered while the value is read, so that the work does not
-multiply with each level. If nothing distinguishes a model from a plain mapping, pydantic's smart mode may choose the
-mapping; here the model is chosen.
+Of the alternatives that are models, those are tried whose constants, required keys and forbidden keys allow the value;
+if several do, the one with the most fields set wins, and is remembered while the value is read, so that the work does
+not multiply with each level. If nothing distinguishes a model from a plain mapping, pydantic's smart mode may choose
+the mapping; here the model is chosen.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Outline:
     constants: Mapping[str, frozenset[object]]
 
     def fits(self, value: Mapping[str, object]) -> bool:
-        """Tell whether an object may be of this model."""
+        """Return whether an object may be of this model."""
         if not self.required <= value.keys() or not (self.known is None or value.keys() <= self.known):
             return False
         return all(_is_allowed(value[key], allowed) for key, allowed in self.constants.items() if key in value)
@@ -129,7 +128,7 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
 
-    # JSON Schema knows no such tags, and shows the plain union.
+    # JSON Schema does not know any such tags, and shows the plain union.
     def merge_schema(_: object, handler: Callable[[Any], Any]) -> Any:
         return handler(whole)
 
@@ -229,7 +228,7 @@ def _choose_best(value: object, handler: Callable[[object], Any], possible: Iter
 
 
 def _repeats(value: Json) -> bool:
-    """Tell whether an object or a list occurs twice in a value."""
+    """Return whether an object or a list occurs twice in a value."""
     seen: set[int] = set()
     waiting: list[Json] = [value]
     while waiting:

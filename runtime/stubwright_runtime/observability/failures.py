@@ -1,14 +1,11 @@
-"""Exceptions of handlers, for a client in the same process that wants them raised there.
-
-Takes exceptions by the reference that callers get in their place; returns the exception that an answer refers to.
-"""
+"""Exceptions of handlers, for a client in the same process that wants them raised there."""
 
 from __future__ import annotations
 
 from typing import Final
 
 _MOST: Final = 100
-"""The most exceptions that are kept until they are asked for."""
+"""The most exceptions that are retained until they are asked for."""
 
 
 class Failures:

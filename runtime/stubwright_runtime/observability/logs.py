@@ -1,7 +1,6 @@
 """The log of a package: text from others appears without secrets, and cannot be mistaken for log lines.
 
-Takes records of any logger; removes the arguments that the manifest redacts, and session ids. Only `set_up`, which the
-package's own command calls, changes how the process logs.
+Only `set_up`, which the package's own command calls, changes how the process logs.
 """
 
 from __future__ import annotations

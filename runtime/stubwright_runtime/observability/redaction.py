@@ -1,7 +1,6 @@
 """Redaction of the arguments that only the handler may see: those named by the manifest's `policy.redact`.
 
-Takes a tool's arguments and JSON Pointers; returns copies without these values, and removes the values from texts in
-which they reappear, such as the message of an exception. What is remembered of recent calls is bounded.
+What is remembered of recent calls is bounded.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _KEPT: Final = 256
 """The number of recent secrets that are searched for when the current call is not known."""
 
 _CHARACTERS: Final = 1024 * 1024
-"""Their total length; the latest is kept however long it is."""
+"""Their total length; the latest is retained however long it is."""
 
 # Short words count only as whole parts of a name, since `keyboard` and `compass` are no secrets, nor is `author`.
 # It is not compiled here: servers load this module, and ask for no names.

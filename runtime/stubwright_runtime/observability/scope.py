@@ -15,7 +15,7 @@ class Scope:
     """The scope of one request.
 
     Attributes:
-        package: The package whose server or client is running: each has a log of its own.
+        package: The package whose server or client is running: each has its own log.
         secrets: The `redaction.Secret`s that no log shows; `None` if it is not known which call is running.
         waits: The time that the request may still wait for the store (`state.outages`); `None` without a limit.
     """

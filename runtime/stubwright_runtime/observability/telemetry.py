@@ -1,7 +1,6 @@
 """OpenTelemetry for servers and clients: attributes of requests, and histograms of durations.
 
-Takes methods and parameters; returns attributes as the semantic conventions for MCP define them
-(https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/). Without an OpenTelemetry SDK, nothing is recorded.
+Without an OpenTelemetry SDK, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def create_histogram(name: str, description: str) -> metrics.Histogram:
 
 
 def is_method(method: str) -> bool:
-    """Tell whether any revision of MCP has this method for requests or notifications of clients."""
+    """Return whether any revision of MCP has this method for requests or notifications of clients."""
     return method in _CLIENT_METHODS
 
 

@@ -11,7 +11,7 @@ _RUNTIME: Final = f"{Path(__file__).parents[1]}"
 
 
 def format_folded(error: BaseException) -> str:
-    """Return the traceback of an exception and of its causes, in which a line stands for each run of our frames.
+    """Return the traceback of an exception and of its causes, in which a line represents each run of our frames.
 
     A traceback that ends in our code is not folded: there the fault may be ours.
     """
@@ -47,7 +47,7 @@ class _Fold(traceback.FrameSummary):
 
 
 class _Folded(traceback.StackSummary):
-    """A stack some of whose frames stand for several."""
+    """A stack some of whose frames represent several."""
 
     def format_frame_summary(self, frame_summary: traceback.FrameSummary, **options: bool) -> str:
         if isinstance(frame_summary, _Fold):

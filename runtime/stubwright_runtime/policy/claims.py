@@ -1,7 +1,7 @@
 """Arguments that the server sets: from the caller's access token, from its own environment, or always the same.
 
-Takes calls; puts these values among their arguments. A caller that sends such an argument is refused, and so is a call
-without the value: no caller can be taken for another, or for all.
+A caller that sends such an argument is refused, and so is a call without the value: no caller can be taken for another,
+or for all.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
 
 
 def read_value(value: Any, schema: Json) -> Any:
-    """Read a bound value by the type of its argument: a text as JSON if the argument is no text, any other as it is.
+    """Read a bound value by the type of its argument: a text as JSON if the argument is no text, any other unchanged.
 
     Args:
         value: The value.
@@ -78,7 +78,7 @@ def read_value(value: Any, schema: Json) -> Any:
 
 @cache
 def _judge(tool: Tool, name: str) -> Validator:
-    """Return the validator of an argument's value; the other arguments need not be there."""
+    """Return the validator of an argument's value; the other arguments need not exist."""
     schema = {key: value for key, value in tool.accepts.items() if key in _APART}
     return compile_validator(tool, {**schema, "type": "object", "required": [name]})
 

@@ -1,8 +1,4 @@
-"""The keys that an authorization server signs its tokens with.
-
-Takes the issuer; finds its keys through its metadata (RFC 8414; OpenID Connect Discovery 1.0), keeps them for a while,
-and asks again if a token names a key that is not among them, though not for each such token.
-"""
+"""The keys that an authorization server signs its tokens with."""
 
 from __future__ import annotations
 
@@ -176,7 +172,7 @@ class Keys:
 
 
 def _is_trustworthy(url: str, issuer: str) -> bool:
-    """Tell whether a URL is safe from tampering: `https`, or `http` if both it and the issuer are on this machine.
+    """Return whether a URL is safe from tampering: `https`, or `http` if both it and the issuer are on this machine.
 
     Raises:
         ValueError: It is not a URL.
@@ -224,7 +220,7 @@ def _verifies(key: Mapping[str, Any]) -> bool:
 
 
 def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
-    """Tell whether a key is for signatures of one kind."""
+    """Return whether a key is for signatures of one kind."""
     kind, curve = ALGORITHMS[algorithm]
     return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
 

@@ -1,7 +1,6 @@
 """The limits of calls: on concurrency, on time, and on the size of a result.
 
-Takes calls; lets them through, stops them, or refuses them with a result that names the limit and the time to try
-again. A refused call has not been validated, and has no model.
+A refused call has not been validated, and has no model.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class _Slots:
         self._waiting: deque[anyio.Event] = deque()
 
     def take(self) -> bool:
-        """Take a place if one is free, and tell whether one was."""
+        """Take a place if one is free, and return whether one was."""
         if self._taken >= self.most:
             return False
         self._taken += 1

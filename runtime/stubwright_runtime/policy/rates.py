@@ -1,7 +1,6 @@
 """Rate limits of tools: a moving window for each principal and tool.
 
-Takes calls; lets them through, or refuses them with a result that says when to try again (MCP 2025-11-25, server/tools,
-"Security Considerations": servers MUST rate limit tool invocations). A refused call has not been validated.
+A refused call has not been validated.
 """
 
 from __future__ import annotations

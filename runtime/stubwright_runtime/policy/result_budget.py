@@ -1,9 +1,8 @@
 """The limit on the tokens of a call's result: `budget.result`.
 
-Takes calls; gives their results as they are, or, if they are too large, a part of their text or a failure. Either says
-that the call was carried out, and how to ask for less. A result with structured content is never cut: the text would no
-longer say the same, and a part may not fit the `outputSchema` (MCP 2025-11-25, server/tools, "Structured Content"). Nor
-is text that is JSON, since a part of it would not be JSON.
+Either specifies that the call was carried out, and how to ask for less. A result with structured content is never cut:
+the text would no longer say the same, and a part may not fit the `outputSchema` (MCP 2025-11-25, server/tools,
+"Structured Content"). Nor is text that is JSON, since a part of it would not be JSON.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
         )
 
     kept, left_out, at = [], 0, 0
-    # No note is longer than the one that leaves out all lines.
+    # No note is longer than the one that omits all lines.
     room = _find_room(content, most) - len(write_note(lines))
     for block in content:
         if block["type"] != "text":

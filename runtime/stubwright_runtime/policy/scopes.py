@@ -1,7 +1,6 @@
 """The scopes that the tools, resources and prompts of a package need, and the decisions about principals.
 
-Takes the manifest's scopes; tells whether a principal may use an entry. Scopes may include others
-(`auth: {scopes: {admin: [write]}}`).
+Scopes may include others (`auth: {scopes: {admin: [write]}}`).
 """
 
 from __future__ import annotations
@@ -56,12 +55,12 @@ class Scopes:
         return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
-        """Tell whether a principal may use an entry of a list."""
+        """Return whether a principal may use an entry of a list."""
         needed = self._needed[section].get(key)
         return not needed or principal.scopes.issuperset(needed)
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Tell whether a principal may be notified of a resource: one that it may not read seems not to exist."""
+        """Return whether a principal may be notified of a resource: one that it may not read seems not to exist."""
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)
         fitting = [
@@ -70,7 +69,7 @@ class Scopes:
         return not fitting or any(self.allows(principal, "resourceTemplates", each) for each in fitting)
 
     def shows(self, principal: Principal, section: str, key: str) -> bool:
-        """Tell whether a list shows an entry to a principal."""
+        """Return whether a list shows an entry to a principal."""
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
 
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:

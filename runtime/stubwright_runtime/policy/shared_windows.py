@@ -1,8 +1,4 @@
-"""Moving windows of rate limits in Redis.
-
-Takes hits; keeps in Redis the times of the last ones of each key, by Redis' own clock, since the clocks of the
-processes that share it need not agree.
-"""
+"""Moving windows of rate limits in Redis."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Access tokens that are JWTs (RFC 9068).
 
-Takes a token; gives its subject, or that it is not valid here. Its sender learns no more than that; the log has the
-reason, and never the token.
+Its sender learns no more than that; the log has the reason, and never the token.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Tokens:
         self._verified.move_to_end(digest)
         if len(self._verified) > _VERIFIED:
             self._verified.popitem(last=False)
-        # A copy, since the verified token is kept, and the claims of one request must not change those of the next.
+        # A copy, since the verified token is retained, and the claims of one request must not change those of the next.
         text = token if self._keeps_text else ""
         return replace(verified.token, token=text, claims=dict(verified.token.claims or {}))
 

@@ -10,7 +10,7 @@ class Windows:
     """The windows of one process.
 
     It keeps only the times of the hits in the window: at most the limit's number for each key. The keys of one length
-    stand in the order of their last hits, so that expired ones stand first.
+    are in the order of their last hits, so that expired ones stand first.
     """
 
     def __init__(self) -> None:

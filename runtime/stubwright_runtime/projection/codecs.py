@@ -1,7 +1,7 @@
 """Codecs: a schema that an API takes, with the two ways between its instances and those of the contract.
 
 `encode` makes an instance of the API's schema of one of the contract's. `decode` is the way back; it is made for what a
-model wrote, so what does not look like an instance is left as it is, for the contract's validator to judge.
+model wrote, so what does not look like an instance is left unchanged, for the contract's validator to judge.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Json: TypeAlias = Any
 
 
 class ProjectionError(ValueError):
-    """A model's arguments cannot be read: the message says where, and what was expected there."""
+    """A model's arguments cannot be read: the message specifies where, and what was expected there."""
 
 
 class NotExpressibleError(ValueError):
@@ -39,7 +39,7 @@ class Codec:
 
     @property
     def is_plain(self) -> bool:
-        """True if both directions leave every value as it is."""
+        """True if both directions leave every value unchanged."""
         return type(self) is Codec
 
     def encode(self, value: Json) -> Json:
@@ -74,7 +74,7 @@ class Text(Codec):
 
 @dataclass(frozen=True)
 class Values(Codec):
-    """One of a few values, each with the text that stands for it."""
+    """One of a few values, each with the text that represents it."""
 
     texts: Mapping[str, Json] = field(default_factory=dict)
 
@@ -115,8 +115,8 @@ class Member:
     Attributes:
         name: Its name in the contract.
         codec: Its value.
-        null_is_absent: Whether null says that it is left out.
-        is_wrapped: Whether its value stands in an object with `value`, since null says that it is left out.
+        null_is_absent: Whether null specifies that it is omitted.
+        is_wrapped: Whether its value is in an object with `value`, since null specifies that it is omitted.
         is_required: Whether the contract requires it.
     """
 
@@ -144,7 +144,7 @@ class Object(Codec):
         return {member.name: name for name, member in self.members.items()}
 
     def encode(self, value: Json) -> Json:
-        """Encode each property; what is left out is null if null says so."""
+        """Encode each property; what is omitted is null if null says so."""
         given = super().encode(value)
         encoded: dict[str, Json] = {}
         pairs = []
@@ -169,7 +169,7 @@ class Object(Codec):
         return encoded
 
     def decode(self, value: Json, at: str) -> Json:
-        """Decode each property under its own name; what is not known is left as it is."""
+        """Decode each property under its own name; what is not known is left unchanged."""
         if not isinstance(value, dict):
             return value
         decoded: dict[str, Json] = {}
@@ -269,7 +269,7 @@ def _is_number(value: Json) -> bool:
 
 
 def is_same(left: Json, right: Json) -> bool:
-    """Tell whether two JSON values are equal, true and 1 being different ones."""
+    """Return whether two JSON values are equal, true and 1 being different ones."""
     return left == right and json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 

@@ -1,7 +1,7 @@
 """The form that each API takes: its way of writing a function, and the part of JSON Schema that parameters may use.
 
-The rules, with the pages that state them, are in the compiler's table (`stubwright targets`); a form says how to change
-a schema so that it keeps them. A test checks the result against that table.
+The rules, with the pages that state them, are in the compiler's table (`stubwright targets`); a form describes how to
+change a schema so that it keeps them. A test checks the result against that table.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Form:
         strict: Whether the API holds the model to the schema.
         tool_name: The pattern of names of functions.
         property_name: The pattern of names of properties.
-        rewrites: Whether all of a schema is written anew; otherwise only a root that the API does not take.
+        rewrites: Whether all of a schema is written again; otherwise only a root that the API does not take.
         all_required: Whether every property has to be required.
         closes: Whether objects have to say `additionalProperties: false`.
-        nullable: Whether null is a keyword beside the type (`nullable`), and not a type.
+        nullable: Whether null is a keyword next to the type (`nullable`), and not a type.
         string_enums: Whether the values of an `enum` have to be strings.
-        keywords: The keywords that it takes beside types, properties, items, enums and unions.
+        keywords: The keywords that it takes next to types, properties, items, enums and unions.
         formats: The values of `format` that it takes.
         item_bounds: The values of `minItems` that it takes; any, where it is None.
         levels: How many objects may be in each other.

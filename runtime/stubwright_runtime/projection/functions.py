@@ -1,7 +1,4 @@
-"""The tools of a package as functions of an API, and what a model's call means.
-
-Takes the definitions of tools, as `tools/list` has them; gives functions, each with the way back.
-"""
+"""The tools of a package as functions of an API, and what a model's call means."""
 
 from __future__ import annotations
 
@@ -117,7 +114,7 @@ def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str,
 
 
 class _Renamed(Object):
-    """An object of which only the names are others; what it does not name stays as it is."""
+    """An object of which only the names are others; what it does not name stays unchanged."""
 
     def encode(self, value: Any) -> Any:
         """Return the arguments under their names there."""

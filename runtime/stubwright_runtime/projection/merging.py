@@ -27,7 +27,7 @@ class View:
         types: The types that it can have; all if the schema does not say.
         values: The values of an `enum` or a `const`; None if any is allowed.
         properties: For each property, the schemas that it must fit.
-        required: The properties that must be there.
+        required: The properties that must exist.
         more: The schemas of further properties; False if there may be none, and None if the schema does not say.
         items: The schemas of the items; None if the schema does not say.
         is_tuple: True if items have schemas by their positions.
@@ -61,7 +61,7 @@ class Merging:
         """Take the schema that references lead into."""
         self._root = root
         dialect = root.get("$schema") if isinstance(root, dict) else None
-        # Before 2019-09, what stands beside a reference says nothing (draft-07, section 8.3).
+        # Before 2019-09, what is next to a reference specifies nothing (draft-07, section 8.3).
         self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
@@ -90,7 +90,7 @@ class Merging:
                     continue
             yield schema
             yield from self._parts(schema.get("allOf") or (), view, depth + 1)
-            # A branch may not apply: its properties may be there, but nothing that it requires or forbids is certain.
+            # A branch may not apply: its properties may exist, but nothing that it requires or forbids is certain.
             for keyword in _MAYBE:
                 for part in self._parts([schema.get(keyword)], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}

@@ -1,7 +1,7 @@
-"""A contract's schema as one API takes it: closed objects, null for what is left out, pairs for maps, text otherwise.
+"""A contract's schema as one API takes it: closed objects, null for what is omitted, pairs for maps, text otherwise.
 
-Takes a schema; gives a codec, whose schema keeps the rules of the form. What the form cannot say (a bound, a condition)
-is said in the description or left out, since the contract's validator judges what comes back.
+What the form cannot say (a bound, a condition) is said in the description or omitted, since the contract's validator
+judges what comes back.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAID: Final = (
     *("default", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"),
     *("exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
 )
-"""Keywords that a description says where the form has no place for them."""
+"""Keywords that a description specifies where the form has no place for them."""
 
 _OF_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"pattern", "format", "minLength", "maxLength"}),
@@ -348,7 +348,7 @@ class _Nullable(Codec):
 
     @property
     def is_plain(self) -> bool:
-        """True if `inner` leaves every value as it is."""
+        """True if `inner` leaves every value unchanged."""
         return self.inner.is_plain
 
     def encode(self, value: Json) -> Json:

@@ -1,1 +1,1 @@
-"""JSON Schema at run time: validation, and errors that say what to do."""
+"""JSON Schema at run time: validation, and errors that describe what to do."""

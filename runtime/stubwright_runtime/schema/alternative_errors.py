@@ -1,8 +1,4 @@
-"""Explain why a value fits none of the alternatives of a schema.
-
-Takes the errors of each alternative; yields the lines for the one that was meant if that is clear, otherwise a summary
-of all.
-"""
+"""Explain why a value fits none of the alternatives of a schema."""
 
 from __future__ import annotations
 
@@ -94,7 +90,7 @@ def _is(node: ErrorNode, level: int, kinds: type[ValidationErrorKind] | tuple[ty
 
 
 def _is_nested(node: ErrorNode) -> bool:
-    """Tell whether saying what is expected takes more than a few words."""
+    """Return whether saying what is expected takes more than a few words."""
     return node.kind is None or node.branches is not None or isinstance(node.kind, _NESTED)
 
 

@@ -1,8 +1,7 @@
 """The cost of validating a value, computed from the schema and the value before it is validated.
 
-Takes a schema and a JSON value; returns how often the validator would visit parts of the value. The validator tries
-each alternative to the bottom: if it can reach one value in several ways, the ways multiply with each level. Nothing is
-validated here, and the work of computing the cost grows with the schema and the value alone.
+The validator tries each alternative to the bottom: if it can reach one value in several ways, the ways multiply with
+each level. Nothing is validated here, and the work of computing the cost grows with the schema and the value alone.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _Entries = frozenset[tuple[int, int]]
 
 
 def is_old(schema: Json) -> bool:
-    """Tell whether a schema is of draft-07 or older, where keywords next to `$ref` are ignored."""
+    """Return whether a schema is of draft-07 or older, where keywords next to `$ref` are ignored."""
     return isinstance(schema, dict) and _OLD.search(str(schema.get("$schema", ""))) is not None
 
 
@@ -74,7 +73,7 @@ class Cost:
             schema: In the dialect that its `$schema` names.
             compile_: Compiles a schema.
         """
-        # Schemas are told apart by identity, and one object may stand in several places.
+        # Schemas are told apart by identity, and one object may are in several places.
         schema = _copy_apart(schema)
         self._compile = compile_
         self._patterns: dict[str, CompiledSchema | None] = {}
@@ -94,7 +93,7 @@ class Cost:
         self.multiplies = unfolded > _SMALL or any(is_back for links in self._links.values() for _, is_back in links)
 
     def forbids(self, value: Any, size: int) -> bool:
-        """Tell whether validating a value with this many characters as JSON would take too long."""
+        """Return whether validating a value with this many characters as JSON would take too long."""
         most = MOST_VISITS + VISITS_PER_CHARACTER * size
         try:
             return self.is_explosive and self.count_visits(value, most) > most
@@ -102,7 +101,7 @@ class Cost:
             return True
 
     def has_few_reasons(self, value: Any, size: int) -> bool:
-        """Tell whether all errors of a value can be found quickly."""
+        """Return whether all errors of a value can be found quickly."""
         most = _FEW_VISITS + size
         return not self.multiplies or self.count_visits(value, most, remembering=False) <= most
 
@@ -176,7 +175,7 @@ class Cost:
             yield alike, _applied((_of_index(node, index), often) for node, often in nodes)
 
     def _may_match(self, pattern: str, key: str) -> bool:
-        """Tell whether a pattern may match a key; the validator bounds the time that this takes."""
+        """Return whether a pattern may match a key; the validator bounds the time that this takes."""
         if pattern not in self._patterns:
             try:
                 self._patterns[pattern] = self._compile({"pattern": pattern})
@@ -265,7 +264,8 @@ class Cost:
         return target if isinstance(target, dict) else None
 
     def _link(self, root: Node) -> None:
-        """Follow references as the validator does when it compiles: one that leads to what is being compiled goes back.
+        """Follow references as the validator does when it compiles: one that refers to what is being compiled goes
+        back.
 
         The validator remembers the targets of such references; every other target is compiled, and visited, again.
         """

@@ -1,9 +1,9 @@
 """Validation errors as a tree, of which only the branches that are asked for are computed.
 
-Takes a schema and an invalid value; yields the errors. The validator itself collects the errors of every alternative
-down to the bottom, which multiplies with each level. Here a reference or choice is first only found to fail, and is
-looked into on demand. For that there is a second schema that accepts the same values, in which each reference and
-choice is wrapped twice in `not`: the validator reports a failing `not` without looking inside.
+The validator itself collects the errors of every alternative down to the bottom, which multiplies with each level. Here
+a reference or choice is first only found to fail, and is looked into on demand. For that there is a second schema that
+accepts the same values, in which each reference and choice is wrapped twice in `not`: the validator reports a failing
+`not` without looking inside.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ShallowSchema:
         return self._cuts[number]
 
     def _part(self, cut: _Cut) -> dict[str, Any]:
-        """Build a schema that leads to what is cut."""
+        """Build a schema that refers to what is cut."""
         dialect = {"$schema": self.schema["$schema"]} if "$schema" in self.schema else {}
         keyword = self._identifier
         name = str(self.schema.get(keyword, _ROOT)).rstrip("#")

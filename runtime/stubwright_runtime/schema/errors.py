@@ -1,7 +1,4 @@
-"""Validation errors as plain data.
-
-Takes errors of jsonschema-rs; returns nodes whose paths contain keys unchanged.
-"""
+"""Validation errors as plain data."""
 
 from __future__ import annotations
 
@@ -77,7 +74,7 @@ def to_error_node(error: ValidationError, value: Any, above: Path = ()) -> Error
 
 
 def _refuses_keys(schema_path: Sequence[str | int]) -> bool:
-    """Tell whether a schema path ends with a keyword that is `false` for all keys, and not with the name of a key."""
+    """Return whether a schema path ends with a keyword that is `false` for all keys, and not with the name of a key."""
     last: str | int = ""
     is_name = False
     for step in schema_path:

@@ -1,7 +1,6 @@
 """Formats that are asserted as strictly as their types in Python: `python: {formats: strict}`.
 
-Takes a schema; gives what jsonschema-rs must be told so that a string with such a format is valid only if the type
-represents it exactly, by the same functions that read it. Formats without a type are asserted or not as before.
+Formats without a type are asserted or not as before.
 """
 
 from __future__ import annotations
@@ -80,12 +79,12 @@ def _suggest_url(text: str) -> str:
 
 
 def fits(form: str, text: str) -> bool:
-    """Tell whether a string is of a format that has a type, and the type represents it exactly."""
+    """Return whether a string is of a format that has a type, and the type represents it exactly."""
     return is_exact(form, text) and (form == BASE64 or is_valid(form, text))
 
 
 def is_valid(form: str, text: str) -> bool:
-    """Tell whether a string is of a format of JSON Schema, exactly represented or not."""
+    """Return whether a string is of a format of JSON Schema, exactly represented or not."""
     return bool(_compile_format(form).is_valid(text))
 
 

@@ -1,7 +1,7 @@
 """The ids of state handles in the arguments and the result of a tool.
 
-Takes a tool and a value; returns the pointers to the ids in it. The manifest says which schemas describe ids, and the
-validator which of these a value matches: the mark is an annotation (JSON Schema 2020-12 Core, 7.7).
+The manifest specifies which schemas describe ids, and the validator which of these a value matches: the mark is an
+annotation (JSON Schema 2020-12 Core, 7.7).
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ _EXACT: Final = 2.0**53
 """Below it a float differs from its shortest text by less than any keyword can tell."""
 
 _COMPARING: Final = frozenset({"multipleOf", "uniqueItems"})
-"""Keywords that can tell the two values apart whatever number stands beside them."""
+"""Keywords that can tell the two values apart whatever number is next to them."""
 
 
 def may_compare_large_numbers(schema: Any) -> bool:
-    """Tell whether a verdict of the schema can depend on the last digits of a large number."""
+    """Return whether a verdict of the schema can depend on the last digits of a large number."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()
@@ -39,12 +39,12 @@ def may_compare_large_numbers(schema: Any) -> bool:
 
 
 def make_exact_schema(schema: Any) -> Any:
-    """Return a schema whose floats from 2**53 on are integers of the same decimal text; the given one is kept."""
+    """Return a schema whose floats from 2**53 on are integers of the same decimal text; the given one is retained."""
     return _replace_large_floats(schema, lambda text: int(Decimal(text)))
 
 
 def make_exact_instance(value: Any) -> Any:
-    """Return a JSON value whose floats from 2**53 on are decimals; the given one is kept.
+    """Return a JSON value whose floats from 2**53 on are decimals; the given one is retained.
 
     Not integers, which they are not in draft-04 (Validation, section 3.5).
     """
@@ -70,7 +70,7 @@ class CompiledSchema(Protocol):
     """A schema that jsonschema-rs has compiled."""
 
     def is_valid(self, instance: Any) -> bool:
-        """Tell whether the schema accepts an instance."""
+        """Return whether the schema accepts an instance."""
         ...
 
     def validate(self, instance: Any) -> None:
@@ -93,7 +93,7 @@ class ExactSchema:
         self._compiled = compiled
 
     def is_valid(self, instance: Any) -> bool:
-        """Tell whether the schema accepts an instance."""
+        """Return whether the schema accepts an instance."""
         return self._compiled.is_valid(make_exact_instance(instance))
 
     def validate(self, instance: Any) -> None:

@@ -1,6 +1,5 @@
 """A check that all instances of a schema are objects, as far as the schema itself shows it.
 
-Takes a self-contained JSON Schema of any dialect; follows only references that are JSON Pointers into the same schema.
 If the answer is not certain, it is no.
 """
 
@@ -23,7 +22,7 @@ _DEEPEST: Final = 100
 
 
 def describes_objects(schema: Json) -> bool:
-    """Tell whether only objects are valid."""
+    """Return whether only objects are valid."""
     return isinstance(schema, dict) and (schema.get("type") == "object" or _Reading(schema).is_for_objects(schema, 0))
 
 
@@ -47,7 +46,7 @@ class _Reading:
         self._known: dict[str, bool] = {}
 
     def is_for_objects(self, schema: Json, depth: int) -> bool:
-        """Tell whether only objects are valid under a schema that is `depth` steps from the root."""
+        """Return whether only objects are valid under a schema that is `depth` steps from the root."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return False
         reference = schema.get("$ref")
@@ -72,7 +71,7 @@ class _Reading:
 
     def _leads_to_objects(self, reference: str, depth: int) -> bool:
         if reference not in self._known:
-            # A circle of references says nothing by itself.
+            # A circle of references specifies nothing on its own.
             self._known[reference] = False
             self._known[reference] = self.is_for_objects(self._target(reference), depth + 1)
         return self._known[reference]

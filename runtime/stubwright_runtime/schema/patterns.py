@@ -1,8 +1,6 @@
-"""Translate regular expressions that JavaScript accepts and the validator does not.
+r"""Translate regular expressions that JavaScript accepts and the validator does not.
 
-Takes a schema; returns a copy whose patterns mean the same (ECMA-262, 22.2.1 and Annex B.1.2), and whose references are
-percent-encoded as URIs must be; nothing else differs.
-Escapes that mean something else in other languages, such as `\\Z`, stay unchanged, and so are rejected.
+Escapes that mean something else in other languages, such as `\Z`, stay unchanged, and so are rejected.
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ def translate_pattern(pattern: str) -> str:
     at = 0
     while at < len(pattern):
         if (named := _REFERENCE.match(pattern, at)) is not None and named[1] in groups:
-            # In a group of its own, so that a digit after it is no part of the number.
+            # In its own group, so that a digit after it is no part of the number.
             parts.append(f"(?:\\{groups[named[1]]})")
             at = named.end()
         elif (quantifier := _QUANTIFIER.match(pattern, at)) is not None:
@@ -84,7 +82,7 @@ def translate_pattern(pattern: str) -> str:
             parts.append("\\x00" if _is_zero(pattern, at) else escape[0] if escape else "\\")
             at = escape.end() if escape else at + 1
         else:
-            # In JavaScript a brace that begins no quantifier stands for itself (Annex B.1.2).
+            # In JavaScript a brace that begins no quantifier represents itself (Annex B.1.2).
             parts.append(f"\\{pattern[at]}" if pattern[at] in "{}" else pattern[at])
             at += 1
     return "".join(parts)

@@ -1,8 +1,7 @@
 """Validate values against a tool's schema, and explain what is wrong in words that a model can act on.
 
-Takes a JSON Schema of any dialect from draft-04 to 2020-12 and a JSON value; returns one line for each validation
-error. The schema decides, never a Python model. Nothing is fetched, and a regular expression that would run forever is
-a validation error, not a hang. `alternative_errors` explains alternatives; `complexity` and `error_tree` handle schemas
+The schema decides, never a Python model. Nothing is fetched, and a regular expression that would run forever is a
+validation error, not a hang. `alternative_errors` explains alternatives; `complexity` and `error_tree` handle schemas
 that are expensive to explain.
 """
 
@@ -161,7 +160,7 @@ class Validator:
         return lines
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether `find_errors` finds none in a value, without the time that it takes to explain them."""
+        """Return whether `find_errors` finds none in a value, without the time that it takes to explain them."""
         try:
             size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
         except (TypeError, ValueError, RecursionError):  # no JSON, or half of a surrogate pair
@@ -182,7 +181,7 @@ class Validator:
         return [node.path for node in self._find_few_errors(value, size)]
 
     def _is_too_complex(self, value: Any, size: int) -> bool:
-        """Tell whether validating a value would take too long; see `complexity`."""
+        """Return whether validating a value would take too long; see `complexity`."""
         return self._cost is not None and self._cost.forbids(value, size)
 
     def _explain_non_json(self, value: Any, error: Exception, root: str) -> str:
@@ -354,7 +353,7 @@ class Validator:
         return self._redacted_length(path) is not None
 
     def _holds_secret(self, path: Path) -> bool:
-        """Tell whether a secret belongs below `path`; a string there may be JSON that contains it."""
+        """Return whether a secret belongs below `path`; a string there may be JSON that contains it."""
         shown = normalize_path(path)
         return shown != () and any(secret[: len(shown)] == shown for secret in self._redacted)
 
@@ -384,7 +383,7 @@ _MANY: Final = 1_000
 
 
 def _may_multiply(schema: Json) -> bool:
-    """Tell whether the validator may have to visit one value many times."""
+    """Return whether the validator may have to visit one value many times."""
     waiting, count = [schema], 0
     while waiting:
         here = waiting.pop()
@@ -405,7 +404,7 @@ def _suggest_unwrapping(node: ErrorNode, known: Sequence[str]) -> str:
 
 
 def _get_format(kind: Kind | None) -> str | None:
-    """Return the format that an error is about, or the encoding that stands for one."""
+    """Return the format that an error is about, or the encoding that represents one."""
     match kind:
         case ValidationErrorKind.Format(name):
             return str(name)

@@ -1,6 +1,5 @@
 """A debugger in a server that runs: `--debug-port`, by debugpy.
 
-Takes a port and listens there, on the loopback interface only, since an attached debugger runs code in this process.
 debugpy is imported here and nowhere else, since only debugging needs it.
 """
 
@@ -20,7 +19,7 @@ _PATIENCE: Final = 5  # seconds for the debugger of a server before, which `dev`
 
 
 def listen(port: int | None, *, wait: bool) -> None:
-    """Listen for a debugger, and say how to attach it. Does nothing without a port.
+    """Listen for a debugger, and describe how to attach it. Does nothing without a port.
 
     Standard output and input must not be those of a client by now: debugpy starts a process, which inherits both.
 

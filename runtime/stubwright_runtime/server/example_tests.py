@@ -1,9 +1,8 @@
 """The examples of a package's tools as tests of its handlers.
 
-Takes a tool and one of its examples; calls the tool through the package's own server, in this process, as a client
-would. The server validates arguments and result; a result that differs is a failure only if the example says
-`exact: true`. A tool that may change something is called only if the example says `run: true`. pytest collects the
-tests and is never imported: a failure is an `AssertionError`, and an omitted example is a `SkipTest`.
+The server validates arguments and result; a result that differs is a failure only if the example says `exact: true`. A
+tool that may change something is called only if the example says `run: true`. pytest collects the tests and is never
+imported: a failure is an `AssertionError`, and an omitted example is a `SkipTest`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The command `python -m` of a generated package: find the handlers, build the server, serve.
 
-Takes the command line; a fault of it, or of the handlers that it names, is a line on standard error and status 2, never
-a traceback. Logging is set up here and nowhere else, on standard error.
+Logging is set up here and nowhere else, on standard error.
 """
 
 from __future__ import annotations
@@ -295,7 +294,7 @@ def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
-    """Return the worker processes for tasks beside the server."""
+    """Return the worker processes for tasks next to the server."""
     if options.workers is None:
         return nullcontext()
     from .worker import Workers
@@ -493,7 +492,7 @@ def _open_listener(number: int) -> socket.socket:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listener whose protocol is TCP explicitly, which `socket.create_server` leaves out.
+    """Return a listener whose protocol is TCP explicitly, which `socket.create_server` omits.
 
     Only then does asyncio send small answers at once (TCP_NODELAY); otherwise each waits for 40 ms. The host `*` is all
     addresses, of IPv4 and IPv6 where the system has both.

@@ -1,4 +1,4 @@
-"""The options of generated `build_server` and `asgi_app` beside handlers, for type checkers. All are optional."""
+"""The options of generated `build_server` and `asgi_app` next to handlers, for type checkers. All are optional."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Options(TypedDict, total=False):
     processes, and outlives them."""
 
     audit: Audit | None
-    """The destination of call records: a function that takes a `CallRecord`, and is called in a thread of its own, or a
+    """The destination of call records: a function that takes a `CallRecord`, and is called in its own thread, or a
     file that gets a line of JSON for each; `"-"` is standard error. By default there is none."""
 
     toolset: str | None
@@ -48,7 +48,7 @@ class HttpOptions(TypedDict, total=False):
     """The path of the endpoint, by default `/mcp`."""
 
     allowed_hosts: Sequence[str]
-    """Values of the `Host` header to answer beside this machine's own, such as `api.example.com` or
+    """Values of the `Host` header to answer next to this machine's own, such as `api.example.com` or
     `api.example.com:*`; any other is refused, which protects against DNS rebinding. `*` allows all."""
 
     allowed_origins: Sequence[str]

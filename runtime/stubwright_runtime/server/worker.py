@@ -1,7 +1,6 @@
 """Processes that work at tasks and serve no requests.
 
-Takes a server; works at its tasks until it is asked to stop. `Workers` starts such processes beside a server, and
-starts those anew that die.
+`Workers` starts such processes next to a server, and starts those again that die.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ UNTIL_EOF: Final = "--until-end-of-input"
 """The option of a process that ends with the one that started it, whose death closes its standard input."""
 
 _RESTART_DELAY: Final = 1.0
-"""Seconds before a process that died is started anew."""
+"""Seconds before a process that died is started again."""
 
 _MARGIN: Final = 5.0
-"""Seconds that processes may take to end beside those that their tasks may; then they are killed."""
+"""Seconds that processes may take to end next to those that their tasks may; then they are killed."""
 
 
 def work(core: Core, *, until_eof: bool = False) -> None:
@@ -93,7 +92,7 @@ class Workers:
             process.kill()
 
     def _keep(self) -> None:
-        """Have one process run until all is over."""
+        """Have one process run until all has ended."""
         while not self._over.is_set():
             # What a process writes is for the log: standard output may be the server's wire.
             with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:

@@ -1,7 +1,4 @@
-"""Budgets of the bytes that a server keeps: for one principal, and for all of them together.
-
-Takes the manifest's `storage`; returns the budget that a store holds, and the error once it is used up.
-"""
+"""Budgets of the bytes that a server keeps: for one principal, and for all of them together."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from ..values.units import describe_wait, parse_size
 Whose: TypeAlias = Literal["caller", "server"]
 
 OVERHEAD: Final = 1024
-"""Bytes that a record costs beside its key and its data: its fields and indexes in Redis, its objects in memory."""
+"""Bytes that a record costs next to its key and its data: its fields and indexes in Redis, its objects in memory."""
 
 EACH: Final = "16MiB"
 ALL: Final = "128MiB"
@@ -31,7 +28,7 @@ class BudgetExceeded(ToolError):
     Attributes:
         whose: The owner of the budget: the caller or the server.
         limit: Its size in bytes.
-        seconds: Seconds until the first stored item expires; `None` if none expires by itself.
+        seconds: Seconds until the first stored item expires; `None` if none expires on its own.
     """
 
     def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:

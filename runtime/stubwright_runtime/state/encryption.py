@@ -1,8 +1,4 @@
-"""Encryption: others who can read and write the store can neither read nor forge what lies in it.
-
-Takes bytes and the place where they are kept; gives them encrypted and authenticated (AES-256-GCM), so that they open
-at that place only.
-"""
+"""Encryption: others who can read and write the store can neither read nor forge what is in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The store that is this process: what it keeps is lost when the process ends.
 
-Takes and gives what the protocol says. Nothing here waits, so that every method is one step for all tasks of the event
-loop; what is over is forgotten when something new comes.
+Nothing here waits, so that every method is one step for all tasks of the event loop; what has ended is forgotten when
+something new comes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Name = tuple[str, str]
 _NEVER: Final = float("inf")
 
 _SWEEP: Final = 10.0
-"""Seconds between two looks for leases and marks that are over, at least."""
+"""Seconds between two looks for leases and marks that have ended, at least."""
 
 
 _FEW: Final = 64
@@ -101,7 +101,7 @@ class MemoryStore:
         tracked: bool = False,
         room: int = 0,
     ) -> bool:
-        """See the protocol; no other process writes here, so that nothing needs to be tracked."""
+        """Implement the protocol; no other process writes here, so that nothing needs to be tracked."""
         del tracked
         self._sweep()
         now, name = self._clock(), (kind, key)
@@ -130,14 +130,14 @@ class MemoryStore:
         return True
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """See the protocol."""
+        """Implement the protocol."""
         if (entry := self._find(kind, key)) is None:
             return None
         entry.use(self._clock())
         return Record(entry.data, entry.version)
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """See the protocol."""
+        """Implement the protocol."""
         entry = self._find(kind, key)
         return None if entry is None else len(entry.data)
 
@@ -152,7 +152,7 @@ class MemoryStore:
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         del payer
         entry = self._find(kind, key)
         if entry is None or entry.version != version:
@@ -168,7 +168,7 @@ class MemoryStore:
         return True
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         del payer
         if self._find(kind, key) is None:
             return False
@@ -176,20 +176,20 @@ class MemoryStore:
         return True
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """See the protocol."""
+        """Implement the protocol."""
         return [(key, Record(entry.data, entry.version)) for key, entry in self._all(kind, owner)]
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """See the protocol."""
+        """Implement the protocol."""
         return [entry.head for _, entry in self._all(kind, owner)]
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         self._sweep()
         return self._nonces.setdefault(payer, Nonces(self._clock, MAX_NONCES)).use_nonce(nonce, seconds)
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         now = self._clock()
         with self._lease_lock:
             has, until = self._leases.get(name, (holder, now))
@@ -199,7 +199,7 @@ class MemoryStore:
             return True
 
     async def release(self, name: str, holder: str) -> None:
-        """See the protocol."""
+        """Implement the protocol."""
         with self._lease_lock:
             if name in self._leases and self._leases[name][0] == holder:
                 del self._leases[name]
@@ -215,11 +215,11 @@ class MemoryStore:
             return True
 
     async def list_members(self, name: str) -> frozenset[str]:
-        """See the protocol."""
+        """Implement the protocol."""
         return frozenset(self._sets.get(name, ()))
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         members = self._sets[name]
         if (member in members) == on:
             return False
@@ -227,13 +227,13 @@ class MemoryStore:
         return True
 
     async def publish(self, topic: str, data: bytes) -> None:
-        """See the protocol."""
+        """Implement the protocol."""
         # A copy: a listener may leave while it is told.
         for listener in [*self._listeners.get(topic, ())]:
             await listener(data)
 
     def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
-        """See the protocol."""
+        """Implement the protocol."""
         self._listeners[topic].append(listener)
 
         def leave() -> None:
@@ -243,29 +243,29 @@ class MemoryStore:
         return leave
 
     async def list_secrets(self) -> Sequence[bytes]:
-        """See the protocol."""
+        """Implement the protocol."""
         return [self._secret]
 
     @asynccontextmanager
     async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
-        """See the protocol."""
+        """Implement the protocol."""
         yield
 
     async def check(self) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         return True
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
-        """See the protocol."""
+        """Implement the protocol."""
         yield
 
     def __len__(self) -> int:
-        """Return the number of remembered records, marks and leases, including those that are over."""
+        """Return the number of remembered records, marks and leases, including those that have ended."""
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:
-        # A copy: `_find` forgets what is over, and so changes this index.
+        # A copy: `_find` forgets what has ended, and so changes this index.
         entries = [(key, self._find(kind, key)) for key in [*self._owned.get((kind, owner), ())]]
         return [(key, entry) for key, entry in entries if entry is not None]
 
@@ -303,7 +303,7 @@ class MemoryStore:
             self._forget(next(iter(account.spare)))
 
     def _sweep(self) -> None:
-        """Forget all records that are over, and, now and then, leases and marks that are over."""
+        """Forget all records that have ended, and, now and then, leases and marks that have ended."""
         now = self._clock()
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)

@@ -1,7 +1,7 @@
 """Marks of request states that have come back: an answer fits one call (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-Takes the marks of states; tells whether one comes for the first time. The seal of a state keeps it from being changed,
-and bounds how long it holds; it does not keep it from being sent again.
+The seal of a state keeps it from being changed, and bounds how long it holds; it does not keep it from being sent
+again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Nonces:
         self._oldest = ""
 
     def use_nonce(self, nonce: str, seconds: float) -> bool:
-        """Tell whether a mark is new, and remember it for `seconds`."""
+        """Return whether a mark is new, and remember it for `seconds`."""
         self.expire()
         if len(self._ends) >= self._most:
             self._forget_half()

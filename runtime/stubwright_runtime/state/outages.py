@@ -1,7 +1,6 @@
 """Deadlines for a store in another process, and log messages and errors while it does not answer.
 
-Takes exchanges with the store; ends those that take too long, and refuses others at once while it hangs. The log has a
-line when an outage begins and one when it ends, however many calls fail between the two.
+The log has a line when an outage begins and one when it ends, however many calls fail between the two.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ PATIENCE: Final = 5.0
 """Seconds that one request waits for the store, in all."""
 
 _BRISK: Final = 1.0
-"""Seconds in which a store that is well answers; such a wait does not count, and says nothing if it is in vain."""
+"""Seconds in which a store that is well answers; such a wait does not count, and specifies nothing if it is without
+success.
+"""
 
 _REST: Final = 2.0
 """Seconds after an exchange without an answer in which no other is tried."""
@@ -53,7 +54,7 @@ class WaitBudget:
         self._ended = float("-inf")
 
     def begin(self, now: float) -> float:
-        """Begin to wait, also beside other waits of the same request; gives the seconds that are left."""
+        """Begin to wait, also next to other waits of the same request; gives the seconds that are left."""
         if not self._waits:
             self._since = now
             if now > self._ended + _REST:
@@ -90,7 +91,8 @@ class Outages:
         Args:
             url: What the log calls it.
             failures: What an exchange raises if it fails.
-            refusals: Those by which the store says no; the first is what it says where there is no class for that.
+            refusals: Those by which the store declines; the first is what it specifies where there is no class for
+                that.
             clock: Tells the time in seconds.
         """
         self.failures = failures
@@ -175,7 +177,7 @@ class Outages:
 
 
 def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Tell whether an exception is one of these, or was caused by one."""
+    """Return whether an exception is one of these, or was caused by one."""
     # The library's own TimeoutError is not the builtin one, which is only its cause.
     while error is not None:
         if isinstance(error, kinds):

@@ -1,9 +1,8 @@
 """The store in Redis or Valkey: all processes that serve one manifest see the same, and it outlives them.
 
-Takes and gives what the protocol says. Each method is one command or one script, so that it happens whole or not at
-all, and none is sent twice: whether one without an answer was executed is unknown, and `StateLost` says so. What lies
-there is encrypted, and its names are digests: who reads Redis learns nothing of it, and who writes there makes nothing
-of it.
+Each method is one command or one script, so that it happens whole or not at all, and none is sent twice: whether one
+without an answer was executed is unknown, and `StateLost` says so. What lies there is encrypted, and its names are
+digests: who reads Redis learns nothing of it, and who writes there makes nothing of it.
 """
 
 from __future__ import annotations
@@ -217,7 +216,7 @@ class RedisStore:
         tracked: bool = False,
         room: int = 0,
     ) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         name, paying = self._name(kind, key), owner if payer is None else payer
         limit = _NEVER if most is None else most
         names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
@@ -246,7 +245,7 @@ class RedisStore:
         return bool(await self._change("create", names, arguments, first.roster, enrol))
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """See the protocol."""
+        """Implement the protocol."""
         name = self._name(kind, key)
         least: int | None = None
         while True:
@@ -268,7 +267,7 @@ class RedisStore:
                     return record
                 break
             if least is not None:
-                # The roster itself was put back: made anew, it misleads no process that starts later.
+                # The roster itself was put back: made again, it misleads no process that starts later.
                 await self._change("enrol", [], [], current.roster, lambda _roster, _now: False)
                 break
             least = needed  # word of a change may have been quicker; what is read from now on is as new at least
@@ -276,7 +275,7 @@ class RedisStore:
         return None
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """See the protocol."""
+        """Implement the protocol."""
         async with self.exchange(writes=False):
             length: int = await self._redis.hstrlen(self._name(kind, key), "d")
         return length or None
@@ -292,7 +291,7 @@ class RedisStore:
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         name = self._name(kind, key)
         new = _Version(name, version + 1, "" if payer is None else self._roster(payer, name), "1" if final else "")
         ciphertexts = [await self._encrypt(_pack(key, data), new.place), await self._encrypt(head, new.head)]
@@ -312,7 +311,7 @@ class RedisStore:
         return bool(await self._change("replace", names, arguments, new.roster, enrol))
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         name = self._name(kind, key)
         names = [name, *self._accounts]
         if payer is None:
@@ -326,7 +325,7 @@ class RedisStore:
         return bool(await self._change("delete", names, [], self._roster(payer, name), strike))
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """See the protocol."""
+        """Implement the protocol."""
         return [
             (key, Record(data, version.version))
             for version, plaintext in await self._all(kind, owner, "d")
@@ -334,11 +333,11 @@ class RedisStore:
         ]
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """See the protocol."""
+        """Implement the protocol."""
         return [plaintext for _, plaintext in await self._all(kind, owner, "h")]
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         is_new: list[bool] = []
 
         def use_nonce(roster: Roster, now: int) -> bool:
@@ -349,11 +348,11 @@ class RedisStore:
         return is_new[-1]
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         return bool(await self._script("hold", [self._name("lease", name)], [holder, _to_milliseconds(seconds)]))
 
     async def release(self, name: str, holder: str) -> None:
-        """See the protocol."""
+        """Implement the protocol."""
         await self._script("release", [self._name("lease", name)], [holder])
 
     def renew(self, name: str, holder: str, seconds: float) -> bool:
@@ -364,26 +363,26 @@ class RedisStore:
             raise StateLost(f"{self.url} does not answer", is_unknown=True) from error
 
     async def list_members(self, name: str) -> frozenset[str]:
-        """See the protocol."""
+        """Implement the protocol."""
         async with self.exchange(writes=False):
             members: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
         return frozenset(member.decode(errors="replace") for member in members)
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         change = self._redis.sadd if on else self._redis.srem
         async with self.exchange(writes=True):
             return bool(await change(f"{self.prefix}:set:{name}", member))
 
     async def publish(self, topic: str, data: bytes) -> None:
-        """See the protocol."""
+        """Implement the protocol."""
         channel = f"{self.prefix}:topic:{topic}"
         ciphertext = await self._encrypt(data, channel)
         async with self.exchange(writes=False):
             await self._redis.publish(channel, ciphertext)
 
     def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
-        """See the protocol."""
+        """Implement the protocol."""
         self._listeners[topic].append(listener)
 
         def leave() -> None:
@@ -393,7 +392,7 @@ class RedisStore:
         return leave
 
     async def list_secrets(self) -> Sequence[bytes]:
-        """See the protocol."""
+        """Implement the protocol."""
         if self._given:
             return self._given
         name = f"{self.prefix}:secret"
@@ -410,7 +409,7 @@ class RedisStore:
         return [secret]
 
     async def check(self) -> bool:
-        """See the protocol."""
+        """Implement the protocol."""
         with suppress(StateLost):
             async with self.exchange(writes=False):
                 return bool(await self._redis.ping())
@@ -418,7 +417,7 @@ class RedisStore:
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
-        """See the protocol."""
+        """Implement the protocol."""
         is_heard = asyncio.Event()
         pump = asyncio.create_task(self._pump(is_heard))
         # A server starts without its store, too; `_pump` goes on trying.
@@ -442,7 +441,7 @@ class RedisStore:
                 self._outages.note_mode(await self._read_mode())
                 async with self._redis.pubsub() as channels:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
-                    # Redis keeps nothing for a subscriber that is away: listeners may have missed messages.
+                    # Redis keeps nothing for a subscriber that is unavailable: listeners may have missed messages.
                     await self._notify_all(None)
                     is_heard.set()
                     failures = 0
@@ -550,7 +549,7 @@ class RedisStore:
     ) -> Any:
         """Change a roster and what it vouches for in one step; 0 if `edit` finds that there is nothing to do.
 
-        A roster that was put back is first made anew, so that later readers are not misled by it.
+        A roster that was put back is first made again, so that later readers are not misled by it.
         """
         # The script finds the changes of other processes; those of this one take turns, so that none has to try again.
         turn = self._turns.setdefault(roster, asyncio.Lock())
@@ -589,7 +588,7 @@ class RedisStore:
         return result
 
     async def _forget_unused(self, roster: Roster) -> None:
-        """Forget records without an end that are over because they were not used."""
+        """Forget records without an end that have ended because they were not used."""
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return
@@ -641,7 +640,7 @@ def _to_milliseconds(seconds: float | None) -> int:
 
 def _pack(key: str, data: bytes) -> bytes:
     name = key.encode()
-    # The name in Redis is a digest, so the key lies beside the data for `list_owned`.
+    # The name in Redis is a digest, so the key lies next to the data for `list_owned`.
     return len(name).to_bytes(4, "big") + name + data
 
 

@@ -1,9 +1,8 @@
-"""Rosters: what says which version of a record is the newest, so that an older one that was put back is noticed.
+"""Rosters: what specifies which version of a record is the newest, so that an older one that was put back is noticed.
 
-Takes what lies in a store that others can write to; says what of it counts. A principal has some rosters, each for a
-part of its records. One is an encrypted list of those that are there, with their versions, and has a number that grows
-with each change. Who puts a record back has to put its roster back, too; then its number is lower than the one that
-this process has seen itself or heard of from another.
+A principal has some rosters, each for a part of its records. One is an encrypted list of those that exist, with their
+versions, and has a number that grows with each change. Who puts a record back has to put its roster back, too; then its
+number is lower than the one that this process has seen itself or heard of from another.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SEEN: Final = 20_000
 
 
 _LONG: Final = 30 * 24 * 3600 * 1000
-"""Milliseconds that a roster lasts that was made anew in the place of one without an end."""
+"""Milliseconds that a roster lasts that was made again in the place of one without an end."""
 
 
 class Entry(NamedTuple):
@@ -43,9 +42,9 @@ class Roster:
 
     Attributes:
         number: The number of its changes.
-        over: The time at which all that was ever in it is over, in milliseconds; -1 is never.
+        over: The time at which all that was ever in it has ended, in milliseconds; -1 is never.
         oldest: Marks up to this one count as spent.
-        records: The records that are there, by their names.
+        records: The records that exist, by their names.
         nonces: The spent marks, each with the time until which it must be remembered, in milliseconds.
     """
 
@@ -73,7 +72,7 @@ class Roster:
         return None if is_endless else self.over
 
     def holds(self, name: str, version: int, now: int) -> bool:
-        """Tell whether this is the newest version of a record in it."""
+        """Return whether this is the newest version of a record in it."""
         entry = self.records.get(name)
         return entry is not None and entry.version == version and (entry.end is None or now <= entry.end)
 
@@ -83,7 +82,7 @@ class Roster:
         self._lasts(over)
 
     def use_nonce(self, nonce: str, end: int) -> bool:
-        """Tell whether a mark is new, and remember it."""
+        """Return whether a mark is new, and remember it."""
         if nonce in self.nonces or nonce <= self.oldest:
             return False
         if len(self.nonces) >= MAX_NONCES:
@@ -99,7 +98,7 @@ class Roster:
         return True
 
     def expire(self, now: int) -> None:
-        """Forget what is over."""
+        """Forget what has ended."""
         self.records = {name: entry for name, entry in self.records.items() if entry.end is None or now <= entry.end}
         self.nonces = {nonce: end for nonce, end in self.nonces.items() if now <= end}
 
@@ -116,7 +115,7 @@ class Seen:
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
     def find_number(self, roster: str, now: int | None = None) -> int:
-        """Return the lowest number that a roster can have; 0 if nothing is known of it, or all in it is over."""
+        """Return the lowest number that a roster can have; 0 if nothing is known of it, or all in it has ended."""
         number, end = self._numbers.get(roster, (0, None))
         if end is None or now is None or now <= end:
             return number

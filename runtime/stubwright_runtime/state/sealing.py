@@ -1,7 +1,6 @@
 """Seals: clients keep a state for the server, but can neither read nor change it, nor send it with another call.
 
-Takes texts, the calls that they belong to, and the time; gives tokens. It knows no transport, no store and no clock. It
-does not remember which tokens came back: `nonces` does.
+It does not know any transport, no store and no clock. It does not remember which tokens came back: `nonces` does.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SKEW: Final = 60.0
 
 
 class InvalidStateError(Exception):
-    """A token that does not open. The text says why, for the log alone, and holds nothing of the token."""
+    """A token that does not open. The text explains why, for the log alone, and holds nothing of the token."""
 
 
 @dataclass(frozen=True, slots=True)

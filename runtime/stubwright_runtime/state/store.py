@@ -85,7 +85,7 @@ class Record:
 
 
 Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
-"""Hears what is published; `None` says that some of it may have been missed."""
+"""Hears what is published; `None` specifies that some of it may have been missed."""
 
 
 class Store(Protocol):
@@ -137,18 +137,18 @@ class Store(Protocol):
             key: Its key among those of its kind; it must be new.
             data: The bytes to keep.
             owner: Its owner, by which `list_owned` finds it.
-            ttl: Seconds after which it is over.
-            idle: Seconds after which it is over if it was not read or replaced.
+            ttl: Seconds after which it has ended.
+            idle: Seconds after which it has ended if it was not read or replaced.
             most: The most records of this kind that one owner may have.
             payer: The payer whose budget it counts against; by default the owner.
             head: The bytes that `list_heads` returns without reading the data.
             spare: True if it may be dropped, the oldest first, to make room in its payer's budget.
             tracked: True if it counts as gone once another program with access to the store puts back an older version
                 of it, or puts it back after its end.
-            room: Bytes that its payer's budget must have beside, for a record that follows; they are not reserved.
+            room: Bytes that its payer's budget must have next to, for a record that follows; they are not reserved.
 
         Returns:
-            True if it is kept: the owner had less than `most`.
+            True if it is retained: the owner had less than `most`.
 
         Raises:
             BudgetExceeded: A budget has no room for it.
@@ -156,7 +156,7 @@ class Store(Protocol):
         ...
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """Return a record; `None` if there is none, or it is over. This is use for `idle`."""
+        """Return a record; `None` if there is none, or it has ended. This is use for `idle`."""
         ...
 
     async def measure(self, kind: str, key: str) -> int | None:
@@ -174,7 +174,7 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Replace what had this version by `data`, and tell whether it was still there. This is use for `idle`.
+        """Replace what had this version by `data`, and return whether it was still there. This is use for `idle`.
 
         Args:
             kind: What it is.
@@ -183,7 +183,7 @@ class Store(Protocol):
             version: The version that it takes the place of.
             head: As in `create`.
             payer: Of what is tracked, whose budget it counts against.
-            final: Whether this is its last version, which is kept whatever the budget says.
+            final: Whether this is its last version, which is retained whatever the budget says.
 
         Raises:
             BudgetExceeded: A budget has no room for what it is larger by.
@@ -191,7 +191,7 @@ class Store(Protocol):
         ...
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Delete a record, and tell whether it was there. `payer` is as in `replace`."""
+        """Delete a record, and return whether it existed. `payer` is as in `replace`."""
         ...
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
@@ -203,7 +203,7 @@ class Store(Protocol):
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Tell whether a nonce comes for the first time, which is true of only one of several calls at once.
+        """Return whether a nonce comes for the first time, which is true of only one of several calls at once.
 
         Only so many are remembered for each payer; if there are more, the older ones count as spent.
 
@@ -215,7 +215,7 @@ class Store(Protocol):
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Take a lease for so many seconds, or renew it, and tell whether no other holder has it."""
+        """Take a lease for so many seconds, or renew it, and return whether no other holder has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:
@@ -235,7 +235,7 @@ class Store(Protocol):
         ...
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """Put a member into a set, or take it out, and tell whether that changed the set."""
+        """Put a member into a set, or take it out, and return whether that changed the set."""
         ...
 
     async def publish(self, topic: str, data: bytes) -> None:
@@ -255,7 +255,7 @@ class Store(Protocol):
         ...
 
     async def check(self) -> bool:
-        """Tell whether the store can be reached."""
+        """Return whether the store can be reached."""
         ...
 
     def run(self) -> AbstractAsyncContextManager[None]:

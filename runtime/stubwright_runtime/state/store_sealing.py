@@ -1,7 +1,6 @@
 """A sealing with the keys of a store, which may change while a server runs.
 
-Takes the store; returns the sealing that all processes with the same store share. While the store is lost, the known
-keys stay in use. The library that encrypts is loaded on first use.
+While the store is lost, the known keys stay in use. The library that encrypts is loaded on first use.
 """
 
 from __future__ import annotations

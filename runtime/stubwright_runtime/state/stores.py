@@ -1,6 +1,6 @@
 """The places where state can be kept, by their URLs.
 
-Takes a URL; gives the store that is there. What Redis needs is loaded only where it is asked for.
+What Redis needs is loaded only where it is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def store_at(url: str, package: Package) -> Store:
 
     Args:
         url: `memory://`, or `redis://…`, `rediss://…` or `unix://…` as the library `redis` takes it. There, `?prefix=…`
-            is what the names of all that is kept begin with; by default that is the server's name.
+            is what the names of all that is retained begin with; by default that is the server's name.
         package: The package whose state it is.
 
     Raises:

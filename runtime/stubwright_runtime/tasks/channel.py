@@ -1,7 +1,4 @@
-"""The way from a task's handler to its client, who has its answer already and may be gone.
-
-Takes what a handler says; keeps progress as the task's message, and tells the connection that the task was made on.
-"""
+"""The way from a task's handler to its client, who has its answer already and may be gone."""
 
 from __future__ import annotations
 

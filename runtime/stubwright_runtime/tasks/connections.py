@@ -1,7 +1,6 @@
 """The connections of 2025-11-25 that tasks were made on, as long as these go on.
 
-Takes a task and the way to its client; tells that of progress, of messages, and of each new status (MCP 2025-11-25,
-basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). A client may not receive them.
+A client may not receive them.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class TaskConnection(Protocol):
         ...
 
     def wants(self, level: LogLevel) -> bool:
-        """Tell whether it wants messages of this level."""
+        """Return whether it wants messages of this level."""
         ...
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -83,7 +82,7 @@ class TaskConnections:
         """Notify a client of a task from now on."""
         if self._group is not None:
             self._connections[task.id] = connection
-            # Without its arguments and answers, since this is kept in memory for as long as the task lasts.
+            # Without its arguments and answers, since this is retained in memory for as long as the task lasts.
             self._group.start_soon(self._follow, task.end(), connection)
 
     async def send_progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
@@ -94,7 +93,7 @@ class TaskConnections:
             await connection.tell("notifications/progress", {**params, "_meta": wire.relate(task)})
 
     async def log(self, task: str, level: LogLevel, data: Any, name: str | None) -> bool:
-        """Send a message, and tell whether there is a client for it."""
+        """Send a message, and return whether there is a client for it."""
         connection = self._connections.get(task)
         if connection is None:
             return False
@@ -104,7 +103,7 @@ class TaskConnections:
         return True
 
     async def notify_visited(self, task: str, elicitation: str) -> bool:
-        """Notify that all is done at the URL of a question, and tell whether there is a client for it."""
+        """Notify that all is done at the URL of a question, and return whether there is a client for it."""
         connection = self._connections.get(task)
         if connection is None:
             return False

@@ -1,8 +1,4 @@
-"""Questions of tasks to clients of 2025-11-25, which ask for results and are asked meanwhile.
-
-Takes a task that waits; sends its question on the stream of `tasks/result` and has the task go on with the answer (MCP
-2025-11-25, basic/utilities/tasks, "Input Required Status").
-"""
+"""Questions of tasks to clients of 2025-11-25, which ask for results and are asked meanwhile."""
 
 from __future__ import annotations
 
@@ -39,7 +35,7 @@ class InputRequester:
 
         Raises:
             ProtocolError: The client cannot be asked.
-            StateLost: It is unknown whether the answer is kept.
+            StateLost: It is unknown whether the answer is retained.
         """
         key, question = next(iter(task.pending.items()))
         answers: list[Mapping[str, Any]] = []

@@ -1,6 +1,6 @@
-"""The questions of a task: without an answer they end the run, and the task goes on when the answers are there.
+"""The questions of a task: without an answer they end the run, and the task goes on when the answers exist.
 
-Takes what the task keeps of them; gives what is to be kept. It is the way of 2026-07-28, whatever the client speaks.
+It is the way of 2026-07-28, whatever the client speaks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TaskInputRequests(InputRequests):
         return False
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the id of a question that opens a URL: the same in each run, since the handler begins anew."""
+        """Return the id of a question that opens a URL: the same in each run, since the handler begins again."""
         if self.revision.has("stateless"):
             return None
         self._visits += 1

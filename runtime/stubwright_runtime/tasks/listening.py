@@ -1,8 +1,4 @@
-"""Clients of 2026-07-28 that hear of tasks on a stream of `subscriptions/listen`.
-
-Takes tasks, and what sends notifications on the stream; sends the state of each task, and then its changes (the
-extension, "Task Status Notifications").
-"""
+"""Clients of 2026-07-28 that hear of tasks on a stream of `subscriptions/listen`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The methods of tasks, and what the server says of itself, in both eras.
-
-Takes messages, as a step of the server's core; answers `tasks/*` (MCP 2025-11-25, basic/utilities/tasks; the extension,
-"Task Polling" and what follows) and passes on the others.
-"""
+"""The methods of tasks, and what the server says of itself, in both eras."""
 
 from __future__ import annotations
 
@@ -51,7 +47,7 @@ _ID: Final = 100
 """Characters of a task's id that callers are told apart by."""
 
 _POLL_INTERVAL: Final = 5.0
-"""Seconds between two looks at a task that somebody waits for, where nothing is heard of it."""
+"""Seconds between two looks at a task that someone waits for, where nothing is heard of it."""
 
 _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 
@@ -135,7 +131,7 @@ class Methods:
             raise refuse_without_tasks()
 
     async def _find(self, request: Request, name: str | None = None) -> Task:
-        """Return the task of a request. The error does not say whether it is over, another's, or never was."""
+        """Return the task of a request. The error does not specify whether it has ended, another's, or never was."""
         task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(request, task):

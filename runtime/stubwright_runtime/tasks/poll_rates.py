@@ -1,7 +1,6 @@
 """Limits on how often one principal may ask about tasks, in one process.
 
-Takes principals as they ask; returns the wait of one that asks too often (MCP 2025-11-25, basic/utilities/tasks,
-"Resource Management": servers SHOULD rate limit operations on tasks). Calls that make tasks have limits of their own.
+Calls that make tasks have limits of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ BURST: Final = 1000
 """The requests that a principal may send at once after a pause."""
 
 _PRINCIPALS: Final = 10_000
-"""Principals that are remembered; a forgotten one begins anew."""
+"""Principals that are remembered; a forgotten one begins again."""
 
 
 class PollRates:

@@ -1,7 +1,7 @@
 """The record of one task, and its allowed changes.
 
-Takes and returns JSON, as the store keeps it. The statuses and the transitions between them are those of MCP 2025-11-25
-(basic/utilities/tasks, "Task Status Lifecycle"), which are also those of the extension for 2026-07-28.
+The statuses and the transitions between them are those of MCP 2025-11-25 (basic/utilities/tasks, "Task Status
+Lifecycle"), which are also those of the extension for 2026-07-28.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Task:
         capabilities: What the client can do.
         created: When it was made, in seconds since 1970.
         updated: When it changed last.
-        ttl: Seconds that it is kept, from its making.
+        ttl: Seconds that it is retained, from its making.
         poll: Seconds between two looks at it that are enough.
         status: Where it is.
         message: That in words.
         is_error: Whether it completed with an `isError` result.
-        result: What its result is kept by.
+        result: What its result is retained by.
         error: The JSON-RPC error that it failed with.
         answers: The client's answers, by the names of questions.
         done: What `ctx.once` gave, by its keys.
         tries: How often each question was asked.
         pending: What it waits for, by the keys on the wire.
-        used: All keys that there were on the wire; none stands for two requests.
+        used: All keys that there were on the wire; none represents two requests.
         run: The run that works on it; also one whose process crashed.
         attempt: The number of its runs; it grows with each, so that a database can reject a run that was replaced.
         deaths: How many processes died while they ran it.

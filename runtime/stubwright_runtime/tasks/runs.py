@@ -1,7 +1,7 @@
 """The runs of tasks: the process that runs one has a lease on it, and loses it if it crashes.
 
-Takes ids of tasks; runs their handlers, and keeps how that ends. A task whose runner died is run again where its tool
-says `idempotentHint`; otherwise it fails, since how far it came is unknown.
+A task whose runner died is run again where its tool says `idempotentHint`; otherwise it fails, since how far it came is
+unknown.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 MAX_DEATHS: Final = 3
-"""Runners that may die over a task: more would say that it kills them."""
+"""Runners that may die over a task: more would specify that it kills them."""
 
 _TAKING_TIMEOUT: Final = 10.0
 """Seconds for which the taking of a task is repeated while the store is lost."""
@@ -59,7 +59,7 @@ _RETRY_INTERVAL: Final = 0.5
 """Seconds between two attempts to keep how a task ended."""
 
 _MESSAGE_INTERVAL: Final = 1.0
-"""Seconds between two messages of a task that are kept, at least."""
+"""Seconds between two messages of a task that are retained, at least."""
 
 _MAX_CHARACTERS: Final = 200
 """Characters of an error that are a task's message."""
@@ -271,7 +271,7 @@ class Runs:
                     task = await self._task_store.find(attempt.task.id)
                 except StateLost:
                     continue
-                # Once its end is kept, the task is not `working`; that must not cancel the run that keeps it.
+                # Once its end is retained, the task is not `working`; that must not cancel the run that keeps it.
                 if attempt.is_ending:
                     continue
                 if not is_held or task is None or task.run != lease.holder or task.status != "working":
@@ -335,7 +335,7 @@ class Runs:
                 return None
             return now.move("completed", message, is_error=is_error, result=key)
 
-        # The handler has run, so its result is kept however long the store is away.
+        # The handler has run, so its result is retained however long the store is unavailable.
         while True:
             try:
                 await self._task_store.complete(attempt.task, outcome.result, wait_for_end)
@@ -399,7 +399,7 @@ class Runs:
             log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
-        """Save the end of a run, however long the store is lost: the task is kept no longer than its time."""
+        """Save the end of a run, however long the store is lost: the task is retained no longer than its time."""
         while True:
             try:
                 await self._task_store.change(attempt.task.id, make)
@@ -431,7 +431,7 @@ class Runs:
 
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:
-    """Tell whether a task is still run by this run."""
+    """Return whether a task is still run by this run."""
     return task.run == attempt.lease.holder and task.status == "working"
 
 

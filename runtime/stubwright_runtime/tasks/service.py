@@ -1,8 +1,4 @@
-"""The tasks of one server: which calls become tasks, and what runs them.
-
-Takes calls of tools with `taskSupport`; gives tasks in place of results (MCP 2025-11-25, basic/utilities/tasks,
-"Creating Tasks"; the extension, "Task Creation").
-"""
+"""The tasks of one server: which calls become tasks, and what runs them."""
 
 from __future__ import annotations
 
@@ -58,10 +54,10 @@ _GRACE: Final = 5.0
 """Seconds that running tasks may take to end, by default."""
 
 _CHECK_INTERVAL: Final = 30.0
-"""Seconds between two looks whether anybody works at a task."""
+"""Seconds between two looks whether anyone works at a task."""
 
 _MIN_TTL: Final = 1.0
-"""Seconds that a task is kept, at least."""
+"""Seconds that a task is retained, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +136,10 @@ class Tasks:
         self.engine.stop()
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
-        """Give answers to what a task waits for; it goes on where all are there. Others are left aside.
+        """Give answers to what a task waits for; it goes on where all exist. Others are left aside.
 
         Raises:
-            StateLost: It is unknown whether they are kept.
+            StateLost: It is unknown whether they are retained.
         """
         changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
         if changed is not None and changed.status == "working":
@@ -151,7 +147,7 @@ class Tasks:
                 await self.submit(task.id)
 
     async def look(self, task: Task) -> None:
-        """Have an abandoned task worked at: its process crashed, or was told of it in vain.
+        """Have an abandoned task worked at: its process crashed, or was notified of it without success.
 
         Raises:
             StateLost: It is unknown whether a process does.
@@ -258,7 +254,7 @@ def find_connection(request: Request) -> TaskConnection:
 
 
 def declares_tasks(connection: TaskConnection) -> bool:
-    """Tell whether a client of 2026-07-28 knows tasks."""
+    """Return whether a client of 2026-07-28 knows tasks."""
     capabilities = connection.capabilities
     return capabilities is not None and wire.EXTENSION in (capabilities.get("extensions") or {})
 
@@ -289,6 +285,6 @@ def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
 
 
 def _limit_ttl(most: float, asked: Any) -> float:
-    """Return the seconds for which a task is kept: as long as the client asks, within the manifest's bound."""
+    """Return the seconds for which a task is retained: as long as the client asks, within the manifest's bound."""
     wanted: float | None = None if asked is None else asked.get("ttl")
     return most if wanted is None else min(most, max(_MIN_TTL, wanted / 1000))

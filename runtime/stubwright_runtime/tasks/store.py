@@ -1,7 +1,6 @@
 """The tasks of a server, as its store keeps them: the one place where a task changes.
 
-Takes tasks and ways to change them; gives tasks. A change is compared with what is there, so that of two at once none
-is lost, and what is over stays as it is.
+A change is compared with what exists, so that of two at once none is lost, and what has ended stays unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _CLAIM: Final = 60.0
 """Seconds after which another process may repeat a task that was given up, if the first one died."""
 
 _MIN_RESULT_TTL: Final = 1.0
-"""Seconds that a result is kept, at least."""
+"""Seconds that a result is retained, at least."""
 
 
 class TaskStore:
@@ -47,16 +46,16 @@ class TaskStore:
         store.listen(_TOPIC, self._hear)
 
     async def create(self, task: Task, most: int | None) -> bool:
-        """Keep a new task, and tell whether its caller had fewer than `most` of this tool under way.
+        """Keep a new task, and return whether its caller had fewer than `most` of this tool under way.
 
         Raises:
-            StateLost: It is unknown whether it is kept.
+            StateLost: It is unknown whether it is retained.
             BudgetExceeded: There is no room for it.
         """
         payer = task.principal.key
         slot, store = json.dumps([payer, task.tool]), self._store  # whichever of the caller's sessions it is from
         data, head = task.dump(), task.dump_head()
-        # A slot without its task would count in what the caller is told of its budget.
+        # A slot without its task would count in what the caller is notified of its budget.
         room = count_bytes(task.id, data, head)
         if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer, room=room):
             return False
@@ -156,7 +155,7 @@ class TaskStore:
     async def complete(
         self, task: Task, result: Mapping[str, Any], make: Callable[[Task, str], Task | None]
     ) -> Task | None:
-        """Change a task that has a result, which is kept for as long as the task.
+        """Change a task that has a result, which is retained for as long as the task.
 
         Args:
             task: The task.
@@ -181,7 +180,7 @@ class TaskStore:
         return changed
 
     async def get_result(self, task: Task) -> dict[str, Any] | None:
-        """Return the result of a task; `None` if it has none, or it is over with it. Raises StateLost."""
+        """Return the result of a task; `None` if there is none, or it has ended with it. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
         result: dict[str, Any] | None = None if record is None else json.loads(record.data)
         return result

@@ -1,7 +1,6 @@
 """OpenTelemetry for tasks: metrics, and a span for each run, in the trace of the call that made the task.
 
-Takes tasks and their runs. Without telemetry nothing is loaded, since a server with tasks must start as fast as any
-other.
+Without telemetry nothing is loaded, since a server with tasks must start as fast as any other.
 """
 
 from __future__ import annotations

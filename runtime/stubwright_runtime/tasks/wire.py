@@ -1,7 +1,7 @@
 """Tasks as they go on the wire: in 2025-11-25, and in the extension for 2026-07-28.
 
-Takes tasks; gives JSON. The two call the same things by different names, and a tool that ends with `isError` failed in
-the one and completed in the other.
+The two call the same things by different names, and a tool that ends with `isError` failed in the one and completed in
+the other.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
 _SECONDS: Final = 3600
-"""After this time they are read anew: a machine renews them while its servers run."""
+"""After this time they are read again: a machine renews them while its servers run."""
 
 
 def share_tls_context() -> ssl.SSLContext:

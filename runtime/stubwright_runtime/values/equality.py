@@ -1,6 +1,6 @@
 """Equality of JSON values.
 
-Takes values as `json.loads` returns them. Python's own `==` treats `True` as 1.
+Python's own `==` treats `True` as 1.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from .json import Json
 
 
 def are_equal(left: Json, right: Json) -> bool:
-    """Tell whether two JSON values are equal (JSON Schema 2020-12, 4.2.2): `1` is `1.0`, and `true` is not 1."""
+    """Return whether two JSON values are equal (JSON Schema 2020-12, 4.2.2): `1` is `1.0`, and `true` is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

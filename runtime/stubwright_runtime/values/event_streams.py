@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _LINE: Final = re.compile(rb"\r\n|\n|\r(?!$)")
 _MARK: Final = b"\xef\xbb\xbf"
-"""The byte order mark, which may stand before a stream."""
+"""The byte order mark, which may are before a stream."""
 
 
 class EventReader:

@@ -25,20 +25,20 @@ def refuse_constant(name: str) -> Never:
 
 
 def is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:
-    """Tell whether a value is a mapping, with any keys and values."""
+    """Return whether a value is a mapping, with any keys and values."""
     return isinstance(value, Mapping)
 
 
 def is_object(value: object) -> TypeIs[dict[Any, Any]]:
-    """Tell whether a value is a dictionary, with any keys and values."""
+    """Return whether a value is a dictionary, with any keys and values."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
-    """Tell whether a value is a list or a tuple, with any items."""
+    """Return whether a value is a list or a tuple, with any items."""
     return isinstance(value, list | tuple)
 
 
 def is_group(error: BaseException) -> TypeIs[BaseExceptionGroup[BaseException]]:
-    """Tell whether an exception is a group, as task groups raise them."""
+    """Return whether an exception is a group, as task groups raise them."""
     return isinstance(error, BaseExceptionGroup)

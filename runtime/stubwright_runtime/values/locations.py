@@ -1,7 +1,7 @@
 """The place of a validator's error in an instance.
 
-Takes an error of jsonschema-rs and the instance; returns the path of keys and indexes. In the library's own path a key
-that looks like a number, such as `1`, `01` or `+1`, becomes that number, and an empty key is left out.
+In the library's own path a key that looks like a number, such as `1`, `01` or `+1`, becomes that number, and an empty
+key is omitted.
 """
 
 from __future__ import annotations

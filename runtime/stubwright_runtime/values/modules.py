@@ -27,7 +27,7 @@ def find_loaded(name: str) -> Any:
 
 
 def is_observed() -> bool:
-    """Tell whether OpenTelemetry is set up, in code or by the environment."""
+    """Return whether OpenTelemetry is set up, in code or by the environment."""
     if _IS_CONFIGURED:
         return True
     if "opentelemetry.trace" not in modules and "opentelemetry.metrics" not in modules:

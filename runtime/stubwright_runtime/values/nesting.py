@@ -1,6 +1,6 @@
 """The depth to which a JSON value may be nested to fit into a message.
 
-Takes JSON values and changes nothing. Imports nothing, since servers and clients both need it.
+Imports nothing, since servers and clients both need it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DepthError(ValueError):
 
 
 def is_too_deep(value: Any, text: str | None = None, size: int | None = None) -> bool:
-    """Tell whether a value has more than `DEEPEST` levels; it must not contain itself.
+    """Return whether a value has more than `DEEPEST` levels; it must not contain itself.
 
     Args:
         value: Anything that `json.dumps` accepts.

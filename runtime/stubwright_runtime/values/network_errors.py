@@ -1,6 +1,6 @@
 """Reasons why a host cannot be reached, in words for people.
 
-Takes an exception of a library for HTTP or sockets; returns a reason without secrets. It imports none of them.
+It imports none of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Sanitize text and check URIs, base64 and MIME types, at both ends of a connection.
-
-Takes and returns plain values; does not know blocks, and does not import the SDK (MCP 2025-11-25, server/tools,
-"Security Considerations": servers MUST sanitize tool outputs, clients SHOULD validate tool results).
-"""
+"""Sanitize text and check URIs, base64 and MIME types, at both ends of a connection."""
 
 from __future__ import annotations
 

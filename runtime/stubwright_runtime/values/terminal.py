@@ -1,7 +1,6 @@
 """Make text from others safe to show. Everything that is printed, logged or raised goes through here.
 
-Takes any text; returns text that cannot control a terminal and in which nothing is hidden from a reader. Data stays
-unchanged: this is only for what people read.
+Data stays unchanged: this is only for what people read.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def replace_controls(text: str) -> str:
 
 
 def to_one_line(text: str) -> str:
-    """Do the same on one line, of the same length: text quoted in a message must not start a line of its own."""
+    """Do the same on one line, of the same length: text quoted in a message must not start its own line."""
     return replace_controls(text.translate(_BREAKS))
 
 

@@ -1,4 +1,4 @@
-"""Text of a manifest: lone surrogates, JSON Pointers and placeholders. Takes and returns text."""
+"""Text of a manifest: lone surrogates, JSON Pointers and placeholders."""
 
 from __future__ import annotations
 

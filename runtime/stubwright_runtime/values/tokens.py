@@ -1,4 +1,4 @@
-"""The cost of a text for a model, from the number of its characters. Takes and returns numbers."""
+"""The cost of a text for a model, from the number of its characters."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def parse_rate(written: str) -> tuple[int, int]:
 
 def describe_wait(seconds: float) -> str:
     """Return the time after which to try again, rounded up, in words, such as `1 second` or `3,600 seconds`."""
-    # Milliseconds first: a sum of times of the clock may be some 1e-11 above the hour that it stands for.
+    # Milliseconds first: a sum of times of the clock may be some 1e-11 above the hour that it represents.
     whole = max(1, math.ceil(round(seconds, 3)))
     return "1 second" if whole == 1 else f"{whole:,} seconds"
 

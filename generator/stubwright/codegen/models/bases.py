@@ -1,8 +1,4 @@
-"""Types in the brackets after a base, which Python evaluates as it reads the class.
-
-Takes a type as annotations have it; gives it with quotes around the classes that come later, and around nothing else:
-linters look for no names in the quotes of a base, and would take an import that is used there alone for an unused one.
-"""
+"""Types in the brackets after a base, which Python evaluates as it reads the class."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from stubwright.codegen.source.literals import requote
 from stubwright.pycode import Code, trust
 
 UNIONS = frozenset({"Optional", "Union"})
-"""Names of `typing` that stand for unions. A name in quotes has no `|`."""
+"""Names of `typing` that represent unions. A name in quotes has no `|`."""
 
 
 def put_in_brackets(kind: str, later: Container[str]) -> Code:

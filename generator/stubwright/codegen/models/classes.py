@@ -1,8 +1,6 @@
-"""The classes that stand for a schema, their names, and their fields.
+"""The classes that represent a schema, their names, and their fields.
 
-Takes documents of `shapes` and returns a plan of classes: for each a name, a docstring, and its fields, with their
-types as JSON Schema that has only types, which datamodel-code-generator represents exactly. It writes no Python except
-values and types that go with them.
+It writes no Python except values and types that go with them.
 
 A class is named after the place of its schema: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
 whether the property holds the object, a list of them, or one of several; a schema in `$defs` is named after the tool
@@ -59,7 +57,7 @@ class FieldPlan:
     """One field: its property, its attribute, its type as a schema, and its default.
 
     `default` is the value that it has by default, `source` the schema's own default, both as Python source. A default
-    that `is_made` is made anew for each instance, one that `is_copied` is a list or a mapping that pydantic copies for
+    that `is_made` is made again for each instance, one that `is_copied` is a list or a mapping that pydantic copies for
     each, and one that `is_cast` must be told to checkers as the field's type.
     """
 
@@ -81,11 +79,11 @@ class FieldPlan:
 class ClassPlan:
     """One class: of an object, with its fields, or of another value, with its type as a schema in `root`.
 
-    `roles` are those of the documents that it is for; `is_root` says that it is for the whole of one. `redacted` are
-    the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that it is
-    another name for, where it `is_alias`, or otherwise inherits from, so that it has only the `fields` that are new;
-    `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys hold
-    that are no properties, where it is a mapping of these.
+    `roles` are those of the documents that it is for; `is_root` specifies that it is for the whole of one. `redacted`
+    are the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that
+    it is another name for, where it `is_alias`, or otherwise inherits from, so that it has only the `fields` that are
+    new; `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys
+    hold that are no properties, where it is a mapping of these.
     """
 
     name: Name
@@ -136,7 +134,7 @@ class Imported:
 
     @property
     def is_type(self) -> bool:
-        """Tell whether it is a type and no class."""
+        """Return whether it is a type and no class."""
         return bool(self.members or self.scalars)
 
 
@@ -145,7 +143,7 @@ Key: TypeAlias = Object | Expression
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """The expression of a default; `builds` says that it makes models, so that it is not a literal."""
+    """The expression of a default; `builds` specifies that it makes models, so that it is not a literal."""
 
     source: Code
     builds: bool = False
@@ -153,7 +151,7 @@ class _Value:
 
 @dataclass(slots=True)
 class _ClassGroup:
-    """Equal schemas that share a class, and the places they stand at."""
+    """Equal schemas that share a class, and the places they are at."""
 
     document: Document
     pointers: set[Pointer] = field(default_factory=set)
@@ -244,7 +242,7 @@ class _Planner:
     def _base(self, document: Document, thing: Object) -> tuple[Imported | None, Sequence[Property]]:
         """Return the class of a shared schema that an object's class inherits from, with the properties that it has.
 
-        The object's schema refers to the shared one, and what it says beside changes none of these.
+        The object's schema refers to the shared one, and what it says next to changes none of these.
         """
         shared_bases: list[tuple[Imported, Sequence[Property]]] = []
         for other in document.find_extended(thing):
@@ -331,7 +329,7 @@ class _Planner:
             # Of several objects that are made from one place, its text does not tell which is meant.
             if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
                 text = json.dumps(group.document.get_value(Leaf(group.document.name, key.pointer)), sort_keys=True)
-                # A reference may lead to something else in the other document, although its text is the same.
+                # A reference may refer to something else in the other document, although its text is the same.
                 if '"$' not in text:
                     alike[name, text].append(key)
         return {
@@ -465,7 +463,7 @@ class _Planner:
         return home if home is not None and home.is_type and home.name not in self.attributes else None
 
     def _is_scalar(self, document: Document, expression: Expression) -> bool:
-        """Tell whether an expression is but a reference to a shared scalar that has a type."""
+        """Return whether an expression is but a reference to a shared scalar that has a type."""
         home = self._named_type(document, expression)
         return home is not None and bool(home.scalars)
 
@@ -496,7 +494,7 @@ class _Planner:
         return expression.parts if isinstance(expression, AnyOf) else ()
 
     def _spell_out(self, schema: Json) -> Json:
-        """Return a schema with nothing but types in which shared scalars are what they stand for."""
+        """Return a schema with only types in which shared scalars are what they represent."""
         match schema:
             case {"$ref": str(reference)}:
                 name = reference.rpartition("/")[2]
@@ -516,7 +514,7 @@ class _Planner:
                 return schema
 
     def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
-        """Return a shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
+        """Return a shape as a schema with only types; without `null`, a shape that takes it and more loses it.
 
         The constants of enumerations that are `named`, and what scalars allow that are, go by their names.
         """
@@ -646,7 +644,7 @@ class _Planner:
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:
-    """Tell whether a constant is one of some others; unlike `in`, this tells `1` from `true`."""
+    """Return whether a constant is one of some others; unlike `in`, this tells `1` from `true`."""
     return any(type(value) is type(each) and value == each for each in members)
 
 
@@ -673,7 +671,7 @@ def _given(document: Document, expression: Expression) -> list[Json]:
 
 
 def _holds_itself(document: Document, expression: Expression) -> bool:
-    """Tell whether the model of a default has no end: it leaves out properties whose defaults lead back to it."""
+    """Return whether the model of a default has no end: it omits properties whose defaults lead back to it."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:
@@ -720,12 +718,12 @@ def _root(document: Document) -> Key:
 
 
 def _is_plain_object(shape: Shape) -> bool:
-    """Tell whether the shape is an object without properties, and nothing else."""
+    """Return whether the shape is an object without properties, and nothing else."""
     return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
 
 
 def is_mapping(shape: Shape) -> bool:
-    """Tell whether the shape is an object without properties that says what its keys hold, and nothing else."""
+    """Return whether the shape is an object without properties that describes what its keys hold, and nothing else."""
     return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
 
 
@@ -763,19 +761,19 @@ def list_scalar_types(scalars: Iterable[Free], *, is_exact: bool) -> list[Json]:
 
 
 def join_choices(choices: list[Json]) -> Json:
-    """Return a schema with nothing but types that is one of some; an empty one if there is none."""
+    """Return a schema with only types that is one of some; an empty one if there is none."""
     return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
 
 
 def _is_everything(shape: Shape) -> bool:
-    """Tell whether every JSON value is of one of the alternatives' types."""
+    """Return whether every JSON value is of one of the alternatives' types."""
     free = {each.type for each in shape if isinstance(each, Free)}
     has = {type(each) for each in shape}
     return free >= {"string", "number", "boolean", "null"} and Object in has and Items in has
 
 
 def _is_plain(alternative: Object | Items | Fixed) -> bool:
-    """Tell whether a list or object says nothing of what it holds."""
+    """Return whether a list or object does not mention what it holds."""
     match alternative:
         case Items(item):
             return not getattr(item, "parts", True)
@@ -786,7 +784,7 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
 
 
 def find_referred(schema: Json) -> Iterator[Name]:
-    """Yield the classes that a schema with nothing but types refers to, in its order."""
+    """Yield the classes that a schema with only types refers to, in its order."""
     match schema:
         case {"$ref": reference}:
             yield Name(str(reference).rpartition("/")[2])
@@ -798,7 +796,7 @@ def find_referred(schema: Json) -> Iterator[Name]:
 
 
 def find_formats(schema: Json) -> Iterator[str]:
-    """Yield the formats of texts in a schema with nothing but types."""
+    """Yield the formats of texts in a schema with only types."""
     match schema:
         case {"format": form}:
             yield str(form)
@@ -810,7 +808,7 @@ def find_formats(schema: Json) -> Iterator[str]:
 
 
 def find_handled(schema: Json) -> Iterator[str]:
-    """Yield the kinds of handles whose ids a schema with nothing but types has."""
+    """Yield the kinds of handles whose ids a schema with only types has."""
     match schema:
         case {"handle": kind}:
             yield str(kind)
@@ -855,19 +853,19 @@ def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Val
 
 
 def _is_represented(value: Json, form: str) -> bool:
-    """Tell whether the type of a format represents a value exactly."""
+    """Return whether the type of a format represents a value exactly."""
     from stubwright_runtime.schema.exact_formats import fits  # which loads pydantic
 
     return isinstance(value, str) and fits(form, value)
 
 
 def _is_read(schema: Json, value: Json) -> bool:
-    """Tell whether the runtime makes something else of the strings in a default, which checkers must be told."""
+    """Return whether the runtime makes something else of the strings in a default, which checkers must be told."""
     return any(True for _ in find_formats(schema)) and '"' in json.dumps(value)
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
-    """Tell whether a checker must be told the type of a default: it would take a list for one of just these models.
+    """Return whether a checker must be told the type of a default: it would take a list for one of just these models.
 
     It is told only where the field's type is wider. Told more than it needs, it complains.
     """
@@ -878,7 +876,7 @@ def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
-    """Tell whether a checker must be told the type of a default that is a list, a mapping or a tuple of values.
+    """Return whether a checker must be told the type of a default that is a list, a mapping or a tuple of values.
 
     In an assignment a checker takes a list for one of the type that is declared. In a call, as that of `Field`, mypy
     does so only where the type is not a union, and pyright cannot tell what an empty list of anything holds.
@@ -893,7 +891,7 @@ def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_mistaken(schema: Json, value: Json) -> bool:
-    """Tell whether a value has a list or mapping that mypy takes for none of those types that it can have there."""
+    """Return whether a value has a list or mapping that mypy takes for none of those types that it can have there."""
     match schema, value:
         case {"anyOf": choices}, list() | dict():
             several = [choice for choice in choices if choice.get("type") in ("array", "object")]
@@ -911,7 +909,7 @@ def _is_mistaken(schema: Json, value: Json) -> bool:
 
 
 def _natural(value: Json) -> Json:
-    """Return the type that checkers find for a value by itself, as a schema; `None` if they do not agree on one."""
+    """Return the type that checkers find for a value on its own, as a schema; `None` if they do not agree on one."""
     match value:
         case list() | dict():
             kinds: list[Json] = []
@@ -935,7 +933,7 @@ def _natural(value: Json) -> Json:
 
 
 def _has_empty(value: Json) -> bool:
-    """Tell whether there is an empty list or mapping in a value, or it is one."""
+    """Return whether there is an empty list or mapping in a value, or it is one."""
     match value:
         case list() | dict():
             return not value or any(map(_has_empty, value.values() if isinstance(value, dict) else value))
@@ -944,7 +942,7 @@ def _has_empty(value: Json) -> bool:
 
 
 def _is_taken(schema: Json, value: Json) -> bool:
-    """Tell whether a checker takes the expression of this value for one of the schema's type.
+    """Return whether a checker takes the expression of this value for one of the schema's type.
 
     It does for what cannot change, however wide its type; of lists and mappings it must find the very type.
     """
@@ -962,7 +960,7 @@ def _is_taken(schema: Json, value: Json) -> bool:
 
 
 def _is_found(schema: Json, values: Sequence[Json]) -> bool:
-    """Tell whether a checker finds this type, and no other, for what the values have in common."""
+    """Return whether a checker finds this type, and no other, for what the values have in common."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_found(inner, [value for value in values if value is not None])
@@ -974,7 +972,7 @@ def _is_found(schema: Json, values: Sequence[Json]) -> bool:
 
 
 def _is_exact(schema: Json, value: Json) -> bool:
-    """Tell whether the type that checkers find for the expression of this value by itself is the schema's."""
+    """Return whether the type that checkers find for the expression of this value on its own is the schema's."""
     match schema, value:
         case {"prefixItems": places}, list():
             return all(map(_is_exact, places, value))
@@ -989,7 +987,7 @@ def _is_exact(schema: Json, value: Json) -> bool:
 
 
 def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
-    """Tell whether the type that checkers find for what these values have in common is the schema's."""
+    """Return whether the type that checkers find for what these values have in common is the schema's."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_exact_for_all(inner, [value for value in values if value is not None])
@@ -1098,7 +1096,7 @@ class _Group:
 
 
 def _group(document: Document, pointer: Pointer) -> _Group:
-    """Return the alternatives among which one stands; none if it stands alone."""
+    """Return the alternatives among which one stands; none if it is alone."""
     return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
 
 
@@ -1139,7 +1137,7 @@ def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
 
 
 def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
-    """Return the name at a height of the ladder; above it, the longest name and a digest of what it stands for.
+    """Return the name at a height of the ladder; above it, the longest name and a digest of what it represents.
 
     Where another module has the very same at the same place, the digest is of the module's `stem`, too.
     """

@@ -1,8 +1,7 @@
 """Model modules: the only caller of datamodel-code-generator.
 
-Takes a tool or a shared schema and gives the source of its module of models, with what the rest of the package must
-know of it. Types, references and the order of classes are the generator's; names, defaults and docstrings are ours, and
-get into its text through our templates, as literals. What it writes is read, and never changed.
+Types, references and the order of classes are the generator's; names, defaults and docstrings are ours, and get into
+its text through our templates, as literals. What it writes is read, and never changed.
 """
 
 from __future__ import annotations
@@ -162,7 +161,7 @@ def make_modules(
 
 
 def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
-    """Return classes with their modules as seen from beside a folder, or from inside it."""
+    """Return classes with their modules as seen from next to a folder, or from inside it."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
@@ -188,7 +187,7 @@ def _ways(tool: ir.Tool) -> tuple[Way, ...]:
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
-    """Tell whether a schema says of its root that it is an object; what a reference hides does not count."""
+    """Return whether a schema says of its root that it is an object; what a reference hides does not count."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
@@ -198,7 +197,7 @@ def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved =
     """Return the models of prompts and resource templates: of their arguments, and of the answers to their questions.
 
     Args:
-        primitives: Those that the handlers serve, so that there is somebody to use the models.
+        primitives: Those that the handlers serve, so that there is someone to use the models.
         taken: Names that the package has for something else.
     """
     return _modules([_primitive_draft(primitive, taken) for primitive in primitives])
@@ -238,7 +237,7 @@ def _answers(questions: Sequence[ir.Question]) -> Iterator[Part]:
 class SharedModules:
     """The modules of shared schemas: `of` has that of each that has a class, by its name under `schemas`.
 
-    Those that lead to each other have their classes in one module, since modules cannot import each other; their own
+    Those that refer to each other have their classes in one module, since modules cannot import each other; their own
     modules take them from there. `circles` are these modules by their names below `models.shared`.
     """
 
@@ -279,7 +278,7 @@ def make_shared_modules(
 
 
 def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) -> list[list[ir.SharedSchema]]:
-    """Return the shared schemas that have classes, those that lead to each other together."""
+    """Return the shared schemas that have classes, those that refer to each other together."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in homes and not homes[schema.name].is_type:
@@ -288,7 +287,7 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) ->
 
 
 def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
-    """Return the module of a shared schema, or of several that lead to each other."""
+    """Return the module of a shared schema, or of several that refer to each other."""
     alone = len(members) == 1
     parts = tuple(
         Part(
@@ -408,7 +407,7 @@ def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -
 class _Draft:
     """A module before its classes are written; `ids` is the module of the types of ids, `place` what it is made of.
 
-    Where it is a `circle`, each part stands for itself, and the order of its classes is left to their parts.
+    Where it is a `circle`, each part represents itself, and the order of its classes is left to their parts.
     """
 
     doc: str
@@ -512,7 +511,7 @@ class _Run:
     indexes: list[int] = field(default_factory=list)
 
     def admits(self, draft: _Draft) -> bool:
-        """Tell whether a draft's names mean nothing else here, and there are not too many yet."""
+        """Return whether a draft's names mean nothing else here, and there are not too many yet."""
         if len(self.indexes) >= _MOST_AT_ONCE:
             return False
         return draft.own.isdisjoint(self.own | self.taken) and draft.taken.isdisjoint(self.own)
@@ -708,7 +707,7 @@ def _class(plan: ClassPlan, written: Written | None, place: Place) -> Class:
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
-    """Return the type of a field, with what says that it can be absent."""
+    """Return the type of a field, with what specifies that it can be absent."""
     if plan.form == "absent":
         return surface.make_optional(kind)
     if plan.form == "nullable":
@@ -803,7 +802,7 @@ def _keyed(plan: ClassPlan) -> Iterator[tuple[str, FieldPlan]]:
 
 
 _VALUES = "_values"
-"""The generator's name for a field that stands for the values of a mapping; no attribute has it."""
+"""The generator's name for a field that represents the values of a mapping; no attribute has it."""
 
 _CUT = "\f"
 """The mark that our templates write before each class; no literal contains it."""
@@ -827,7 +826,7 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Cod
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
     """Return a type as the generator prints it, whose source was looked through with its class.
 
-    `members` are what the types of shared enumerations and scalars stand for.
+    `members` are what the types of shared enumerations and scalars represent.
     """
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
@@ -903,7 +902,7 @@ _SCALARS = {"boolean": Name("bool"), "integer": Name("int"), "number": Name("flo
 
 
 def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
-    """Return a class as the templates need it: everything in it is Python source, which the generator writes as it is.
+    """Return a class as the templates need it: everything in it is Python source, which the generator writes unchanged.
 
     `later` are the classes that may come after it.
     """

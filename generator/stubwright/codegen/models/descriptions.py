@@ -1,6 +1,5 @@
 """The description of a schema for a reader: its own, and in words all that its type cannot say.
 
-Takes subschemas and returns text for docstrings: bounds, patterns, formats, and conditions that Python has no type for.
 It decides nothing; the schema does.
 """
 
@@ -27,7 +26,7 @@ def describe(
 ) -> str:
     """Return the description of a schema, and all that its keywords add to its type; empty if there is neither.
 
-    What keywords add is left out for a schema that `is_described` with its type.
+    What keywords add is omitted for a schema that `is_described` with its type.
     """
     leaves = [*document.find_leaves(expression)]
     text = next((text for leaf in leaves if (text := _text(document.get_value(leaf), "description"))), "")
@@ -42,7 +41,7 @@ def describe(
 
 
 def append_sentences(text: str, sentences: Sequence[str]) -> str:
-    """Append sentences to a text, in a paragraph of their own if the text has several lines."""
+    """Append sentences to a text, in their own paragraph if the text has several lines."""
     text = text.strip()
     if not text or not sentences:
         return text or " ".join(sentences)
@@ -166,7 +165,7 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
 
 
 def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield sentences about keys beside the properties."""
+    """Yield sentences about keys next to the properties."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
         yield f"Requires {_listed(unnamed)}."

@@ -1,8 +1,6 @@
 """A check of generated source: models and methods of clients may have declarations and calls of the client alone.
 
-Takes the text of a class that datamodel-code-generator wrote, or the text of a module or a method that was kept, and
-returns it as source. The generator prints the literals of enumerations itself, so its output is checked before it is
-used.
+The generator prints the literals of enumerations itself, so its output is checked before it is used.
 """
 
 from __future__ import annotations
@@ -159,7 +157,7 @@ def _is_decorator(value: ast.expr) -> bool:
 
 
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Tell whether a line imports names that models need, and no others under a name that may be called."""
+    """Return whether a line imports names that models need, and no others under a name that may be called."""
     names = {alias.asname or alias.name for alias in part.names}
     if part.level:
         return _CALLED.isdisjoint(names) and "*" not in names
@@ -170,7 +168,7 @@ def _is_import_of_models(part: ast.ImportFrom) -> bool:
 
 
 def _is_type(text: str) -> bool:
-    """Tell whether a text is a type that is looked up later, of names and values of `Literal` alone."""
+    """Return whether a text is a type that is looked up later, of names and values of `Literal` alone."""
     if text.isidentifier():
         return True
     kind = ast.parse(text, mode="eval").body

@@ -1,8 +1,4 @@
-"""The properties of objects that a policy redacts, so that no class shows them in its `repr`.
-
-Takes a document and the ways that JSON Pointers name through its instances; returns the properties of its objects, and
-the rest of the ways into objects that have their class elsewhere.
-"""
+"""The properties of objects that a policy redacts, so that no class shows them in its `repr`."""
 
 from __future__ import annotations
 
@@ -30,9 +26,9 @@ class Marks:
 
 
 def find_marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
-    """Return the redacted properties that `ways` lead to from the root of a document.
+    """Return the redacted properties that `ways` refer to from the root of a document.
 
-    A value without a class of its own is redacted as a whole, in the object that holds it, since it may hold more than
+    A value without its own class is redacted as a whole, in the object that holds it, since it may hold more than
     the way means; a text that is JSON, for instance.
 
     Args:
@@ -54,7 +50,9 @@ class _Walk:
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
     def follow(self, expression: Expression, way: Way) -> bool:
-        """Mark what a way leads to in the values of an expression, and tell whether classes alone hold all of that."""
+        """Mark what a way refers to in the values of an expression, and return whether classes alone hold all of
+        that.
+        """
         settled = self.document.settle(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]

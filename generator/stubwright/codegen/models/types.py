@@ -1,8 +1,7 @@
 """The shapes of a JSON Schema: the types of its instances, and nothing else.
 
-Takes one schema, with every reference in it resolved locally, and returns for each expression over its subschemas the
-alternatives that an instance may be. A shape never leaves out an instance that the schema accepts; if a keyword has no
-type, it is wider. It makes no names and no Python.
+A shape never omits an instance that the schema accepts; if a keyword has no type, it is wider. It makes no names and no
+Python.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ class Property:
 class Object:
     """An object.
 
-    `closed` says that it has no keys but its properties; `values` is what its other keys hold, where that is said.
+    `closed` specifies that it has no keys but its properties; `values` is what its other keys hold, where that is said.
     `required` may name keys that are no properties. `pointer` is the subschema that it was made from, where it is one;
     it takes no part in equality.
     """
@@ -160,7 +159,7 @@ def _depth(parts: Sequence[Expression]) -> int:
 
 
 class Document:
-    """One schema, which gives the shapes of its parts. Results are kept, so that asking again costs a look-up.
+    """One schema, which gives the shapes of its parts. Results are retained, so that asking again costs a look-up.
 
     A shared schema that is bundled into it is looked at when something leads there, and only then.
     """
@@ -170,7 +169,7 @@ class Document:
 
         Args:
             name: What tells its leaves from those of other documents.
-            schema: The schema. A reference in it that does not resolve in it stands for anything.
+            schema: The schema. A reference in it that does not resolve in it represents anything.
             merged: Whether its root is one object, with the properties of all alternatives that it has as an object.
 
         Attributes:
@@ -211,7 +210,7 @@ class Document:
         return self._targets.get((leaf.pointer, "$ref"))
 
     def get_keywords(self, leaf: Leaf) -> Mapping[str, Json]:
-        """Return the keywords of the subschema that count: before 2019-09, those beside `$ref` do not."""
+        """Return the keywords of the subschema that count: before 2019-09, those next to `$ref` do not."""
         value = self.get_value(leaf)
         if not isinstance(value, dict):
             return {}
@@ -245,7 +244,7 @@ class Document:
         return expression
 
     def find_only_object(self, expression: Expression) -> Object | None:
-        """Return the object that an expression stands for if it has properties and is nothing else."""
+        """Return the object that an expression represents if it has properties and is nothing else."""
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
@@ -299,7 +298,7 @@ class Document:
         return shape
 
     def find_children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
-        """Yield the subschemas that stand below a keyword, where the dialect has it."""
+        """Yield the subschemas that are below a keyword, where the dialect has it."""
         keywords = self.get_keywords(leaf)
         value = keywords.get(keyword)
         steps: Iterable[Pointer] = ()
@@ -455,7 +454,7 @@ class Document:
 
 
 def _is_static(reference: references.Reference, outline: references.Outline) -> bool:
-    """Tell whether the reference leads to the same place from everywhere."""
+    """Return whether the reference refers to the same place from everywhere."""
     if reference.keyword == "$ref":
         return True
     mark = "$dynamicAnchor" if reference.keyword == "$dynamicRef" else "$recursiveAnchor"
@@ -467,7 +466,9 @@ def _count(value: Json) -> int | None:
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether a string can be encoded: pydantic can hold no other, and JSON can write half of a surrogate pair."""
+    """Return whether a string can be encoded: pydantic can hold no other, and JSON can write half of a surrogate
+    pair.
+    """
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
@@ -512,7 +513,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
     """Return a shape of the instances that `shape` and one of the branches accept.
 
     If the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
-    `shape`'s; otherwise each stays a class of its own.
+    `shape`'s; otherwise each stays its own class.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)

@@ -1,7 +1,6 @@
 """The files of a package: pages, models, the manifest itself, and the runtime.
 
-Takes the IR; gives each file with its path and its bytes. Pages that need no models are made while these may be on
-their way. It writes nothing.
+Pages that need no models are made while these may be on their way. It writes nothing.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def _json(document: Mapping[str, ir.Json]) -> bytes:
 
 
 def _lay_out(value: ir.Json) -> bytes:
-    """Format what stands at a key of a manifest: a list, or objects by their names, one on a line; the rest on one."""
+    """Format what is at a key of a manifest: a list, or objects by their names, one on a line; the rest on one."""
     from pydantic_core import to_json
 
     if isinstance(value, list) and value:

@@ -1,7 +1,7 @@
 """The classes of the client's page: the client, its responses and tasks, and the same for each toolset.
 
 The client has the methods of tools, and the other classes take these. Each class has its own method of a deprecated
-tool, since one that is taken loses the mark. All toolsets have all resources and prompts, whose methods stand in a base
+tool, since one that is taken loses the mark. All toolsets have all resources and prompts, whose methods are in a base
 of all clients.
 """
 
@@ -27,7 +27,7 @@ _TASKS: Final = "The methods of tools that can run as tasks; each starts one, an
 
 
 def make_client_classes(title: str, manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
-    """Yield the classes, each followed by those of its methods that stand in it."""
+    """Yield the classes, each followed by those of its methods that are in it."""
     client = naming.name_client_class(manifest.stem)
     base = Name("PrimitivesBinding" if code.primitives else "Binding")
     primitives = [primitive.method for primitive in code.primitives]

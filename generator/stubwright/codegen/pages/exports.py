@@ -39,7 +39,7 @@ _PARTS: Final = {
 }
 
 OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
-"""The names that packages define beside models and classes, by their modules."""
+"""The names that packages define next to models and classes, by their modules."""
 
 ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
     *_PARTS.values(), *OWN.values()
@@ -58,7 +58,7 @@ def list_exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) ->
 
     Args:
         manifest: Its manifest.
-        parts: Its parts beside tools.
+        parts: Its parts next to tools.
         own: The names that it defines itself.
     """
     return frozenset(_exported(manifest, parts)) - (_YIELDING & own)

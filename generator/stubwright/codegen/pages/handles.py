@@ -1,6 +1,6 @@
 """The state handles of a package: the types of their ids, and the handles in a handler's context.
 
-Takes the IR; returns values. The models of the states are those of shared schemas.
+The models of the states are those of shared schemas.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ContextHandles:
 
     @property
     def is_overloaded(self) -> bool:
-        """True if names of arguments decide about the type of their handles, which needs a class of its own."""
+        """True if names of arguments decide about the type of their handles, which needs its own class."""
         return len(self.named) + self.nested > 1
 
     @property
@@ -132,7 +132,7 @@ def _kind(alternative: Alternative) -> str | None:
 
 
 def _is_inside(document: Document, expressions: list[Expression]) -> bool:
-    """Tell whether an id stands inside the values of some expressions."""
+    """Return whether an id stands inside the values of some expressions."""
     seen: set[Expression] = set()
     waiting = [inner for each in expressions for inner in _inner(document, each)]
     while waiting:

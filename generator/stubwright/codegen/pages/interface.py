@@ -1,7 +1,7 @@
 """The interface of a package for handwritten code: its names, its modules, and the attributes of a handler's `ctx`.
 
-Takes the IR. Classes of models are planned and not written, and those of the runtime are read and not imported: all of
-it takes milliseconds.
+Classes of models are planned and not written, and those of the runtime are read and not imported: all of it takes
+milliseconds.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Interface:
         return self.models if module == f"{self.package}.models" else None
 
     def has(self, module: str, name: str) -> bool:
-        """Tell whether one of these modules has a name, or another module of its own. Most are found without a plan."""
+        """Return whether one of these modules has a name, or another module of its own. Most are found without a
+        plan.
+        """
         if module == RUNTIME:
             return name in _runtime_exports() or _has_module(name)
         if module == self.package and name in self._certain:
@@ -74,7 +76,7 @@ class Interface:
 
     @cached_property
     def modules(self) -> frozenset[str]:
-        """The names of its modules, and of folders of them, as they are imported."""
+        """The names of its modules, and of folders of them, as imported."""
         from stubwright.codegen.pages import package
 
         pages = (page for page in package.make_manifest_pages(self._manifest) if not page.is_beside)
@@ -100,7 +102,7 @@ def _runtime_exports() -> frozenset[str]:
 
 
 def _has_module(name: str) -> bool:
-    """Tell whether the runtime has a module or package of this name."""
+    """Return whether the runtime has a module or package of this name."""
     (root,) = stubwright_runtime.__path__
     return Path(root, name).is_dir() or Path(root, f"{name}.py").is_file()
 

@@ -1,7 +1,6 @@
 """The code that each primitive adds to its package: its module of models, and its methods of the client.
 
-Takes the IR and returns a unit for each. A unit depends on its own primitive alone, so that some can be made without
-the others, and elsewhere.
+A unit depends on its own primitive alone, so that some can be made without the others, and elsewhere.
 """
 
 from __future__ import annotations

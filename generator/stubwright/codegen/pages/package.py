@@ -1,7 +1,6 @@
 """Manifest to files: what a package consists of, and what each of its templates is given.
 
-Takes the IR and what was made of each tool; gives one `Page` for each file, with its imports as data. Pages that need
-no models can be written while these are made. It lays nothing out and writes nothing.
+Pages that need no models can be written while these are made. It lays nothing out and writes nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
-    """Return the pages that say what `manifest` says, whatever its models look like."""
+    """Return the pages that describe what `manifest` says, whatever its models look like."""
     title = _title(manifest)
     pages = [Page("registry.py", "registry.py", make_registry_page(title, manifest))]
     if manifest.handles:

@@ -1,7 +1,4 @@
-"""The parts of a package, and the names that its pages share.
-
-Takes the IR; it judges nothing and writes no text.
-"""
+"""The parts of a package, and the names that its pages share."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ def name_output_class(tool: ir.Tool) -> Name | None:
 
 
 def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
-    """Return the features that the server has beside its tools."""
+    """Return the features that the server has next to its tools."""
     parts = set()
     if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
         parts.add("resources")
@@ -64,7 +61,7 @@ def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[st
 
 
 def has_examples(manifest: ir.Manifest) -> bool:
-    """Tell whether some tool has an example that can be a test."""
+    """Return whether some tool has an example that can be a test."""
     return any(tool.examples for tool in manifest.tools)
 
 
@@ -83,7 +80,7 @@ def _has_capability(manifest: ir.Manifest, name: str) -> bool:
 
 
 def needs_handlers(manifest: ir.Manifest) -> bool:
-    """Tell whether the server needs handlers."""
+    """Return whether the server needs handlers."""
     needing = any(primitive.handled or primitive.completes for primitive in list_all(manifest))
     return needing or any(tool.call is None for tool in manifest.tools)
 
@@ -125,7 +122,7 @@ class OwnContext:
 
     @property
     def members(self) -> frozenset[str]:
-        """Its attributes beside those of `Context`."""
+        """Its attributes next to those of `Context`."""
         there = {"ask": self.questions, "handles": self.held is not None, "page": self.has_page}
         return frozenset(name for name, is_there in there.items() if is_there)
 

@@ -35,7 +35,7 @@ class PackageCode:
     """The units of a manifest, in its order: of tools by their names, and of resources, templates and prompts.
 
     `shared` has the models of each shared schema that has a class, and `circles` those modules, by their names below
-    `models.shared`, that hold the classes of shared schemas that lead to each other.
+    `models.shared`, that hold the classes of shared schemas that refer to each other.
     """
 
     units: Mapping[str, PrimitiveCode]

@@ -1,7 +1,4 @@
-"""Renamed tools, and renamed methods of the handlers.
-
-Takes the old and the new list; returns the old names with the new ones, if that is certain enough to be reported.
-"""
+"""Renamed tools, and renamed methods of the handlers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The docstrings of generated methods: the manifest's own words, and all else that a caller must know.
-
-Takes tools and other primitives of the IR; returns plain text, which a filter of the templates makes a docstring.
-"""
+"""The docstrings of generated methods: the manifest's own words, and all else that a caller must know."""
 
 from __future__ import annotations
 
@@ -72,7 +69,7 @@ def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
 
 
 def describe_old_names(tool: ir.Tool) -> str | None:
-    """Return the names that a tool answers to beside its own, and how long; None if there are none."""
+    """Return the names that a tool answers to next to its own, and how long; None if there are none."""
     until = [f" up to version {alias['removeAfter']}" if "removeAfter" in alias else "" for alias in tool.aliases]
     names = [f"``{alias['name']}``{end}" for alias, end in zip(tool.aliases, until, strict=True)]
     return f"It also answers to {' and to '.join(names)}." if names else None
@@ -97,7 +94,7 @@ _INDENTED = "\n        "
 
 
 def quote_instructions(manifest: ir.Manifest) -> str:
-    """Return the server's instructions as a paragraph of their own, if there are any."""
+    """Return the server's instructions as their own paragraph, if there are any."""
     instructions = manifest.server.get("instructions")
     return f"\n\n{instructions.strip()}" if isinstance(instructions, str) and instructions.strip() else ""
 

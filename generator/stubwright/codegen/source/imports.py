@@ -32,7 +32,7 @@ class Home:
     names: tuple[Name, ...]
 
     def format_imported(self, indent: int = 0) -> Code:
-        """Return the lines that import the names; those of `DATES` under another name, each on a line of its own."""
+        """Return the lines that import the names; those of `DATES` under another name, each on its own line."""
         renamed = [fill("{} as {}", DATES[name], name) for name in self.names if name in DATES]
         plain = [name for name in self.names if name not in DATES]
         return self._lines([*([plain] if plain else []), *([each] for each in renamed)], indent)
@@ -58,7 +58,7 @@ class Home:
 
 
 def explode(items: Sequence[Code], indent: int) -> Code:
-    """Format items in parentheses, each on a line of its own."""
+    """Format items in parentheses, each on its own line."""
     margin = join("", [fill(" ")] * indent)
     return fill("(\n{}{})", join("", [fill("{}    {},\n", margin, item) for item in items]), margin)
 
@@ -71,7 +71,7 @@ def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
 
 
 def as_homes(table: Mapping[str, Iterable[str]]) -> tuple[Home, ...]:
-    """Return the homes of names by their modules, both in their order; a module without names is left out."""
+    """Return the homes of names by their modules, both in their order; a module without names is omitted."""
     return tuple(
         Home(Name(module), tuple(map(Name, sorted({*table[module]}, key=make_sort_key))))
         for module in sorted(table, key=_module_order)
@@ -90,7 +90,7 @@ def make_sort_key(name: str) -> tuple[int, _Natural, _Natural]:
 
 
 def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
-    """Return a key that sorts modules from far to near: by full names, then of folders above, then beside."""
+    """Return a key that sorts modules from far to near: by full names, then of folders above, then next to."""
     bare = module.lstrip(".")
     level = len(module) - len(bare)
     return -level if level else -_FAR, _natural(bare.lower()), _natural(bare)

@@ -1,8 +1,6 @@
 """Values as Python source: the only way by which a manifest's text gets into generated code.
 
-Takes JSON values and texts, and gives literals, docstrings and comments that Black leaves as they are (but for lines
-that are too long). Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not
-see is escaped.
+Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not see is escaped.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ def _as_literal(string: re.Match[str]) -> str:
 
 
 def format_docstring(text: str, indent: int = 0) -> Code:
-    """Return the docstring with this text, for a line that is indented by `indent` spaces. Lines stay as they are."""
+    """Return the docstring with this text, for a line that is indented by `indent` spaces. Lines stay unchanged."""
     lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
     body = body.replace('"""', '\\"\\"\\"')
@@ -72,7 +70,7 @@ def format_docstring(text: str, indent: int = 0) -> Code:
 
 
 def format_comment(text: str) -> Code:
-    """Return the comment with this text, on one line, which says nothing to Python about how to read the file."""
+    """Return the comment with this text, on one line, which specifies nothing to Python about how to read the file."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return Code(f"# {_CODING.sub('coding?', shown)}")
 

@@ -1,7 +1,7 @@
 """Pages to text: the templates, and Black.
 
-Takes planned pages and gives the files' text. Templates hold layout alone; what they write is `Code`, which the filters
-of `literals` make of values and texts, and anything else is refused.
+Templates hold layout alone; what they write is `Code`, which the filters of `literals` make of values and texts, and
+anything else is refused.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ CUT = fill("\f")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One file: where it goes in its package, or beside it; its template, and what the template is given.
+    """One file: where it goes in its package, or next to it; its template, and what the template is given.
 
     `tail` has parts that are formatted already, which follow what the template gives with an empty line before each.
-    One that `is_beside` stands beside the package, and is no part of what a wheel of it installs.
+    One that `is_beside` is next to the package, and is no part of what a wheel of it installs.
     """
 
     path: str
@@ -73,7 +73,7 @@ def render_page(head: Code, planned: Page) -> Code:
 
 
 def render_method(planned: ClientMethod) -> Code:
-    """Format one method of a client, indented as it stands in the class."""
+    """Format one method of a client, indented as it is in the class."""
     return format_python(trust(_environment().get_template("method.py.jinja").render({"method": planned})))
 
 
@@ -149,7 +149,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 def _laid_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
     """Lay out what stands between brackets as Black does.
 
-    All on one line if that is short enough, otherwise all on a line of its own, otherwise each item on one.
+    All on one line if that is short enough, otherwise all on its own line, otherwise each item on one.
     An item that is itself a list has the entries of a dictionary.
     """
     rows = [item if isinstance(item, Code) else fill("{{{}}}", join(", ", item)) for item in items]
@@ -186,7 +186,7 @@ def _margin(indent: int) -> Code:
 
 
 def make_environment(folder: str) -> jinja2.Environment:
-    """Return the environment of one folder's templates: source is written as it is, and anything else is refused."""
+    """Return the environment of one folder's templates: source is written unchanged, and anything else is refused."""
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(package_data.TEMPLATES / folder),
         undefined=jinja2.StrictUndefined,

@@ -40,7 +40,7 @@ class Destination:
         url: Its URL; `None` if it is a command.
         command: The command that starts it.
         headers: HTTP headers for each request.
-        environment: The variables of the process, beside the few that it gets anyhow.
+        environment: The variables of the process, next to the few that it gets anyhow.
         manifest: The manifest that it was generated from, if that is here.
         has_no_handlers: True if it is a manifest's server whose handlers are not specified.
         toolsets: The toolsets that are asked for: a caller sees the tools that are in all of them.
@@ -110,7 +110,7 @@ def add_options(parser: servers.CommandParser) -> None:
 
 
 def is_named(word: str) -> bool:
-    """Tell whether a word names a server: a URL, or the path of a manifest."""
+    """Return whether a word names a server: a URL, or the path of a manifest."""
     return http.is_url(word) or word.lower().endswith(_ENDINGS)
 
 
@@ -139,7 +139,7 @@ def find_destination(
         word: A URL or a manifest; `None` for the command after `--`, otherwise the project's only manifest.
         arguments: The command line.
         printer: Reports the faults.
-        generated: True if a manifest's server is started, so that its package must be there.
+        generated: True if a manifest's server is started, so that its package must exist.
 
     Raises:
         UsageError: It names none or several, or an option does not fit.

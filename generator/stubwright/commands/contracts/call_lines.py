@@ -58,7 +58,7 @@ def _to_variable(name: str) -> str:
 
 
 def _quote(word: str, location: Location) -> str:
-    """Quote a word; the variables that the location names stand for their values."""
+    """Quote a word; the variables that the location names represent their values."""
     if any(name in location.env for name in _VARIABLE.findall(word)):
         escaped = _SPECIAL.sub(r"\\\1", word)
         return f'"{escaped}"'

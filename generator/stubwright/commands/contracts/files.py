@@ -45,7 +45,7 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
         force: True if a contract is replaced although it was edited, or is that of another server.
 
     Raises:
-        DocumentError: The contract that is there does not say where its server is.
+        DocumentError: The contract that exists does not specify where its server is.
     """
     try:
         existing = disk.read_text(Path(path)) or ""

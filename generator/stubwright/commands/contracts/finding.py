@@ -1,7 +1,7 @@
 """From contracts back to their servers: by the location in each, and the options of the command line.
 
-Takes contracts; gives the target of each, or the reason that it has none. A header goes to the one contract that
-names it, and a variable to those that name it, so that no server gets a value meant for another.
+A header goes to the one contract that names it, and a variable to those that name it, so that no server gets a value
+meant for another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class UnaskedError(SourceError):
-    """A server cannot be asked, because an option is missing; the message says which to pass."""
+    """A server cannot be asked, because an option is missing; the message specifies which to pass."""
 
 
 def find_targets(

@@ -1,7 +1,6 @@
 """The servers and files that are locked and verified: from the source to the manifest of its contract.
 
-Takes a source that `importers.live` reads, or a path; gives its lists, arranged as contracts have them. Lists with a
-secret are refused, so that no contract and no report holds one.
+Lists with a secret are refused, so that no contract and no report holds one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LeakError(SourceError):
-    """The lists of a server hold a secret; the message says which."""
+    """The lists of a server hold a secret; the message specifies which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Target:
         label: Its name for people.
         location: Its location, for the contract.
         source: The server; None for the file of the location.
-        default_name: The name that the server gets if it has none.
+        default_name: The name that the server gets if there is none.
         secrets: The values that it gets and no contract may hold, each after its name for people.
         name: Its name in the user's configuration; empty if that does not name it.
         file: The path of the file of the location from here; empty if there is none.
@@ -137,7 +136,7 @@ def _make_manifest(listed: ServerListing, default_name: str, notes: Sequence[str
 
 
 def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
-    """Return the manifest of a contract with the tools of a saved list, and all else as it was locked.
+    """Return the manifest of a contract with the tools of a saved list, and all else as locked.
 
     Args:
         path: The saved `tools/list` result.

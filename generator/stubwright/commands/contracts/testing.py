@@ -401,7 +401,7 @@ def _to_value(tested: _Tested | _Untested) -> Mapping[str, Any]:
 
 
 def _write_junit(tested: Sequence[_Tested | _Untested], arguments: argparse.Namespace) -> bool:
-    """Write the report for CI, and tell whether that could be done."""
+    """Write the report for CI, and return whether that could be done."""
     from stubwright.contract_tests import junit
     from stubwright.project.files import disk
 

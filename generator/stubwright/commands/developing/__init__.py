@@ -1,1 +1,1 @@
-"""The verb for people who write a server: it runs beside the editor, and shows the served version."""
+"""The verb for people who write a server: it runs next to the editor, and shows the served version."""

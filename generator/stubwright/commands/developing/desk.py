@@ -1,7 +1,6 @@
-"""The display of a run of `dev`: in the terminal in lines, and on the page beside the server.
+"""The display of a run of `dev`: in the terminal in lines, and on the page next to the server.
 
-Takes events: lines of the server, saves that are served and that are not. Gives the page its text, anew after
-each save that is served.
+Gives the page its text, again after each save that is served.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _dev(arguments: argparse.Namespace) -> int:
 
 
 def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) -> Workbench | None:
-    """Serve the page beside the server, at any port if the next one is taken. Raises UsageError."""
+    """Serve the page next to the server, at any port if the next one is taken. Raises UsageError."""
     if arguments.no_page:
         if arguments.page is not None:
             raise UsageError("--page and --no-page contradict each other")
@@ -159,7 +159,7 @@ def _serve_once(
     if arguments.scope:
         identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
     start = launch.prepare(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
-    # Proved before the old server ends, and in a process of its own, because only there modules are imported anew.
+    # Proved before the old server ends, and in its own process, because only there modules are imported again.
     if (problem := processes.prove(start, {}, patience)) is not None:
         write_err(f"stubwright: the server cannot be made:\n{problem}")
         return None

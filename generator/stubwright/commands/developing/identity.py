@@ -75,7 +75,7 @@ def _read_claim(text: str) -> tuple[str, Any]:
 
 
 def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> None:
-    """Raise UsageError if the manifest wants no tokens, or knows no such scope."""
+    """Raise UsageError if the manifest wants no tokens, or does not know any such scope."""
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.serving.issuer import list_scopes
 

@@ -1,7 +1,6 @@
 """`stubwright new NAME --from python FILE:NAME`: a server object that moves over.
 
-Takes the parser's arguments; gives the reader of the origin. It says which file it runs, and with which Python, and
-asks first, since the file is foreign code.
+It specifies which file it runs, and with which Python, and asks first, since the file is foreign code.
 """
 
 from __future__ import annotations

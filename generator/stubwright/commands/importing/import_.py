@@ -117,7 +117,7 @@ def _parse_length(text: str) -> int:
 
 
 def has_selection(arguments: argparse.Namespace) -> bool:
-    """Tell whether the command line has one of the options of `add_selection`."""
+    """Return whether the command line has one of the options of `add_selection`."""
     return bool(_list_selected(arguments))
 
 
@@ -287,7 +287,7 @@ def _import(
         make: Reads it.
         arguments: Of the command line.
         who: The origin of its contents, such as "the file".
-        bounded: Stops the computation when the time is over.
+        bounded: Stops the computation when the time has ended.
         command: The command that imports it, for the head of the file.
     """
     from stubwright.compile.syntax import yamlwriter

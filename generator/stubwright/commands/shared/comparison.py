@@ -26,9 +26,9 @@ _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
 class Version:
     """The old or the new: its name, and the manifest with its documents; no manifest if it is wrong.
 
-    `is_listed` says that the manifest was made of a server's lists, so that it knows only what goes on the wire, as
-    a contract does; `is_sorted` that the order of its entries is not the server's; `notes` are on how a saved list was
-    read.
+    `is_listed` specifies that the manifest was made of a server's lists, so that it knows only what goes on the wire,
+    as a contract does; `is_sorted` that the order of its entries is not the server's; `notes` are on how a saved list
+    was read.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Version:
         return document.value if document is not None and isinstance(document.value, dict) else {}
 
     def is_foreign(self, place: Place | None) -> bool:
-        """Tell whether the text at a place is foreign: of a server, a saved list, or an imported file."""
+        """Return whether the text at a place is foreign: of a server, a saved list, or an imported file."""
         from stubwright.compile.syntax import yamlwriter
 
         document = None if place is None else self.documents.get(place.file)
@@ -59,7 +59,7 @@ UNNAMED: Final = "server"
 
 
 class VersionError(Exception):
-    """A version cannot be read; the message says why."""
+    """A version cannot be read; the message explains why."""
 
 
 def read_project(revision: str) -> list[tuple[Version, Version]]:
@@ -80,7 +80,7 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
 
 
 def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """Return a manifest as its server lists it: schemas as they are sent, without those that results need not fit, and
+    """Return a manifest as its server lists it: schemas as sent, without those that results need not fit, and
     nothing about the meaning of `format`.
     """
     manifest = replace(
@@ -136,7 +136,7 @@ def _without_unlisted(tool: ir.Tool) -> ir.Tool:
 
 
 def is_revision(given: str) -> bool:
-    """Tell whether an argument names a revision of git, without a file in it."""
+    """Return whether an argument names a revision of git, without a file in it."""
     return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
 
 

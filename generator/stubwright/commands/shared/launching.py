@@ -1,7 +1,4 @@
-"""The one server that a verb starts, or tells clients to start: from the command line to a `Launch`.
-
-Takes the manifests that a command is given; gives the checked manifest of its server, or says why there is none.
-"""
+"""The one server that a verb starts, or tells clients to start: from the command line to a `Launch`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Servers and their options on the command line: a URL, or a command after `--`.
 
-Takes the parser's arguments; gives the source that `importers.live` reads. A word never becomes a process unless it
-stands after `--`.
+A word never becomes a process unless it is after `--`.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 class CommandParser(argparse.ArgumentParser):
     """A parser that, if `takes_command` is set, keeps the words after `--` as `command`; None without a `--`.
 
-    With `only_after`, it does so only if this option stands before the `--`, which otherwise has its usual meaning.
+    With `only_after`, it does so only if this option is before the `--`, which otherwise has its usual meaning.
     """
 
     takes_command = False
     only_after: str | None = None
     late: str | None = None
-    """An argument that may also stand behind options that stand behind another; argparse knows no such.
+    """An argument that may also stand behind options that stand behind another; argparse does not know any such.
 
     It is of one word, or of any number if its value is a list.
     """

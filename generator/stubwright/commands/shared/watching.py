@@ -1,7 +1,7 @@
 """The files that runs read, and their changes: also files that a pattern would find.
 
-Takes the input of a command; gives a turn for each run that is due. Folders are watched one by one, and a file by its
-name in its folder: editors replace files, and missing ones may appear.
+Folders are watched one by one, and a file by its name in its folder: editors replace files, and missing ones may
+appear.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAUSE = 100
 """Milliseconds without a change after which several saves count as one."""
 
 _WAKE = 250
-"""Milliseconds after which the watcher says that nothing happened."""
+"""Milliseconds after which the watcher specifies that nothing happened."""
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -56,13 +56,15 @@ class Pattern:
         return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
 
     def may_find(self, path: Path) -> bool:
-        """Tell whether a change of a path, whose folder is one of these, may change the matches."""
+        """Return whether a change of a path, whose folder is one of these, may change the matches."""
         return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files that runs read. They need not be there; `is_whole` says that none was too broken to tell of others."""
+    """The files that runs read. They need not exist; `is_whole` specifies that none was too broken to tell of
+    others.
+    """
 
     files: frozenset[Path]
     patterns: frozenset[Pattern]
@@ -75,7 +77,7 @@ class Inputs:
         return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
 
     def find_folders(self) -> frozenset[Path]:
-        """Return the folders to watch, which need not be there either."""
+        """Return the folders to watch, which need not exist either."""
         return frozenset(path.parent for path in self.files).union(
             *(pattern.find_folders() for pattern in self.patterns)
         )
@@ -85,7 +87,7 @@ class Inputs:
         return frozenset[Path]().union(*(pattern.find_files() for pattern in self.patterns))
 
     def watch(self) -> Callable[[], bool]:
-        """Return a function that tells whether a file has been saved since, has appeared or has gone."""
+        """Return a function that specifies whether a file has been saved since, has appeared or has gone."""
         first = self._find_states()
         return lambda: self._find_states() != first
 

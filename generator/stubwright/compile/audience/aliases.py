@@ -1,7 +1,4 @@
-"""Old names of tools (`aliases`), by which those can still call who knew them.
-
-Takes a resolved manifest; gives what is wrong, and the old names of a tool as its server knows them.
-"""
+"""Old names of tools (`aliases`), by which those can still call who knew them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The cost of a manifest's lists for models, in tokens, and the cuts that would save most.
-
-Takes a lowered manifest; gives the tokens of each tool, of each toolset and of the server.
-"""
+"""The cost of a manifest's lists for models, in tokens, and the cuts that would save most."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Checks of the `_meta` that hosts read, and of the pages that they show beside results (MCP Apps, SEP-1865).
+"""Checks of the `_meta` that hosts read, and of the pages that they show next to results (MCP Apps, SEP-1865).
 
-Takes a resolved manifest. `_meta` goes out as it is written; the diagnostics only say what a host would not read.
+`_meta` goes out as written; the diagnostics only describe what a host would not read.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _values(declared: Declared, kind: metadata.Kind) -> Iterator[Diagnostic]:
 
 
 def _may_match(template: str, uri: str) -> bool:
-    """Tell whether a URI template may be one of this URI, whatever its variables may hold."""
+    """Return whether a URI template may be one of this URI, whatever its variables may hold."""
     first, *rest = re.split(r"\{[^}]*\}", template)
     if not rest:
         return uri == first

@@ -93,10 +93,10 @@ def check_official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def check_divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that the properties of an object stand in one place.
+    """Check that the properties of an object are in one place.
 
     What stands elsewhere is lost by FastMCP's `.data`, and pydantic-ai closes each half for OpenAI's models, so that no
-    arguments fit (`python bench/references.py`). One warning stands for all: one line in the manifest mends them all.
+    arguments fit (`python bench/references.py`). One warning represents all: one line in the manifest mends them all.
     """
     if resolved.inlines:
         return
@@ -121,7 +121,7 @@ def check_divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _elsewhere(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
-    """Return the keyword beside `properties` that gives the same object more properties; None if there is none."""
+    """Return the keyword next to `properties` that gives the same object more properties; None if there is none."""
     if "$ref" in schema and not dialect.reference_hides_siblings:
         return "$ref"
     parts = schema.get("allOf")

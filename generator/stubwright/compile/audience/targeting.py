@@ -1,7 +1,6 @@
 """Findings of the manifest's targets about its tools, as diagnostics.
 
-Takes a lowered manifest, since clients get what goes on the wire; gives errors for what a target is known to refuse,
-and warnings for what is only reported. A manifest that names no target is judged by the portable one, as a lint.
+A manifest that names no target is judged by the portable one, as a lint.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def _is_name(finding: Finding) -> bool:
 
 
 def _is_said_by_mcp(finding: Finding) -> bool:
-    """Tell whether it is about a name that MCP itself does not allow, which another warning says."""
+    """Return whether it is about a name that MCP itself does not allow, which another warning says."""
     is_name = finding.rule.kind == "name" and not finding.rule.is_sure
     return is_name and not _OF_MCP.fullmatch(finding.tool or "")
 
@@ -93,7 +92,7 @@ def describe(finding: Finding) -> str:
 
 
 def advise(finding: Finding) -> str:
-    """Advise what to do about it; say what happens otherwise, and who says so."""
+    """Advise what to do about it; describe what happens otherwise, and who says so."""
     target = finding.target
     if finding.rule.kind in IGNORED:
         otherwise = "models do not learn of it"

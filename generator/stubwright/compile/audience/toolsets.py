@@ -1,6 +1,5 @@
 """Toolsets: named parts of the tools, by names and patterns.
 
-Takes a resolved manifest; gives what is wrong, and of each toolset the names of its tools, in the manifest's order.
 With `readOnly: true` a pattern takes only tools that say `readOnlyHint: true`, and a name of any other is an error.
 """
 

@@ -1,8 +1,7 @@
 """The meaning of a manifest: rules that its structure alone cannot hold, one small function each.
 
-Takes a resolved manifest that is structurally valid, with every schema valid in its dialect; gives all findings at
-once. Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke
-on, or what harms a model. Nothing is changed, and no reference is fetched.
+Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke on, or
+what harms a model. Nothing is changed, and no reference is fetched.
 """
 
 from __future__ import annotations

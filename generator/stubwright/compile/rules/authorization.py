@@ -31,7 +31,7 @@ _OTHERS = (
     *("allOf", "anyOf", "oneOf", "if", "then", "else", "not"),
     *("dependentRequired", "dependentSchemas", "dependencies"),
 )
-"""Keywords that may say more of an argument beside `properties` and `required`."""
+"""Keywords that may say more of an argument next to `properties` and `required`."""
 
 
 def check_issuers(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -55,7 +55,7 @@ def check_issuers(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def check_sources(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that `auth` says who gives scopes or claims if any are needed."""
+    """Check that `auth` specifies who gives scopes or claims if any are needed."""
     entry = resolved.entry
     if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
         return
@@ -176,7 +176,7 @@ def _sourced(name: str, subject: str, binding: Mapping[str, Json], place: Place)
 
 
 def check_bound(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that each argument the server sets stands alone: no other part of the schema mentions it."""
+    """Check that each argument the server sets is alone: no other part of the schema mentions it."""
     of_all = _of_all_tools(resolved)
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
@@ -259,7 +259,7 @@ def _left_open(name: str) -> str:
 
 
 def _names(part: Json, name: str) -> bool:
-    """Tell whether a part of a schema has a name as a key or as a value."""
+    """Return whether a part of a schema has a name as a key or as a value."""
     if isinstance(part, dict):
         return any(key == name or _names(value, name) for key, value in part.items())
     return any(_names(each, name) for each in part) if isinstance(part, list) else part == name
@@ -270,7 +270,7 @@ def _scopes(extension: Json) -> bool:
 
 
 def _unfit(resource: str) -> str | None:
-    """Return the fault of a URL of this server (RFC 9728, 1.2); None if it has none."""
+    """Return the fault of a URL of this server (RFC 9728, 1.2); None if there is none."""
     parts = urlsplit(resource)
     if parts.username is not None or parts.password is not None:
         return "contains a user name or a password, which anyone could read"
@@ -278,7 +278,7 @@ def _unfit(resource: str) -> str | None:
 
 
 def _problem(text: str, *, is_issuer: bool) -> str | None:
-    """Return the fault of the URL of an issuer, or of its keys; None if it has none."""
+    """Return the fault of the URL of an issuer, or of its keys; None if there is none."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)

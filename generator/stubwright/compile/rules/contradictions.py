@@ -32,7 +32,7 @@ _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 
 def check_required(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that the names in `required` can be there (2020-12 Validation, 6.5.3), and are not misspelt."""
+    """Check that the names in `required` can exist (2020-12 Validation, 6.5.3), and are not misspelt."""
     serves = "server" in (resolved.entry.get("emit") or ("server",))
     for outline in resolved.list_outlines():
         for pointer, schema in outline.find_having("required"):
@@ -71,7 +71,7 @@ def _absent(
     near = find_misspelt(name, free)
     code = "SW322"
     if schema.get("additionalProperties") is False:
-        # As one of several alternatives it is dead, but harms nobody; and nobody can mend another one's server.
+        # As one of several alternatives it is dead, but harms no one; and no one can mend another one's server.
         code = "SW229" if serves and _CHOOSING.isdisjoint(pointer) else code
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: no value is valid"
         fix = f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
@@ -83,7 +83,7 @@ def _absent(
 
 
 def _matches(name: str, schema: dict[str, Json]) -> bool:
-    """Tell whether `patternProperties` has a schema for `name`; if in doubt, it has."""
+    """Return whether `patternProperties` has a schema for `name`; if in doubt, it has."""
     try:
         return any(re.search(text, name) for text in schema.get("patternProperties") or ())
     except re.error:
@@ -91,7 +91,7 @@ def _matches(name: str, schema: dict[str, Json]) -> bool:
 
 
 def _is_above(outline: Outline, pointer: Pointer, name: str) -> bool:
-    """Tell whether a schema that applies to the same value has the property."""
+    """Return whether a schema that applies to the same value has the property."""
     return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.find_folded(pointer))
 
 

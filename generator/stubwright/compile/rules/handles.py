@@ -80,7 +80,7 @@ def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def check_lifetimes(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time is over.
+    """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time has ended.
 
     The id of a handle without an owner gives access to its state, and handles that never end fill the store (MCP
     2026-07-28, server/tools, on state handles).
@@ -122,7 +122,7 @@ def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Jso
 
 
 def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
-    """Yield the marks in a schema and in the schemas that it leads to."""
+    """Yield the marks in a schema and in the schemas that it refers to."""
     for each in resolved.find_closure(root):
         yield from ((each, pointer) for pointer, schema in each.find_having(HANDLE) if isinstance(schema[HANDLE], str))
 
@@ -133,7 +133,7 @@ def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
 
 
 def _is_text(document: Document, pointer: Pointer) -> bool:
-    """Tell whether the value at a place is a text, or missing."""
+    """Return whether the value at a place is a text, or missing."""
     kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}
 

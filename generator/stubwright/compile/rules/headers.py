@@ -1,6 +1,6 @@
 """`x-mcp-header`: parameters that are mirrored into HTTP headers (MCP 2026-07-28, Tools and Transports).
 
-Clients must leave out a tool that breaks these rules, so all but the last are errors.
+Clients must omit a tool that breaks these rules, so all but the last are errors.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def check_types(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def check_reachable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that it stands in an `inputSchema`, on a property that `properties` alone lead to."""
+    """Check that it is in an `inputSchema`, on a property that `properties` alone refer to."""
     for field, outline in _outlines(resolved):
         for place, pointer, _ in _in(outline):
             if field == "outputSchema":

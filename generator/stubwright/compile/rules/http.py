@@ -47,7 +47,7 @@ _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
 def check_apis(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that an API is declared once, says where it is, and has credentials that can be sent."""
+    """Check that an API is declared once, specifies where it is, and has credentials that can be sent."""
     first: dict[str, Place] = {}
     for place, name, api in _listed(resolved):
         if name in first:
@@ -404,7 +404,7 @@ def find_argument_names(resolved: Resolved, tool: Declared) -> set[str]:
 
 
 def _is_in_place(pointer: Pointer) -> bool:
-    """Tell whether a schema below another applies to the same value."""
+    """Return whether a schema below another applies to the same value."""
     steps = list(pointer)
     while steps:
         keyword = steps.pop(0)

@@ -72,7 +72,7 @@ def check_unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _classes(declared: Declared) -> Iterator[str]:
-    """Yield the classes of a declaration beside those of a tool's arguments and result."""
+    """Yield the classes of a declaration next to those of a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
         yield naming.name_context_class(declared.names)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_resolved(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that every reference leads to a schema, inside the manifest's folder, without fetching anything."""
+    """Check that every reference refers to a schema, inside the manifest's folder, without fetching anything."""
     for outline in resolved.list_outlines():
         for reference in outline.references:
             if isinstance(reference.target, Broken):
@@ -120,7 +120,7 @@ def check_bundled(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> bool:
-    """Tell whether a reference to a shared schema is below an `$id` other than the root's of a tool's own schema."""
+    """Return whether a reference to a shared schema is below an `$id` other than the root's of a tool's own schema."""
     if not isinstance(reference.target, Shared):
         return False
     itself = resolved.shared[reference.target.key].place == outline.place

@@ -26,7 +26,7 @@ _NEEDED: Final = {"cursor": ("argument", "next"), "link": (), "offset": ("argume
 
 
 def check_parts(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that a pointer into a response leads to a part that it can have."""
+    """Check that a pointer into a response refers to a part that it can have."""
     for tool, http in list_bound(resolved):
         given: list[tuple[Place, str]] = [
             (tool.place_of("http", "select") / index, pointer) for index, pointer in enumerate(http.get("select") or ())
@@ -92,7 +92,7 @@ def check_large(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def check_pages(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that pages can be followed: an argument says where one starts, and the kept part has the items."""
+    """Check that pages can be followed: an argument specifies where one starts, and the kept part has the items."""
     for tool, http in list_bound(resolved):
         if "page" in http:
             for key, message, fix in _wrong(http, find_argument_names(resolved, tool)):

@@ -18,7 +18,7 @@ _FIX = "add `execution: {taskSupport: optional}`, or `required`, beside its `inp
 
 
 def check_possible(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that `task` stands at a tool that runs as one."""
+    """Check that `task` is at a tool that runs as one."""
     for tool in resolved.tools:
         if "task" in tool.extension and not _runs_as_task(tool.wire):
             yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").point_at_key(), _FIX)
@@ -62,7 +62,7 @@ def check_exchanged(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _always_needs(schemes: Container[str], security: Sequence[Sequence[str]]) -> bool:
-    """Tell whether each way that a server may choose has one of the schemes.
+    """Return whether each way that a server may choose has one of the schemes.
 
     It chooses the first whose variables are set, and an exchange needs none.
     """

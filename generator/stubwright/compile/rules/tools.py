@@ -95,7 +95,7 @@ def _unpaginated(tool: Declared) -> Iterator[tuple[Place, str, str]]:
 
 
 def _is_array(schema: Json) -> bool:
-    """Tell whether a schema says that its values are arrays whose items are all alike."""
+    """Return whether a schema specifies that its values are arrays whose items are all alike."""
     if not isinstance(schema, dict) or schema.get("type") != "array":
         return False
     return "prefixItems" not in schema and not isinstance(schema.get("items"), list)

@@ -60,7 +60,7 @@ def check_patterns(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def check_compilable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that the validator takes every schema: beside what other rules find, it may refuse half a surrogate pair.
+    """Check that the validator takes every schema: next to what other rules find, it may refuse half a surrogate pair.
 
     It refuses a schema if it refuses a part of it, so that each shared schema is looked at once.
     """
@@ -181,7 +181,7 @@ def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that there are arguments that a tool accepts."""
     from stubwright.jsonschema import instances
 
-    # Instances of a schema that applies itself to them are looked for in vain, and for seconds.
+    # Instances of a schema that applies itself to them are looked for without success, and for seconds.
     unsound = _unsound(resolved) | {outline.place for outline, _ in find_loops(resolved)}
     for tool in resolved.tools:
         outline = resolved.outlines[tool.place / "inputSchema"]
@@ -190,7 +190,7 @@ def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
         schema = resolved.bundle_schema(outline).wire
         settings = formats.get_settings(formats.get_meaning(resolved.entry))
         try:
-            # What nobody would send does not help.
+            # What no one would send does not help.
             instances.make(schema, tool.name, **settings, likely=True, bare=True)
         except instances.TooLargeError:
             continue
@@ -325,7 +325,7 @@ def _unsound(resolved: Resolved) -> frozenset[Place]:
 
 
 def _sound(resolved: Resolved, outline: Outline, unsound: frozenset[Place]) -> bool:
-    """Tell whether neither a schema nor one that it leads to is `unsound`."""
+    """Return whether neither a schema nor one that it refers to is `unsound`."""
     return not unsound or unsound.isdisjoint(each.place for each in resolved.find_closure(outline))
 
 

@@ -1,7 +1,6 @@
 """Skills: their frontmatter fits their folders, and hosts accept it.
 
-Takes a resolved manifest, whose skills were read; gives diagnostics. The format is that of Agent Skills
-(https://agentskills.io/specification), to which SEP-2640 refers.
+The format is that of Agent Skills (https://agentskills.io/specification), to which SEP-2640 refers.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
 
 
 def check(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check each skill by itself, and that no two of them, and no resource, have one URI."""
+    """Check each skill on its own, and that no two of them, and no resource, have one URI."""
     uris: dict[str, Skill] = {}
     names: dict[str, Skill] = {}
     by_name: dict[str, Skill] = {}
@@ -123,7 +122,7 @@ def _links(skill: Skill) -> Iterator[Diagnostic]:
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield the folders that a file lies in, `.` included."""
+    """Yield the folders that a file is in, `.` included."""
     while path:
         path = posixpath.dirname(path)
         yield path or "."

@@ -52,7 +52,7 @@ def _is_visible(path: str) -> bool:
 
 
 def split(text: str) -> str:
-    """Return the start of a `SKILL.md`: all before the line that ends its frontmatter; empty if it has none."""
+    """Return the start of a `SKILL.md`: all before the line that ends its frontmatter; empty if there is none."""
     match = _FRONTMATTER.match(text)
     return match[0] if match else ""
 

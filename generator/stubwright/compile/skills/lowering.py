@@ -1,7 +1,4 @@
-"""Skills as a package has them: each file a resource, and each skill an entry with the digests of its files.
-
-Takes skills without errors; changes nothing that is in their files.
-"""
+"""Skills as a package has them: each file a resource, and each skill an entry with the digests of its files."""
 
 from __future__ import annotations
 

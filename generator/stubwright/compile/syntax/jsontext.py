@@ -1,7 +1,7 @@
 """JSON text to values, and to the tree of its tokens.
 
-Takes text; gives the value, or problems with their offsets. Texts whose meaning JSON leaves open are refused: those
-that `strictjson` refuses, and halves of surrogate pairs (RFC 8259, sections 4, 6 and 8.2).
+Texts whose meaning JSON leaves open are refused: those that `strictjson` refuses, and halves of surrogate pairs (RFC
+8259, sections 4, 6 and 8.2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Positions in a text: offsets to lines and columns, and JSON pointers to offsets.
 
-Takes a text and the tree of tokens that a parser made of it; gives spans as narrow as one token. It reads no syntax.
+It reads no syntax.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class Lines:
 
 
 def locate(root: Node, place: Place) -> tuple[int, int]:
-    """Return the offsets of the token that stands for a place.
+    """Return the offsets of the token that represents a place.
 
     That is the key, if the key is meant; a scalar's own token; for a container, the key that holds it, else its
-    first key, its bracket or its first dash. If the pointer leads nowhere, it is the nearest ancestor that exists.
+    first key, its bracket or its first dash. If the pointer does not resolve, it is the nearest ancestor that exists.
     """
     key: Node | None = None
     here = root

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
-"""The short keys of a tool, and the keys of MCP that they stand for."""
+"""The short keys of a tool, and the keys of MCP that they represent."""
 
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
@@ -273,7 +273,7 @@ class _Writer:
             self._report(at, message, "rename the schema", key=True)
 
     def expand_schema(self, schema: Json, at: Pointer, dialect: Dialect = dialects.DRAFT_2020_12) -> Json:
-        """Return a schema that stands at a place without shorthand, in it and in the schemas below."""
+        """Return a schema that is at a place without shorthand, in it and in the schemas below."""
         if isinstance(schema, str):
             return self._read(schema, at)
         if not isinstance(schema, dict):

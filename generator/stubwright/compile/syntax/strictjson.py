@@ -1,6 +1,6 @@
 """JSON text whose meaning JSON leaves open is refused: equal keys in an object, and numbers that no float can hold.
 
-Takes text; gives the value. It loads nothing of the compiler, and so costs little at the start of a command.
+It loads nothing of the compiler, and so costs little at the start of a command.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TwiceError(Exception):
-    """An object has this key twice, so that nobody knows which value is meant (RFC 8259, section 4)."""
+    """An object has this key twice, so that no one knows which value is meant (RFC 8259, section 4)."""
 
 
 def load(text: str) -> Any:

@@ -1,8 +1,8 @@
 """YAML text to JSON values, and to the tree of its tokens.
 
-Takes text; gives the value, or problems with their offsets. Scalars follow the core schema of YAML 1.2 (section
-10.3.2), so that `on`, `no`, dates and `12:30` are strings. YAML that JSON cannot hold is refused: keys that are no
-strings, equal keys, infinities, tags, merge keys, several documents, and aliases that go round or explode.
+Scalars follow the core schema of YAML 1.2 (section 10.3.2), so that `on`, `no`, dates and `12:30` are strings. YAML
+that JSON cannot hold is refused: keys that are no strings, equal keys, infinities, tags, merge keys, several documents,
+and aliases that go round or explode.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_ALIASED = 100_000
-"""The number of values that aliases may stand for in all: a text of a few lines can stand for millions."""
+"""The number of values that aliases may represent in all: a text of a few lines can represent millions."""
 
 MAX_BASED = 3500
 """The largest length of a hexadecimal or octal number: one that stays below `MAX_DIGITS` decimal digits."""
@@ -98,7 +98,7 @@ _SYNTAX: Final = {  # part of libyaml's words; whether its context is the place;
 def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
     """Parse a YAML text: return its value, or None, and its problems.
 
-    With `any_keys`, a plain key that would be a number, a boolean or null is the string as it is written, as OpenAPI
+    With `any_keys`, a plain key that would be a number, a boolean or null is the string as written, as OpenAPI
     documents mean their `200:`.
     """
     if not _SURROGATE_ESCAPE.search(text):
@@ -211,7 +211,9 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
 
 
 class _TooDeepError(Exception):
-    """libyaml reads ahead, and finds more levels than it allows before it gives the first. It does not say where."""
+    """libyaml reads ahead, and finds more levels than it allows before it gives the first. It does not specify
+    where.
+    """
 
 
 def _feed(builder: _Builder, text: str, loader: Any) -> None:
@@ -287,7 +289,7 @@ class _Builder:
         self.problems.append(Problem(code, message, start, end, fix))
 
     def take(self, event: yaml.Event) -> bool:
-        """Take the next event, and tell whether it makes sense to go on."""
+        """Take the next event, and return whether it makes sense to go on."""
         taker = self._takers.get(type(event))
         return taker is None or taker(event)
 

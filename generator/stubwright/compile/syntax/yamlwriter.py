@@ -1,7 +1,4 @@
-"""Manifests as text for people: YAML with block scalars, in the order it is given.
-
-Takes JSON values and gives YAML that reads back as the same values, for readers of YAML 1.1 and 1.2 alike.
-"""
+"""Manifests as text for people: YAML with block scalars, in the order it is given."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import yaml
 
 from stubwright_runtime.values.terminal import HIDDEN
 
-# What a YAML 1.2 reader takes for something else than a string, beside what PyYAML knows of YAML 1.1.
+# What a YAML 1.2 reader takes for something else than a string, next to what PyYAML knows of YAML 1.1.
 _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")
 
 
@@ -77,7 +74,7 @@ def format_imported(value: Mapping[str, Any], path: str = "", command: str | Non
 
 
 def is_imported(text: str) -> bool:
-    """Tell whether a file says that it was imported or locked, so that its words are somebody else's."""
+    """Return whether a file specifies that it was imported or locked, so that its words are another program's."""
     return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
@@ -88,7 +85,7 @@ def format_locked(value: Mapping[str, Any]) -> str:
 
 
 def is_locked(text: str) -> bool:
-    """Tell whether a file says that it is a contract that `stubwright lock` wrote."""
+    """Return whether a file specifies that it is a contract that `stubwright lock` wrote."""
     return _start(text).startswith(_LOCKED)
 
 
@@ -98,7 +95,7 @@ def _start(text: str) -> str:
 
 
 def is_intact(text: str) -> bool:
-    """Tell whether a contract is as it was locked: its second line is the digest of what follows."""
+    """Return whether a contract is as locked: its second line is the digest of what follows."""
     digest, _, body = text.replace("\r\n", "\n").removeprefix(_LOCKED).partition("\n")
     return digest == f"# {_digest(body)}"
 

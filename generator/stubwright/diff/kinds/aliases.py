@@ -1,7 +1,4 @@
-"""Old names of tools: which old tools go on answering, with which arguments, and which names come and go.
-
-Takes two lowered manifests; gives the pairs of tools that calls by old names connect, and changes of these names.
-"""
+"""Old names of tools: which old tools go on answering, with which arguments, and which names come and go."""
 
 from __future__ import annotations
 
@@ -78,7 +75,7 @@ def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
 def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
     """Return a schema of arguments with other names for some of them.
 
-    The target of a reference stays as it is, since it may be the schema of something else, too. So a schema that takes
+    The target of a reference stays unchanged, since it may be the schema of something else, too. So a schema that takes
     its arguments from there is compared as if nothing were renamed in it: fewer changes are then proved harmless.
     """
     if not isinstance(schema, dict):
@@ -109,7 +106,7 @@ def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> An
 
 
 def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes of old names that were aliases before, or are those of no tool that was there."""
+    """Yield changes of old names that were aliases before, or are those of no tool that existed."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
     before, now = _by_name(old), _by_name(new)

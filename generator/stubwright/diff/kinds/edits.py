@@ -1,7 +1,6 @@
-"""The differences between two schemas, edit by edit, each of which can be made by itself.
+"""The differences between two schemas, edit by edit, each of which can be made on its own.
 
-Takes the old and the new schema; returns the edits in the order of the new one, each with the pointers to its place, a
-description, and the old schema with this edit alone. It does not judge whether an edit breaks anything.
+It does not judge whether an edit breaks anything.
 """
 
 from __future__ import annotations
@@ -44,8 +43,9 @@ class Edit:
 
     `where` names the part of the instance (`address.city`, `tags[]`), empty for the whole instance. `old` and `new` are
     the pointers in the two schemas. `edited` is the old schema with this edit alone; None if the edit asserts nothing.
-    `opens` says that it names a key that callers could use before, because the schema was open. `words` are the texts
-    that models read, of an edit that changes nothing else. `deprecates` says that callers should stop using the part.
+    `opens` specifies that it names a key that callers could use before, because the schema was open. `words` are the
+    texts that models read, of an edit that changes nothing else. `deprecates` specifies that callers should stop using
+    the part.
     """
 
     code: str

@@ -1,6 +1,6 @@
 """Changes of state handles: which kinds there are, how long they live, and where tools have their ids.
 
-Takes what two manifests say of them; gives changes. What a change may break is the ids that callers have.
+What a change may break is the ids that callers have.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Changes of policies: limits, scopes, confirmations, and what is done to results.
 
-Takes the policy of one tool, or the default of all, from both manifests; gives changes. A key that is absent is
-compared as what it means then.
+A key that is absent is compared as what it means then.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from stubwright.diff.changes import Impact
 
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
-"""The meaning of an absent key; an absent limit limits nothing but the size of arguments."""
+"""The meaning of an absent key; an absent limit limits only the size of arguments."""
 
 _REFUSED: Final = "calls that were allowed may be refused now"
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
-    """Tell whether one rate admits all that another admits: as much as fits into all windows that touch its own."""
+    """Return whether one rate admits all that another admits: as much as fits into all windows that touch its own."""
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
 

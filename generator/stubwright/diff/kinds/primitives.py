@@ -1,7 +1,4 @@
-"""Changes of resources, resource templates and prompts on the wire.
-
-Takes two lowered manifests; gives changes, section by section.
-"""
+"""Changes of resources, resource templates and prompts on the wire."""
 
 from __future__ import annotations
 

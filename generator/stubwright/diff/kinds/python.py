@@ -1,7 +1,6 @@
 """Changes of the Python side: what handlers must have, and what typed callers and readers of models see.
 
-Takes two lowered manifests and compares the surfaces of their packages, so that names, types, defaults and roles are
-those that users see. Only the differences are examined.
+Only the differences are examined.
 """
 
 from __future__ import annotations
@@ -260,7 +259,7 @@ def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
 
 
 def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
-    """Tell whether two methods take and return the same types, in any order of their alternatives."""
+    """Return whether two methods take and return the same types, in any order of their alternatives."""
     if len(old.parameters) != len(new.parameters) or not _is_same(old.returns, new.returns):
         return False
     return all(
@@ -271,7 +270,7 @@ def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
 
 
 def _is_same(old: Code, new: Code) -> bool:
-    """Tell whether two types are the same to a type checker, which ignores the order of a union or a `Literal`."""
+    """Return whether two types are the same to a type checker, which ignores the order of a union or a `Literal`."""
     return old == new or _sort_alternatives(old) == _sort_alternatives(new)
 
 

@@ -1,8 +1,8 @@
 """Changes between two schemas of one tool, question or state, with the impact of each.
 
-Takes the two schemas and the direction in which they apply; gives changes. An input schema must go on accepting what it
-accepted; an output schema must go on promising what it promised, so it may only accept less. A change is `compatible`
-where that is proved, for the whole or for the one edit; `breaking` where an instance shows it; `may break` otherwise.
+An input schema must go on accepting what it accepted; an output schema must go on promising what it promised, so it may
+only accept less. A change is `compatible` where that is proved, for the whole or for the one edit; `breaking` where an
+instance shows it; `may break` otherwise.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class SchemaComparison:
             change = self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact)
             return replace(change, words=edit.words)
         edited = Judge(edit.edited, self.new_formats)
-        # an edit that removes what a `$ref` elsewhere leads to cannot be made by itself
+        # an edit that removes what a `$ref` elsewhere refers to cannot be made on its own
         is_possible = not edited.is_broken
         if fits or (is_possible and self._fits(base, edited)):
             impact = "compatible"
@@ -164,11 +164,13 @@ class SchemaComparison:
         return Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
 
     def _is_decided(self, old: Judge, new: Judge) -> bool:
-        """Tell whether it is proved that the new schema keeps what the old one promised, or shown that it does not."""
+        """Return whether it is proved that the new schema keeps what the old one promised, or shown that it does
+        not.
+        """
         return self._fits(old, new) or self._find_example(old, [new], [], self._blame) is not None
 
     def _fits(self, old: Judge, new: Judge) -> bool:
-        """Tell whether the new schema is proved to keep what the old one promised."""
+        """Return whether the new schema is proved to keep what the old one promised."""
         return self._proofs.covers(new, old) if self.direction == "input" else self._proofs.covers(old, new)
 
     def _is_equal(self, old: Judge, new: Judge) -> bool:

@@ -1,7 +1,4 @@
-"""Changes of the server as a whole on the wire: its description, its capabilities and its authorization.
-
-Takes two lowered manifests, and the entry files' own values for what lowering drops; gives changes.
-"""
+"""Changes of the server as a whole on the wire: its description, its capabilities and its authorization."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Changes of tools on the wire: their list, their descriptions and their schemas.
-
-Takes two lowered manifests; gives changes in the order of the new one.
-"""
+"""Changes of tools on the wire: their list, their descriptions and their schemas."""
 
 from __future__ import annotations
 
@@ -235,7 +232,7 @@ def _compare_served(
 def _compare_task_limits(
     new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Yield changes of how long tasks are kept, and of how many there may be."""
+    """Yield changes of how long tasks are retained, and of how many there may be."""
     for key, default in _TASKS.items():
         was, now = before.get(key, default), after.get(key, default)
         if was != now:
@@ -295,7 +292,7 @@ def _source(binding: Mapping[str, Any]) -> str:
 def compare_apis(
     before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Mapping[str, Place], Mapping[str, Place]]
 ) -> Iterator[Change]:
-    """Yield changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
+    """Yield changes of the APIs that tools call; `places` are those of the APIs that are in the entry files."""
     for name in after:
         was, now = before.get(name), after[name]
         keys = [] if was is None else [key for key in {**now, **was} if not are_same(was.get(key), now.get(key))]

@@ -1,7 +1,6 @@
 """The keyword that keeps a comparison of two schemas from being decided.
 
-Takes both schemas, and what decides about two; gives the keyword without which that is decided. It is
-tried out: each keyword that is hard to compare is left out of both schemas in turn.
+It is tried out: each keyword that is hard to compare is omitted of both schemas in turn.
 """
 
 from __future__ import annotations

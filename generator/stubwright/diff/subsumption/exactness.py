@@ -1,8 +1,4 @@
-"""Formats that accept only what their types in Python represent exactly (`python: {formats: strict}`), in proofs.
-
-Takes schemas; gives them as the library can compare them, and tells whether the difference may matter: the library
-knows formats as JSON Schema has them.
-"""
+"""Formats that accept only what their types in Python represent exactly (`python: {formats: strict}`), in proofs."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
 
 
 def prevents_proof(wide: Judge, narrow: Judge) -> bool:
-    """Tell whether `wide` may not cover `narrow` although what `widen` makes of them covers.
+    """Return whether `wide` may not cover `narrow` although what `widen` makes of them covers.
 
     It may not if only `wide` is exact, or if only `narrow` is and accepts more where a part of it accepts less. If both
     are, it may not if a constant is of a format, but not exactly. Without a format that has a type, all are alike.
@@ -65,7 +61,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_inexact(text: str) -> bool:
-    """Tell whether a string is of a format, but is not represented exactly by the type of the format."""
+    """Return whether a string is of a format, but is not represented exactly by the type of the format."""
     from stubwright_runtime.schema.exact_formats import fits, is_valid
 
     return any(is_valid(form, text) and not fits(form, text) for form in _TYPED)

@@ -1,8 +1,7 @@
 """Proofs about pairs of schemas of one comparison, each made once, as long as there are not too many of large schemas.
 
-Takes two schemas; says whether one is proved to accept what the other does, and where an instance may be found that
-only one accepts. A proof takes time by the size of its schemas, so it is the size that is counted, and not the time: a
-comparison says the same on each machine.
+A proof takes time by the size of its schemas, so it is the size that is counted, and not the time: a comparison says
+the same on each machine.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class ProofMemory:
     _rejected: dict[_Key, tuple[Json, ...]] = field(default_factory=dict)
 
     def covers(self, wide: Judge, narrow: Judge) -> bool:
-        """Tell whether it is proved that `wide` accepts every instance that `narrow` accepts."""
+        """Return whether it is proved that `wide` accepts every instance that `narrow` accepts."""
         return self._recall(self._covered, wide, narrow, covers, otherwise=False)
 
     def find_rejected(self, wide: Judge, narrow: Judge) -> tuple[Json, ...]:

@@ -1,8 +1,4 @@
-"""Orders in a schema that mean nothing: of `enum`, `type`, `required`, and of alternatives.
-
-Takes the old and the new schema of one dialect; gives the new one in the order of the old one, so that what only moved
-is no edit (JSON Schema 2020-12, Core 10.2.1, Validation 6.1.1, 6.1.2 and 6.5.3).
-"""
+"""Orders in a schema that mean nothing: of `enum`, `type`, `required`, and of alternatives."""
 
 from __future__ import annotations
 
@@ -22,14 +18,14 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
     """Return the new schema, in the order of the old one wherever an order means nothing."""
-    # A reference such as `#/anyOf/1` would lead to another alternative after a move.
+    # A reference such as `#/anyOf/1` would refer to another alternative after a move.
     return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).align_schema(
         old, new
     )
 
 
 def _counts_alternatives(schema: Json) -> bool:
-    """Tell whether a reference leads to an alternative by its number."""
+    """Return whether a reference refers to an alternative by its number."""
     if isinstance(schema, dict):
         reference = schema.get("$ref")
         if isinstance(reference, str) and not _ALTERNATIVES.isdisjoint(reference.split("/")):

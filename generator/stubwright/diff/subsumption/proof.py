@@ -1,8 +1,7 @@
 """Proofs that a schema accepts every instance that another one accepts: JSON Schema subsumption, proved or not.
 
-Takes two schemas; tells whether that is proved. Every proof is sound; the lack of a proof means nothing. The proofs are
-those of `jsonschema-rs`, whose validator also judges calls. Our own are the comparison across dialects, and proofs by
-cases where that library decides nothing.
+Every proof is sound; the lack of a proof means nothing. The proofs are those of `jsonschema-rs`, whose validator also
+judges calls. Our own are the comparison across dialects, and proofs by cases where that library decides nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Judge(parts.Judge):
 
     @cached_property
     def asserted(self) -> Judge:
-        """The same with nothing but `assert` or `annotate`: formats that have types accept what they usually do."""
+        """The same with only `assert` or `annotate`: formats that have types accept what they usually do."""
         settings = get_settings(self.formats)
         if not settings["exact"]:
             return self
@@ -61,7 +60,7 @@ class Judge(parts.Judge):
 
 
 def covers(wide: Judge, narrow: Judge) -> bool:
-    """Tell whether it is proved that `wide` accepts every instance that `narrow` accepts."""
+    """Return whether it is proved that `wide` accepts every instance that `narrow` accepts."""
     if exactness.prevents_proof(wide, narrow):
         return False
     wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))

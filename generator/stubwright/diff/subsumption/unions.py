@@ -1,7 +1,7 @@
 """Unions whose alternatives exclude each other, with `anyOf` instead of `oneOf`, so that alternatives can be compared.
 
-Takes a schema and gives one that accepts the same instances. `oneOf` says the same as `anyOf` if no instance fits two
-of the alternatives (JSON Schema 2020-12, Core 10.2.1.3), and is left as it is if that is not proved.
+`oneOf` says the same as `anyOf` if no instance fits two of the alternatives (JSON Schema 2020-12, Core 10.2.1.3), and
+is left as it is if that is not proved.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _NUMBERS: Final = frozenset({"integer", "number"})
 def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
     """Return the schema with `anyOf` for each `oneOf` whose alternatives are proved to exclude each other."""
     subschemas = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
-    # A reference through `/oneOf/` would lead nowhere when that became `anyOf`.
+    # A reference through `/oneOf/` would do not resolve when that became `anyOf`.
     if not any("oneOf" in inner for inner in subschemas) or any(
         isinstance(inner.get("$ref"), str) and "/oneOf/" in inner["$ref"] for inner in subschemas
     ):
         return schema
     parts = [inner for inner in subschemas if inner is not schema]
     has_bases = any(isinstance(part.get(keyword), str) for part in parts for keyword in _IDENTIFYING)
-    # Below a base of its own, a reference does not count from the root, so that none is followed then.
+    # Below its own base, a reference does not count from the root, so that none is followed then.
     return _Merger({} if has_bases else schema, dialect).merge(schema)
 
 
@@ -61,7 +61,7 @@ class _Merger:
         return {**merged, "anyOf": options}
 
     def _exclude(self, left: Json, right: Json, level: int) -> bool:
-        """Tell whether it is proved that no instance fits both."""
+        """Return whether it is proved that no instance fits both."""
         first, second = ([*self._list_applied(schema, set())] for schema in (left, right))
         if any(_differ(self._list_values(each), self._list_values(other)) for each in first for other in second):
             return True
@@ -134,7 +134,7 @@ def _merge_numbers(name: str) -> str:
 
 
 def _differ(left: list[_Kind] | None, right: list[_Kind] | None) -> bool:
-    """Tell whether nothing is described by both."""
+    """Return whether nothing is described by both."""
     if left is None or right is None:
         return False
     return not any(

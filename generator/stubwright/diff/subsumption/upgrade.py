@@ -1,7 +1,6 @@
 """A schema of an older dialect in the words of 2020-12, so that schemas of two dialects can be compared.
 
-Takes a schema and gives one that accepts the same instances, or None if 2020-12 cannot express it. Annotations may get
-lost.
+Annotations may get lost.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def upgrade(schema: Json, dialect: Dialect) -> Json | None:
 
 
 def drop_formats(schema: Json, dialect: Dialect) -> Json:
-    """Return the schema without the assertion `format`, wherever a schema stands in it."""
+    """Return the schema without the assertion `format`, wherever a schema is in it."""
     return _rebuild(schema, dialect, frozenset({"format"}))
 
 

@@ -1,7 +1,6 @@
 """An instance that one schema accepts and another rejects, where one is found.
 
-Takes two judges, and schemas that hint where to look; gives an instance that both have judged, so that what it shows is
-certain. The search is short and always the same; if it finds nothing, that proves nothing.
+The search is short and always the same; if it finds nothing, that proves nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A contract: the manifest of a server's lists, in one form only, and the contents of its file when it is read back.
 
-Takes the manifest that an import made; gives the text of the file. The same lists give the same bytes: entries are
-sorted, and keys have one order. Schemas and words stay as the server gave them.
+The same lists give the same bytes: entries are sorted, and keys have one order. Schemas and words stay as the server
+gave them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Contract:
         path: The file.
         document: Its text and its value.
         location: The location of the server.
-        edited: The diagnostic if its digest does not hold; None if the file is as it was locked.
+        edited: The diagnostic if its digest does not hold; None if the file is as locked.
     """
 
     path: str
@@ -75,7 +75,7 @@ def read_contract(path: str, reader: Reader) -> Contract:
         reader: The reader of files.
 
     Raises:
-        DocumentError: It cannot be read, or is not a contract; the diagnostics say where.
+        DocumentError: It cannot be read, or is not a contract; the diagnostics specify where.
     """
     document = read(path, reader, yamltext.parse, "a contract in YAML")
     location = Location.parse(document.value.get(KEY)) if isinstance(document.value, dict) else None

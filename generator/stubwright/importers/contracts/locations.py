@@ -1,6 +1,6 @@
 """The location of the server of a contract, without a secret.
 
-It stands in the contract under the key `x-contract`. A key, unlike a comment, is covered by the digest, has a place for
+It is in the contract under the key `x-contract`. A key, unlike a comment, is covered by the digest, has a place for
 messages, and may hold any text; the manifest's schema leaves keys that begin with `x-` to others.
 """
 
@@ -22,10 +22,10 @@ class Location:
     """The way to a server: by its URL, its command, or the file of its lists.
 
     Attributes:
-        url: Its URL; empty if it has none.
+        url: Its URL; empty if there is none.
         headers: The names of the headers that it needs.
         command: The words of its command.
-        env: The names of the variables that the command needs; in it, and in a URL, `${NAME}` stands for their values.
+        env: The names of the variables that the command needs; in it, and in a URL, `${NAME}` represents their values.
         file: A manifest or a saved list, from the folder where it was locked.
     """
 
@@ -68,11 +68,11 @@ class Location:
 
     @property
     def is_complete(self) -> bool:
-        """True if nothing was hidden, so that it leads to the server again."""
+        """True if nothing was hidden, so that it refers to the server again."""
         return not any(secrets.HIDDEN in text for text in (self.url, *self.command))
 
     def to_value(self) -> dict[str, Any]:
-        """Return the location as it stands in a contract, without empty fields."""
+        """Return the location as it is in a contract, without empty fields."""
         fields: dict[str, Any] = {
             "url": self.url,
             "headers": list(self.headers),

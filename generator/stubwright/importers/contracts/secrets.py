@@ -1,6 +1,6 @@
 """Removal of secrets from a command, a URL and a server's lists, so that no contract holds one.
 
-Names say what is secret: a header `Authorization`, an option `--api-key`. Takes and gives text.
+Names describe what is secret: a header `Authorization`, an option `--api-key`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 HIDDEN: Final = "…"
-"""The text that stands in place of a secret."""
+"""The text that is in place of a secret."""
 
 _USER: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", re.IGNORECASE)
 _QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)\?[^\s#]*", re.IGNORECASE)
@@ -103,7 +103,7 @@ def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, st
 
 
 def find_leak(value: Any, secrets: Iterable[tuple[str, str]]) -> str | None:
-    """Return the name of a secret that stands in a JSON value; None if there is none."""
+    """Return the name of a secret that is in a JSON value; None if there is none."""
     texts = [*_list_texts(value)]
     for name, secret in secrets:
         if len(secret) >= _SHORTEST_LISTED and any(secret in text for text in texts):

@@ -1,7 +1,7 @@
 """The APIs that the tools call: base URLs and credentials, both from the environment.
 
-Takes the servers and security schemes that operations name; gives the entries of `apis` in the manifest. Secrets are
-never in a document, so each scheme becomes the name of a variable, made from the server's name and the scheme's.
+Secrets are never in a document, so each scheme becomes the name of a variable, made from the server's name and the
+scheme's.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Credential:
     name: str
 
     def is_at(self, where: str, name: str) -> bool:
-        """Tell whether it goes where a parameter does; names of headers have no case (RFC 9110, 5.1)."""
+        """Return whether it goes where a parameter does; names of headers have no case (RFC 9110, 5.1)."""
         same = self.name.lower() == name.lower() if where == "header" else self.name == name
         return self.where == where and same
 
@@ -79,7 +79,7 @@ class Apis:
     def find_credentials(self, operation: Operation) -> Sequence[Credential]:
         """Return the keys that calls of an operation send in a place that a parameter could have.
 
-        An operation that says that it needs none has none: its parameters are its own.
+        An operation that specifies that it needs none has none: its parameters are its own.
 
         Raises:
             UnsupportedError: As `find_target`.
@@ -200,7 +200,7 @@ class Apis:
         An operation that needs none, although others of the document do, is called without credentials first, and with
         those of the others if that is refused, because documents often say so of operations that do need them. On
         another host it is always called without, and so is one with a parameter where the key would go, because the key
-        would be there twice. If credentials are optional, they are sent.
+        would exist twice. If credentials are optional, they are sent.
         """
         if self.auth is not None:
             return [_make_credential(self.auth, self.name)]
@@ -243,7 +243,7 @@ class Apis:
                 yield name, [scope for scope in listed if isinstance(scope, str) and _SCOPE.fullmatch(scope)]
 
     def _find_security(self, holder: Located) -> list[Json] | None:
-        """Return the `security` of an operation or of the document; None if it has none."""
+        """Return the `security` of an operation or of the document; None if there is none."""
         at = holder.get("security")
         value = None if at is None else self.documents.follow(at, "`security`").value
         return value if isinstance(value, list) else None
@@ -261,7 +261,7 @@ class Apis:
         return {} if holder is None else dict(self.documents.list_entries(holder, "securitySchemes"))
 
     def _is_certificate(self, name: str) -> bool:
-        """Tell whether a scheme is a client certificate, which a connection has, and no request."""
+        """Return whether a scheme is a client certificate, which a connection has, and no request."""
         at = self._describe_schemes().get(name)
         return at is not None and self.documents.resolve(at).get_field("type") == "mutualTLS"
 
@@ -269,7 +269,7 @@ class Apis:
         return any(map(self._is_certificate, read_mapping(requirement)))
 
     def _needs_certificate(self, requirements: Sequence[object]) -> bool:
-        """Tell whether each way to call an operation needs a client certificate, alone or beside other schemes."""
+        """Return whether each way to call an operation needs a client certificate, alone or next to other schemes."""
         return bool(requirements) and all(map(self._has_certificate, requirements))
 
     def _find_scheme(self, name: str) -> dict[str, Json]:
@@ -295,7 +295,7 @@ class Apis:
     def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
         """Return the settings by which the server gets tokens itself; empty if it cannot, and has to be given one."""
         flows = dict(scheme.list_entries("flows"))
-        # `implicit` and `password` are left out: the first has no token endpoint, and the second wants a person's
+        # `implicit` and `password` are omitted: the first has no token endpoint, and the second wants a person's
         # password.
         for flow in ("clientCredentials", "authorizationCode"):
             url = flows[flow].get_field("tokenUrl") if flow in flows else None
@@ -396,11 +396,13 @@ def _read_server(server: Located, origin: str | None) -> Server:
 
 
 def _can_be_set(name: str, variable: Located, url: str) -> bool:
-    """Tell whether the environment can set a variable: the value cannot leave its place, and it is not the only one."""
+    """Return whether the environment can set a variable: the value cannot leave its place, and it is not the only
+    one.
+    """
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
-        # At the start, a variable may stand for the host itself. Only one that chooses between the two schemes stays in
+        # At the start, a variable may represent the host itself. Only one that chooses between the two schemes stays in
         # its place.
         return isinstance(listed, list) and {*listed} == {"http", "https"}
     values = [allowed["default"], *(listed if isinstance(listed, list) else ())]

@@ -1,12 +1,10 @@
 """The parameters and body of an operation, as a tool's arguments and as places of an HTTP request.
 
-Takes an operation; gives the `inputSchema` and the part of the `http` binding that says where each argument goes.
-
 An argument is called like its parameter, with `_` for each run of characters that clients refuse in names. If
 parameters of one operation would meet, each of them gets its place in front: `path_id`, `query_id`. The properties of a
 body that is an object are arguments of their own, unless one of them would meet a parameter; then, and for any other
 body, the whole of it is the argument `body`. A body that is optional but has required properties is always
-sent, because most documents only forgot to say that it is required.
+sent, because most documents only forgot to specify that it is required.
 """
 
 from __future__ import annotations
@@ -158,7 +156,7 @@ def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapp
 
 
 def _is_empty_object(body: _Body) -> bool:
-    """Tell whether a body is an object without properties, and optional."""
+    """Return whether a body is an object without properties, and optional."""
     if body.required or body.schema is None or not isinstance(body.schema.value, dict):
         return False
     schema = body.schema.value
@@ -168,7 +166,7 @@ def _is_empty_object(body: _Body) -> bool:
 
 
 def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
-    """Return the argument of each parameter, all of them different; `has_body` says that `body` is taken."""
+    """Return the argument of each parameter, all of them different; `has_body` specifies that `body` is taken."""
     plain_names = [to_argument_name(parameter.name) for parameter in parameters]
     meetings = Counter(plain_names + [BODY] * has_body)
     taken = set(plain_names) | {BODY}

@@ -1,7 +1,6 @@
 """Descriptions of tools and schemas, truncated if they are long.
 
-Takes a text, or a schema in JSON Schema 2020-12; gives it with descriptions of at most so many characters. They end
-with a sentence if that leaves most of the text, otherwise with a word.
+They end with a sentence if that leaves most of the text, otherwise with a word.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def truncate(text: str, most: int) -> str:
 
 
 def truncate_schema(schema: Json, most: int) -> Json:
-    """Return a schema whose descriptions are truncated; names of properties and values are left as they are."""
+    """Return a schema whose descriptions are truncated; names of properties and values are left unchanged."""
     if not isinstance(schema, dict):
         return schema
     copy: Any = json.loads(json.dumps(schema))

@@ -1,8 +1,7 @@
 """The files of an OpenAPI document, and the targets of references in them. Swagger 2.0 is read as OpenAPI 3.0.
 
-Takes the path of the root document and reads it, and other files below its folder when a reference names them. It
-gives values with their places. Nothing is fetched, and no file outside the folder is read
-(OpenAPI 3.1.1, section 4.6: references are relative to the document that they stand in).
+It gives values with their places. Nothing is fetched, and no file outside the folder is read (OpenAPI 3.1.1, section
+4.6: references are relative to the document that they are in).
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def explain(error: UnsupportedError | RecursionError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A value, the file that it stands in (relative to the root document's folder), and its JSON pointer there."""
+    """A value, the file that it is in (relative to the root document's folder), and its JSON pointer there."""
 
     value: Json
     file: str
@@ -152,10 +151,10 @@ class Documents:
     def resolve(self, at: Located) -> Located:
         """Return `at` itself, or if it is a reference, the final target of that.
 
-        A `description` or `summary` beside the reference replaces the one that is found (3.1.1, section 4.8.23).
+        A `description` or `summary` next to the reference replaces the one that is found (3.1.1, section 4.8.23).
 
         Raises:
-            UnsupportedError: The reference leads nowhere, in a circle, or to a file that is not read.
+            UnsupportedError: The reference does not resolve, in a circle, or to a file that is not read.
         """
         beside: dict[str, Json] = {}
         reference: Json = None
@@ -174,7 +173,7 @@ class Documents:
         """Resolve `at` in place of `what`, where the specification allows no references, but bundlers write them.
 
         Raises:
-            UnsupportedError: As `resolve`; or something else stands beside the reference, which then means nothing.
+            UnsupportedError: As `resolve`; or something else is next to the reference, which then means nothing.
         """
         if not isinstance(at.value, dict) or not isinstance(at.value.get("$ref"), str):
             return at
@@ -226,7 +225,7 @@ class Documents:
         no such schema.
 
         Raises:
-            UnsupportedError: It leads nowhere, or to a file that is not read.
+            UnsupportedError: It does not resolve, or to a file that is not read.
         """
         resource = self._find_resource(reference, file, pointer) if self.minor else None
         if resource is not None:

@@ -1,8 +1,4 @@
-"""The annotations of an imported tool, by the method of its operation.
-
-Takes an operation; gives all four hints, so that no client has to know their defaults, and says for which tools they
-are a guess (MCP 2025-11-25, schema, `ToolAnnotations`; RFC 9110, sections 9.2.1 and 9.2.2).
-"""
+"""The annotations of an imported tool, by the method of its operation."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ def make_annotations(method: str, title: str) -> dict[str, bool | str]:
     """Return the annotations of a tool that sends `method`.
 
     A client takes a tool to be destructive if nothing says otherwise, so every method that writes is: PUT and PATCH
-    replace what is there, and a POST may.
+    replace what exists, and a POST may.
     """
     return {
         "title": title,

@@ -1,8 +1,4 @@
-"""An OpenAPI document as a manifest: each operation a tool, each tool an HTTP call.
-
-Takes a document and the user's options; gives a manifest that `check` accepts, and notes: what was left out, and why,
-and which variables of the environment the server will read.
-"""
+"""An OpenAPI document as a manifest: each operation a tool, each tool an HTTP call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Media types of bodies and responses: which of several is sent, and which is asked for.
 
-Takes the `content` of a body or of a response; gives its entries, the best first. The user's preferences come first,
-then concrete types before ranges such as `*/*`, which are never sent as they stand, and JSON before what JSON cannot
-say. Of two ways to patch an object, one that is an object itself (RFC 7396) comes before a list of steps (RFC 6902).
+The user's preferences come first, then concrete types before ranges such as `*/*`, which are never sent unchanged,
+and JSON before what JSON cannot say. Of two ways to patch an object, one that is an object itself (RFC 7396) comes
+before a list of steps (RFC 6902).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def strip_parameters(media: str) -> str:
 
 
 def is_json(media: str) -> bool:
-    """Tell whether a media type is JSON (RFC 6839, section 3.1); a range of such types is, too."""
+    """Return whether a media type is JSON (RFC 6839, section 3.1); a range of such types is, too."""
     return strip_parameters(media) in (JSON, "text/json") or strip_parameters(media).endswith("+json")
 
 
 def is_range(media: str) -> bool:
-    """Tell whether it stands for several media types, and is not one itself (RFC 9110, section 12.5.1)."""
+    """Return whether it represents several media types, and is not one itself (RFC 9110, section 12.5.1)."""
     return "*" in strip_parameters(media)
 
 
 def is_any(media: str) -> bool:
-    """Tell whether it is a range that includes JSON."""
+    """Return whether it is a range that includes JSON."""
     return strip_parameters(media) in ("*/*", "application/*")
 
 
@@ -61,7 +61,7 @@ def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], 
     Args:
         names: The media types, in the document's order, which decides if nothing else does.
         preferred: Those that go before the others, the first of them first.
-        rank: Gives the rank of a media type, the lowest first; one below 0 is left out.
+        rank: Gives the rank of a media type, the lowest first; one below 0 is omitted.
     """
     wanted = [strip_parameters(media) for media in preferred]
 

@@ -1,8 +1,7 @@
 """The selection of operations that become tools, and the names of the tools.
 
-Takes operations and what the user asked for; gives each that is wanted a name that every client accepts. A name
-depends on its operation alone, unless two would be the same; a long one also depends on the names of the server and
-the prefix, since clients put the server's in front.
+A name depends on its operation alone, unless two would be the same; a long one also depends on the names of the server
+and the prefix, since clients put the server's in front.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _WORD_END: Final = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][
 
 
 class SelectionError(SourceError):
-    """A choice of the user that cannot be followed; the message says why."""
+    """A choice of the user that cannot be followed; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
 """The operations of an OpenAPI document: their requests, and what they take and give.
 
-Takes the document; gives each operation with its references to parameters, bodies and responses resolved, and the
-reason for each that cannot be read. Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections
-"Path Item Object" and "Operation Object").
+Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections "Path Item Object" and "Operation Object").
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ _UNSAID: Final = frozenset({"cookie"})
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its name and place, whether it must be there, how it is written, and its schema.
+    """One parameter: its name and place, whether it must exist, how it is written, and its schema.
 
     `content` is the media type if the value is written as that instead of in a `style`.
     """
@@ -76,7 +74,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. `id` is its `operationId`, if it has one; `item` is the path item that it stands in."""
+    """One operation. `id` is its `operationId`, if it has one; `item` is the path item that it is in."""
 
     method: str
     path: str
@@ -186,7 +184,7 @@ def list_places(documents: Documents, operation: Operation) -> list[tuple[str, s
     """Return the place and the name there of each parameter of an operation and of its path item.
 
     Raises:
-        UnsupportedError: A reference leads nowhere.
+        UnsupportedError: A reference does not resolve.
     """
     listed = [
         entry for holder in (operation.item, operation.at) for entry in documents.list_items(holder, "parameters")
@@ -266,10 +264,10 @@ def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> 
 
 
 def find_body(documents: Documents, operation: Operation) -> Located | None:
-    """Return the request body of an operation; None if it has none.
+    """Return the request body of an operation; None if there is none.
 
     Raises:
-        UnsupportedError: Its reference leads nowhere.
+        UnsupportedError: Its reference does not resolve.
     """
     reference = operation.at.get("requestBody")
     if reference is None or reference.value is None:
@@ -284,7 +282,7 @@ def list_responses(documents: Documents, operation: Operation) -> list[Located]:
     """Return the responses that say success (`200`, `2XX`), each perhaps a reference.
 
     Raises:
-        UnsupportedError: A reference to all of them leads nowhere.
+        UnsupportedError: A reference to all of them does not resolve.
     """
     listed = documents.list_entries(operation.at, "responses")
     return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
@@ -310,6 +308,6 @@ def list_media_types(documents: Documents, at: Located) -> list[tuple[str, Locat
     """Return the entries of a `content`; one may be a reference (3.2.0, section 4.14).
 
     Raises:
-        UnsupportedError: A reference leads nowhere.
+        UnsupportedError: A reference does not resolve.
     """
     return [(media, documents.resolve(entry)) for media, entry in documents.list_entries(at, "content")]

@@ -1,4 +1,4 @@
-"""The user's preferences for choices that a document leaves, and for parts of it to leave out.
+"""The user's preferences for choices that a document leaves, and for parts of it to omit.
 
 They are the same for all operations; `naming` decides which of those become tools.
 """

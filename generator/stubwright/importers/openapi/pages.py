@@ -1,7 +1,7 @@
 """Pages of an API, if its document makes them plain: the names of parameters, and the shape of responses.
 
-Takes a tool that was made of an operation; gives the `http.page` of it, or None. Names alone are not enough:
-there is one list that can be the items, and what leads on stands beside it, or in a `Link` header that is described.
+Names alone are not enough: there is one list that can be the items, and what leads on is next to it, or in a `Link`
+header that is described.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _ITEMS: Final = ("items", "data", "results", "records", "entries", "values", "el
 _TOTALS: Final = ("total", "totalcount", "totalresults", "totalitems", "totalsize", "totalelements")
 _MORE: Final = ("hasmore", "hasnextpage", "hasnext")
 _AROUND: Final = ("meta", "metadata", "pagination", "paging", "pageinfo", "responsemetadata", "page")
-"""The names of objects that hold the rest of a page if it does not stand beside the items."""
+"""The names of objects that hold the rest of a page if it does not are next to the items."""
 
 _DEEPEST: Final = 20
 
 
 def is_linked(documents: Documents, operation: Operation) -> bool:
-    """Tell whether a response of an operation has a `Link` header."""
+    """Return whether a response of an operation has a `Link` header."""
     from stubwright.importers.openapi import operations
 
     try:
@@ -154,7 +154,7 @@ class _QueryArguments:
         return matching[0] if len(matching) == 1 else None
 
     def is_number(self, name: str) -> bool:
-        """Tell whether an argument is a number."""
+        """Return whether an argument is a number."""
         kinds = self.properties[name].get("type")
         return kinds in ("integer", "number") or (
             isinstance(kinds, list) and not {"integer", "number"}.isdisjoint(kinds)
@@ -195,7 +195,7 @@ class _Response:
         return f"/{_escape(candidates[0])}" if len(candidates) == 1 else None
 
     def find_paths(self, schema: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-        """Yield the properties beside the items, and those of objects around them: simplified names, and pointers."""
+        """Yield the properties next to the items, and those of objects around them: simplified names, and pointers."""
         for name, property_ in self._properties(schema):
             if _simplify(name) in _AROUND:
                 for inner, _ in self._properties(self.resolve(property_)):
@@ -203,7 +203,7 @@ class _Response:
         yield from ((_simplify(name), f"/{_escape(name)}") for name, _ in self._properties(schema))
 
     def is_text(self, schema: Mapping[str, Json], pointer: str) -> bool:
-        """Tell whether the value there is a string or a number, and not a URL."""
+        """Return whether the value there is a string or a number, and not a URL."""
         target = schema
         for step in pointer.split("/")[1:]:
             # In pointers of `http.select` and `http.page`, `*` means each item, and `~2` the character.

@@ -50,7 +50,7 @@ def read(operation: Operation, described: Iterable[Parameter]) -> Path:
     """Return the path of an operation, with the described parameters and a required string for each other variable.
 
     `name={variable}` in a query after the path is a parameter of the query. A described parameter in the path without a
-    variable there is left out.
+    variable there is omitted.
 
     Raises:
         UnsupportedError: It is not a path.

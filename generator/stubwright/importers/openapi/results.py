@@ -1,7 +1,7 @@
 """The responses of an operation, as a tool's `outputSchema`.
 
-Takes an operation; gives the schema of the JSON of its successful responses. If one of them is not JSON with a
-schema, or cannot be read, there is none, because nothing can be promised. A response without a body is `null`.
+If one of them is not JSON with a schema, or cannot be read, there is none, because nothing can be promised. A response
+without a body is `null`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NULL: dict[str, Json] = {"type": "null"}
 class Result:
     """An `outputSchema`, if there is one, the shared schemas that it refers to, and the `Accept` of clients.
 
-    `accept` is the value of the `Accept` header, if it is not JSON. `no_schema_reason` says why a response cannot be
-    read. `headers` are the headers that a response without a body declares, and none with a body, as `responseHeaders`
-    of the manifest.
+    `accept` is the value of the `Accept` header, if it is not JSON. `no_schema_reason` explains why a response cannot
+    be read. `headers` are the headers that a response without a body declares, and none with a body, as
+    `responseHeaders` of the manifest.
     """
 
     schema: Json
@@ -136,7 +136,7 @@ def _rank(content: Mapping[str, Located], preferred: Sequence[str], schemas: Sch
 
 
 def _is_json(media: str, entry: Located, schemas: Schemas) -> bool:
-    """Tell whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
+    """Return whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
     schema = entry.get("schema")
     if media_types.is_any(media) and (schema is None or schemas.is_string(schema)):
         return False

@@ -1,8 +1,8 @@
 """The source of a document: a file, a URL or standard input.
 
-Takes what the user names; gives the document. A URL is fetched once, with bounds on its size and its time, and what the
-document refers to elsewhere is never fetched. Redirects are followed to `http` and `https` alone, and not from `https`
-back to `http`. URLs are shown without credentials: with neither a user nor a query.
+A URL is fetched once, with bounds on its size and its time, and what the document refers to elsewhere is never fetched.
+Redirects are followed to `http` and `https` alone, and not from `https` back to `http`. URLs are shown without
+credentials: with neither a user nor a query.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, applicatio
 
 
 def hide_credentials(source: str) -> str:
-    """Return a source as people may see it, and as it stands in files: a URL without its user and its query."""
+    """Return a source as people may see it, and as it is in files: a URL without its user and its query."""
     if not http.is_url(source):
         return source
     parts = http.split(source)
@@ -111,7 +111,7 @@ def _fetch(url: str) -> bytes:
 
 
 def _follow_redirect(url: str, target: str) -> str:
-    """Return the URL that a redirect leads to.
+    """Return the URL that a redirect refers to.
 
     Raises:
         DocumentError: It must not be fetched.

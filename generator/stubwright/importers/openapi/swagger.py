@@ -1,8 +1,7 @@
 """Swagger 2.0 as OpenAPI 3.0: the places of hosts, bodies, forms, media types, styles and credentials.
 
-Takes the value of a document, and of the files that it refers to; gives the value that 3.0 would have. What is the same
-in both stays where it is, also `definitions`, so that references and what is told of them are those of the document
-(OpenAPI Specification 2.0; 3.0.0, "Migrating from 2.0" of the 3.0 announcement).
+What is the same in both stays where it is, also `definitions`, so that references and what is notified of them are
+those of the document (OpenAPI Specification 2.0; 3.0.0, "Migrating from 2.0" of the 3.0 announcement).
 """
 
 from __future__ import annotations

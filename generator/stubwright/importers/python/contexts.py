@@ -1,7 +1,6 @@
 """The fate of each member of `Context` that a function uses, when the function moves, and its replacement.
 
-Takes the names that `program.py` found in a function; gives the comments for its method, and what its module of the old
-server has to pass on. It reads no code.
+It reads no code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """A server object in a Python file, asked for all that it has.
 
-Takes a file, a name in it, and a command that starts Python; gives what the server lists, as `live` does for any, and
-what the handlers of its successor need to know. It imports nothing of the file: a process of its own does, by
-`program.py`.
+It imports nothing of the file: its own process does, by `program.py`.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _LINES: Final = 6
 
 
 class NotMovedError(SourceError):
-    """The file has no server that can be asked; the message says why, for people."""
+    """The file has no server that can be asked; the message explains why, for people."""
 
     names_source = True
 

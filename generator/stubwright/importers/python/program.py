@@ -1,9 +1,7 @@
 """A program that imports a Python file, reports the server object in it, and serves that on stdio.
 
 It runs in the interpreter of the file's project, which may be older and need not have stubwright; so it imports nothing
-but the standard library, and by itself only that file. Takes the file, the object's name (empty for the first of the
-usual ones) and where the report goes; standard output is the protocol's, so that what the file prints goes to standard
-error.
+but the standard library, and on its own only that file.
 """
 
 from __future__ import annotations
@@ -123,7 +121,7 @@ def _find_kind(value: object) -> str | None:
 
 
 def _is_protected(server: Any) -> bool:
-    """Tell whether callers over HTTP need a token; FastMCP keeps how in the server, the SDK in its settings."""
+    """Return whether callers over HTTP need a token; FastMCP keeps how in the server, the SDK in its settings."""
     return any(getattr(each, "auth", None) is not None for each in (server, getattr(server, "settings", None)))
 
 
@@ -149,7 +147,7 @@ def _list_uses(holder: Any) -> list[str] | None:
 
 
 def _get_function(holder: Any) -> Any:
-    """Return the function of a tool, resource or prompt as it was written."""
+    """Return the function of a tool, resource or prompt as written."""
     function = inspect.unwrap(getattr(holder, "fn", None) or (lambda: None))
     if getattr(function, "__globals__", {}).get("__name__", "").startswith("fastmcp."):  # which hides its parameters
         inner = inspect.getclosurevars(function).nonlocals.get("fn", function)
@@ -169,7 +167,7 @@ def _list_parameters(function: Any) -> Iterable[inspect.Parameter]:
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:
-    """Tell whether a parameter gets the `Context`: by its type, or as FastMCP's dependency."""
+    """Return whether a parameter gets the `Context`: by its type, or as FastMCP's dependency."""
     return (
         re.search(r"Context\b", _name(parameter.annotation)) is not None
         or "CurrentContext" in type(parameter.default).__name__

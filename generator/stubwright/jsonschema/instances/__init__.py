@@ -1,9 +1,7 @@
 """Values that a schema accepts, for a seed.
 
-Takes a schema as it goes on the wire; gives a JSON value that looks like one of its own: an example of the schema if
-there is one, otherwise one made from its types and bounds. `search` makes it, as it makes the instances that `diff`
-looks for; `likely` says what it looks like. Each value is checked with the validator that servers use before it is
-given. The same seed gives the same value, under any hash seed.
+`search` makes it, as it makes the instances that `diff` looks for; `likely` describes what it looks like. Each value is
+checked with the validator that servers use before it is given. The same seed gives the same value, under any hash seed.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ MOST: Final = 20_000
 
 _BARE: Final = (False, True, MOST // 40, 20)
 _KINDS: Final = ((True, False, MOST, 20), (False, False, MOST, 20), _BARE)
-"""Searches, the later ones bolder: whether they prefer examples and whole objects, whether they leave out all that is
+"""Searches, the later ones bolder: whether they prefer examples and whole objects, whether they omit all that is
 optional, steps, and how many there are."""
 
 _TRIES: Final = 10
@@ -38,7 +36,7 @@ _LEVELS_WITHOUT_LIKENESS: Final = (2, 6)
 
 
 class UnmakeableError(Exception):
-    """No value was found that the schema accepts; the text says why."""
+    """No value was found that the schema accepts; the text explains why."""
 
 
 class TooLargeError(UnmakeableError):
@@ -52,7 +50,7 @@ def make(
 
     Args:
         schema: The schema, with all that it refers to.
-        seed: The seed of the value, beside the schema.
+        seed: The seed of the value, next to the schema.
         formats: True if `format` is asserted.
         exact: True if formats that have types in Python accept only what these represent exactly.
         likely: True if the value has to look like a real one; otherwise any that fits will do.

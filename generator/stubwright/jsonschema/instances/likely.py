@@ -1,7 +1,6 @@
 """The likely look of values: words, numbers between their bounds, and everything that an object may have.
 
-Takes the keywords that a value must fit, and a source of chance; gives candidates, which a validator sorts out. Equal
-sources give equal candidates.
+Equal sources give equal candidates.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ LONGEST: Final = 1_000_000
 """Characters that a text may have."""
 
 _DEEP: Final = 5
-"""The depth from which optional parts are left out, so that recursion ends."""
+"""The depth from which optional parts are omitted, so that recursion ends."""
 
 _SAMPLES: Final = 1_000
 """Candidates for one text or number."""
 
 _MORE: Final = 2
-"""Items that a list has at most beside those that it must have."""
+"""Items that a list has at most next to those that it must have."""
 
 _SPAN: Final = 100
 """Steps between the smallest and the largest number if there is no bound."""
@@ -47,7 +46,7 @@ class Likeness:
     """The preferences of a search that has a choice.
 
     With `is_exemplary`, examples, defaults and everything optional are preferred; otherwise chance decides. With
-    `is_bare`, everything optional is left out.
+    `is_bare`, everything optional is omitted.
     """
 
     chance: Random
@@ -55,7 +54,7 @@ class Likeness:
     is_bare: bool = False
 
     def wants(self, depth: int) -> bool:
-        """Tell whether something optional is to be there."""
+        """Return whether something optional is to exist."""
         return not self.is_bare and depth <= _DEEP and (self.is_exemplary or self.chance.random() < 0.5)
 
     def shuffle(self, items: Sequence[_Item]) -> list[_Item]:
@@ -163,10 +162,10 @@ def _list_bounds(
 
 
 def to_fraction(value: float) -> Fraction:
-    """Return the number as it is written."""
+    """Return the number as written."""
     return Fraction(value) if isinstance(value, int) else Fraction(str(value))
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Tell whether a value is a finite number."""
+    """Return whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf

@@ -46,7 +46,7 @@ class Judge:
         return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     def accepts(self, instance: Json) -> bool:
-        """Tell whether an instance is valid."""
+        """Return whether an instance is valid."""
         return bool(self._validator.is_valid(instance))
 
     @cached_property
@@ -60,7 +60,7 @@ class Judge:
 
     @cached_property
     def is_broken(self) -> bool:
-        """Tell whether a reference in the schema leads nowhere, so that no validator takes it."""
+        """Return whether a reference in the schema does not resolve, so that no validator takes it."""
         return any(isinstance(reference.target, Broken) for reference in self._references)
 
     @cached_property
@@ -100,13 +100,15 @@ class Judge:
 
     @cached_property
     def _simple(self) -> dict[tuple[int, bool], tuple[Json, CompiledSchema | None]]:
-        """The result of `compile_simple` by the identity of a schema, which is kept so that no other gets its id."""
+        """The result of `compile_simple` by the identity of a schema, which is retained so that no other gets its
+        id.
+        """
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A schema inside a judge's; `is_settled` says that its `not` has only keywords for values without parts."""
+    """A schema inside a judge's; `is_settled` specifies that its `not` has only keywords for values without parts."""
 
     schema: Json
     judge: Judge
@@ -141,7 +143,7 @@ class Part:
         return self.take(targets[reference]) if reference in targets else None
 
     def fits(self, value: Json) -> bool:
-        """Tell whether a value fits the keywords for values without parts."""
+        """Return whether a value fits the keywords for values without parts."""
         if not isinstance(self.schema, dict):
             return self.schema is not False
         try:
@@ -152,7 +154,7 @@ class Part:
 
 
 def is_valid(part: Part, schema: Json, value: Json) -> bool:
-    """Tell whether a value is valid under a schema without references, in the dialect of a part."""
+    """Return whether a value is valid under a schema without references, in the dialect of a part."""
     if schema in (True, {}):
         return True
     if not isinstance(schema, dict):

@@ -1,7 +1,6 @@
 """Texts and numbers that are likely to fit, or just not to fit, given keywords.
 
-Takes the keywords of several schemas that one instance is tried with; gives candidates, the plainest first, which a
-validator sorts out. A value that a keyword forbids is as good a hint as one that it asks for.
+A value that a keyword forbids is as good a hint as one that it asks for.
 """
 
 from __future__ import annotations

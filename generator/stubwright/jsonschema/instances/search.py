@@ -1,9 +1,8 @@
 """Instances that fit several schemas at once, each of which may exclude values.
 
-Takes parts; gives values that are likely to fit them all, in turns from each way in which they can. Alternatives,
-conditions and negations become groups of plain schemas, and a value is made for each group. The search is finite and
-always the same; whether a value really fits is for the judges to say. Without a likeness, the plainest values and those
-at the edges come first; with one, those that look like real ones.
+Alternatives, conditions and negations become groups of plain schemas, and a value is made for each group. The search is
+finite and always the same; whether a value really fits is for the judges to say. Without a likeness, the plainest
+values and those at the edges come first; with one, those that look like real ones.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ class Budget:
         """Take steps.
 
         Raises:
-            ExhaustedError: There are none left, or they are kept.
+            ExhaustedError: There are none left, or they are retained.
         """
         if self.steps <= self.kept:
             raise ExhaustedError
@@ -211,7 +210,7 @@ class Search:
         yield from _take_turns(self._expand(option, left, depth) for option in options)
 
     def _contradicts(self, way: _Way) -> bool:
-        """Tell whether the schema that was added last is the negation of another one, or the other way around."""
+        """Return whether the schema that was added last is the negation of another one, or the other way around."""
         *others, last = way.seen
         negated = _get_negated(last)
         if negated is not None:
@@ -225,7 +224,7 @@ class Search:
         return left.judge is right.judge or not [*_list_references(left.schema)] or self._share(left, right)
 
     def _share(self, left: Part, right: Part) -> bool:
-        """Tell whether references into definitions lead to the same in both."""
+        """Return whether references into definitions refer to the same in both."""
         key = (id(left.judge), id(right.judge))
         if key not in self._alike:
             roots = [
@@ -396,7 +395,7 @@ class Search:
                 choices: list[Choices] = []
                 for index in range(size):
                     inside = index - offset if 0 <= index - offset < len(contained) else -1
-                    # Behind the last place that has a schema of its own, all items have the same, and share their
+                    # Behind the last place that has its own schema, all items have the same, and share their
                     # values.
                     key = (min(index, last), inside)
                     if key not in given:
@@ -583,7 +582,7 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 
 def _find_property(plain: Group, name: str) -> Group | None:
-    """Return the schemas that the value of a property must fit; None if the property must not be there."""
+    """Return the schemas that the value of a property must fit; None if the property must not exist."""
     group: list[Part] = []
     for part in plain:
         schema = part.schema

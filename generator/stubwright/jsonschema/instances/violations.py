@@ -1,7 +1,7 @@
 """The ways in which an instance can fail a schema, each as schemas that such an instance fits.
 
-Takes a part; gives alternatives, each a group of parts that all apply. Every keyword of JSON Schema that asserts
-something has its own (JSON Schema 2020-12, Core 10 and 11, Validation 6); they need not be all there are.
+Every keyword of JSON Schema that asserts something has its own (JSON Schema 2020-12, Core 10 and 11, Validation 6);
+they need not be all there are.
 """
 
 from __future__ import annotations
@@ -200,13 +200,13 @@ def _have_item(part: Part, index: int, schema: Any) -> Group:
 
 
 def is_named(part: Part, name: str) -> bool:
-    """Tell whether `properties` or `patternProperties` of a schema say something of a name."""
+    """Return whether `properties` or `patternProperties` of a schema say something of a name."""
     matched: Iterable[str] = part.get("patternProperties") or ()
     return name in (part.get("properties") or ()) or any(matches(part, pattern, name) for pattern in matched)
 
 
 def matches(part: Part, pattern: str, name: str) -> bool:
-    """Tell whether a pattern of a schema matches a name."""
+    """Return whether a pattern of a schema matches a name."""
     return is_valid(part, {"pattern": pattern}, name)
 
 

@@ -1,7 +1,8 @@
 """A server's entry in a client's configuration file: written, replaced or taken out, and nothing else touched.
 
-The file is read, edited in memory, read once more, and replaced whole by one that stands ready beside it. Two runs wait
-for each other; a client that writes at the same time makes the edit begin anew. A link stays a link, and a mode a mode.
+The file is read, edited in memory, read once more, and replaced whole by one that stands ready next to it. Two runs
+wait for each other; a client that writes at the same time makes the edit begin again. A link stays a link, and a mode a
+mode.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _BY_HAND: Final = "nothing was written; mend the file, or put in by hand what `-
 
 
 class RefusedError(Exception):
-    """A file is left as it is; `diagnostic` says why, and where."""
+    """A file is left unchanged; `diagnostic` explains why, and where."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
@@ -89,16 +90,16 @@ class Entry:
 
 
 def is_there(entry: Entry, file: Path) -> bool:
-    """Tell whether a file has an entry of that name. Raises RefusedError."""
+    """Return whether a file has an entry of that name. Raises RefusedError."""
     data = _read(file)
     return data is not None and _edited(data, entry.remove, file) != data
 
 
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
-    """Change the text of a file, and tell whether there was anything to change.
+    """Change the text of a file, and return whether there was anything to change.
 
     Args:
-        file: The file, which need not be there.
+        file: The file, which need not exist.
         change: Gives the new text; `put` or `remove` of an entry.
         private: Make it, if it is new, for its owner alone.
 

@@ -1,6 +1,5 @@
 """The servers that a client's configuration file names, as their client would reach them.
 
-Takes the text of a file in any form of `table`; gives commands and URLs with all that they need, which may be secret.
 `${NAME}` is a variable of the environment, as Claude Code has it, and `${env:NAME}`, as Cursor and VS Code have it.
 """
 
@@ -27,7 +26,7 @@ _VARIABLE: Final = re.compile(r"\$\{(?:env:)?(?P<name>[^}:]*)(?P<more>:[^}]*)?\}
 
 
 class EntryError(ValueError):
-    """A server cannot be reached as its entry says; the message says why, for people, and quotes no value."""
+    """A server cannot be reached as its entry says; the message explains why, for people, and quotes no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
 
 
 def is_disabled(entry: Any) -> bool:
-    """Tell whether a client does not start a server."""
+    """Return whether a client does not start a server."""
     return isinstance(entry, dict) and (entry.get("disabled") is True or entry.get("enabled") is False)
 
 

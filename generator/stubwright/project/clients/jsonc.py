@@ -1,7 +1,7 @@
 """JSON with comments, edited where it stands: a member put into an object, or taken out, the rest byte for byte.
 
-Takes text; gives text, or raises `UnfitError` with the place of the obstacle. Comments are those of JavaScript,
-and a comma may stand after the last entry, as VS Code, Cursor and Zed read their settings. It knows no file.
+Comments are those of JavaScript, and a comma may are after the last entry, as VS Code, Cursor and Zed read their
+settings. It does not know any file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KINDS: Final = {"[": "a list", '"': "a text", "t": "a boolean", "f": "a boolean
 
 
 class UnfitError(Exception):
-    """A text cannot be edited; `problem` says why, and where."""
+    """A text cannot be edited; `problem` explains why, and where."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -96,7 +96,7 @@ class _Text:
     root: Node
 
     def find_members(self, node: Node, path: Sequence[str]) -> dict[str | int, Node]:
-        """Return the values of an object, which stands at `path`, by their keys."""
+        """Return the values of an object, which is at `path`, by their keys."""
         first = self.bare[node.start]
         if first != "{":
             what = f"`{'.'.join(path)}`" if path else "this file"
@@ -164,7 +164,7 @@ class _Text:
         return list((node.children or {}).values())[-1][1]
 
     def _breaks(self, start: int, end: int) -> bool:
-        """Tell whether a line ends between two offsets."""
+        """Return whether a line ends between two offsets."""
         return not {"\n", "\r"}.isdisjoint(self.text[start:end])
 
 

@@ -32,7 +32,7 @@ class Client:
             the environment, with what it is by default after a `:`.
         project: The file for one project, from its folder; None if the client has none.
         sources: The pages of its documentation that say all this.
-        more: The fields of its entries beside `command`, `args` and `env`.
+        more: The fields of its entries next to `command`, `args` and `env`.
         expands: The parts that it replaces in texts of its file, such as `${NAME}`; None if it replaces none.
         then: The step by which a user makes it see a new server.
     """

@@ -1,8 +1,7 @@
 """TOML, edited where it stands: a table of two keys put in, or taken out, the rest byte for byte.
 
-Takes text; gives text, or raises `UnfitError` with the place of the obstacle. A table that is written with
-headers is edited; one inside another value is left to people. The result is read again and compared with the intended
-one, so that no text is ever broken. It knows no file.
+A table that is written with headers is edited; one inside another value is left to people. The result is read again and
+compared with the intended one, so that no text is ever broken. It does not know any file.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TOGETHER: Final = "put the headers that begin with `{}` next to each other, and
 
 
 def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
-    """Set a table in a text: in place of the one that is there, or at the end.
+    """Set a table in a text: in place of the one that exists, or at the end.
 
     Args:
         text: A TOML document.
@@ -111,7 +110,7 @@ def _under(container: Container, name: str) -> list[Table]:
 
 
 def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
-    """Tell whether an item is a table that begins with a header, not with a dotted key."""
+    """Return whether an item is a table that begins with a header, not with a dotted key."""
     from tomlkit.items import Table
 
     return isinstance(item, Table) and key is not None and not key.is_dotted()

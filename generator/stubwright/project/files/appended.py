@@ -1,7 +1,6 @@
 """A file to which whole lines are appended, at once and for its owner alone.
 
-Takes lines; several processes may append to the same file. A line that cannot be written whole is taken back, unless
-another process has appended since.
+A line that cannot be written whole is taken back, unless another process has appended since.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class AppendedFile:
         self._descriptor = os.open(path, flags, 0o600)
 
     def append(self, line: bytes) -> None:
-        """Write a line with its end. Raises OSError, and then takes back its start, if nothing stands after that."""
+        """Write a line with its end. Raises OSError, and then takes back its start, if nothing is after that."""
         written = 0
         try:
             while written < len(line):
@@ -33,7 +32,7 @@ class AppendedFile:
             raise
 
     def shorten(self, size: int) -> None:
-        """Drop what stands after so many bytes. Raises OSError."""
+        """Drop what is after so many bytes. Raises OSError."""
         os.ftruncate(self._descriptor, size)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Files: reading the compiler's input, and writing one file whole or not at all.
 
-A file is written beside its target first and then moved into place. What is no file, such as a device or a pipe, is
+A file is written next to its target first and then moved into place. What is no file, such as a device or a pipe, is
 written to.
 """
 
@@ -74,7 +74,7 @@ class Disk:
         return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Tell whether a path, with links followed, lies below `folder`."""
+        """Return whether a path, with links followed, is below `folder`."""
         if folder not in self._folders:
             self._folders[folder] = inside.Inside(folder or ".")
         return self._folders[folder].holds(path)
@@ -104,7 +104,7 @@ def find_module(name: str, folders: Sequence[str]) -> Path | None:
 
 
 def is_importable(name: str, folders: Sequence[str]) -> bool:
-    """Tell whether a module's package is installed: it can be found beside the project's own folders.
+    """Return whether a module's package is installed: it can be found next to the project's own folders.
 
     Nothing is imported for that.
     """
@@ -157,7 +157,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether a path leads to a device, a pipe or an open file, which a file moved into its place would destroy.
+    """Return whether a path leads to a device, a pipe or an open file, which a file moved into its place would destroy.
 
     `/dev/stdout` is a link to what may be a file. No other link is followed: a checkout may hold one to a disk.
     """
@@ -198,9 +198,9 @@ def name_temporary(target: Path, number: int, run: str) -> Path:
 
 
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
-    """Write `data` beside `target`, so that a rename puts it into place; if `safe`, it also outlasts a power cut.
+    """Write `data` next to `target`, so that a rename puts it into place; if `safe`, it also outlasts a power cut.
 
-    The file has the mode of the one that is there, otherwise `mode`, otherwise the usual one.
+    The file has the mode of the one that exists, otherwise `mode`, otherwise the usual one.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = name_temporary(target, number, run)

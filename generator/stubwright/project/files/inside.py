@@ -1,8 +1,7 @@
 """The check that a path on the disk stays in its folder: the one guard for reads, writes and deletions below a folder.
 
-Takes paths; gives their real paths, and the kind of file there. A folder itself may be reached through links: that is
-its owner's wish. Links below it are followed here, and nowhere else. `paths` judges a path as it is written, without a
-disk.
+A folder itself may be reached through links: that is its owner's wish. Links below it are followed here, and nowhere
+else. `paths` judges a path as written, without a disk.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Inside:
         self._real: dict[str, str] = {}
 
     def holds(self, path: str) -> bool:
-        """Tell whether a path, with links followed, lies in the folder; it is relative to the folder's own base."""
+        """Return whether a path, with links followed, is in the folder; it is relative to the folder's own base."""
         if paths.is_impossible(path):
             return False
         real = self._where(path)

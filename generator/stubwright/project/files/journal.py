@@ -1,7 +1,7 @@
 """The lock on disk, and the remains of killed runs.
 
-A run stages its lock before anything else and moves it into place last. A staged lock that was never moved says what a
-killed run was about to write, so that the next run can tell that from what people did (`recover`).
+A run stages its lock before anything else and moves it into place last. A staged lock that was never moved describes
+what a killed run was about to write, so that the next run can tell that from what people did (`recover`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read_lock(output: Path) -> lock.Lock:
     """Return the lock of an output folder with the planned files of killed runs; an empty one if there is none.
 
     Raises:
-        OSError: It is there and cannot be read.
+        OSError: It exists and cannot be read.
         lock.LockError: It is not a lock.
     """
     path = output / lock.NAME
@@ -50,7 +50,7 @@ def _loaded(data: bytes) -> lock.Lock:
 
 
 def was_interrupted(output: Path) -> bool:
-    """Tell whether the last run that wrote to an output folder was killed. Raises OSError."""
+    """Return whether the last run that wrote to an output folder was killed. Raises OSError."""
     return any(pending is not None for pending in _journals(output).values())
 
 

@@ -1,8 +1,8 @@
 """`stubwright.lock.json`: the files that stubwright wrote, and their digests.
 
-Takes the lock's text and gives a `Lock`, and back. Each manifest has its own entry with one file on a line, sorted, so
-that branches that touch different files merge; a lock that holds both sides of a merge, with conflict markers or one
-after the other (git's `merge=union`), is read as both.
+Each manifest has its own entry with one file on a line, sorted, so that branches that touch different files merge; a
+lock that holds both sides of a merge, with conflict markers or one after the other (git's `merge=union`), is read as
+both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPEN = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*\{\s*$')
 
 
 class LockError(ValueError):
-    """The lock cannot be read; its text says why."""
+    """The lock cannot be read; its text explains why."""
 
 
 def report_unreadable(path: str, error: LockError) -> Diagnostic:

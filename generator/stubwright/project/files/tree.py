@@ -1,9 +1,8 @@
 """The output folder: the changes to it, and their execution.
 
-Takes the artifacts of a manifest and the lock; gives the changes, and carries them out. Everything is written beside
-its target first and moved into place when all of it is on disk, the lock last: a failure leaves the old tree. A file
-that the lock does not list, or that was edited since, is never overwritten or deleted, nor is anything behind a link.
-A file that differs in the ends of its lines alone is unchanged: git may have written it so.
+Everything is written next to its target first and moved into place when all of it is on disk, the lock last: a failure
+leaves the old tree. A file that the lock does not list, or that was edited since, is never overwritten or deleted, nor
+is anything behind a link. A file that differs in the ends of its lines alone is unchanged: git may have written it so.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package as it was generated before, as far as it is still on disk as it was written."""
+    """A package as generated before, as far as it is still on disk as written."""
 
     tree: Tree
     name: str
@@ -111,7 +110,7 @@ def compare(
 
     Args:
         tree: The output folder.
-        known: The lock as it was read.
+        known: The lock as read.
         manifest: The manifest's name in the lock.
         new_entry: The digests of what went into the artifacts; its files are filled in here.
         artifacts: All files of the manifest.
@@ -144,7 +143,7 @@ def compare(
             continue
         name = show_path(output, artifact.path)
         # After a lock was lost, every generated file would be foreign, and `--force` could not replace one. Its first
-        # line says that it is ours.
+        # line specifies that it is ours.
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(before.files.get(artifact.path, ()), disk)
         if untouched or (force and ours):
@@ -261,14 +260,14 @@ RUNTIME_MARK = b"# Part of stubwright's runtime, copied as it is. DO NOT EDIT.\n
 """The first line of each file of the runtime that stubwright 0.1 copied into a package."""
 
 RUNTIME_START = b'"""The runtime of generated servers and clients, '
-"""The start of the runtime's `__init__.py`, which is written beside packages if a project wants that."""
+"""The start of the runtime's `__init__.py`, which is written next to packages if a project wants that."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
-"""Files of a package that cannot say who wrote them."""
+"""Files of a package that cannot specify who wrote them."""
 
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
-    """Tell whether a file says itself that stubwright wrote it, or if it cannot, that its package does."""
+    """Return whether a file says itself that stubwright wrote it, or if it cannot, that its package does."""
     if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
@@ -305,7 +304,7 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
 
     Args:
         output: The output folder.
-        before: The lock as it was read, whose files were compared with what is made.
+        before: The lock as read, whose files were compared with what is made.
         known: The lock, after all that was compiled is in it.
         packages: The packages to search; `None` for all. Others may belong to manifests that were not compiled.
     """
@@ -322,7 +321,7 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
 
 
 def _of_package(tree: Tree, name: str) -> Iterator[str]:
-    """Yield the files of a package that stubwright made, or a file beside packages, if they may be stubwright's."""
+    """Yield the files of a package that stubwright made, or a file next to packages, if they may be stubwright's."""
     if (tree.read(f"{name}/__init__.py") or b"").startswith(MARK):
         for folder, _, files in os.walk(tree.folder / name):
             relative = Path(folder).relative_to(tree.folder).as_posix()
@@ -377,8 +376,8 @@ def apply(output: Path, changes: Changes) -> None:
         for number, change in enumerate(writes, 1):
             target = output / change.path
             file = next(iter(list_folders_above([change.path]) & files_for_folders), None)
-            # The folder of the new file cannot be made while an old file has its name, so that the new one waits beside
-            # that file.
+            # The folder of the new file cannot be made while an old file has its name, so that the new one waits next
+            # to that file.
             beside = target if file is None else output / file
             _make_folders(beside.parent, made_folders)
             staged.append((stage(beside, change.new or b"", number, run), target))
@@ -414,7 +413,7 @@ def apply(output: Path, changes: Changes) -> None:
 
 
 def _has_only(folder: Path, files: Container[Path]) -> bool:
-    """Tell whether a folder holds nothing but folders, some of these files, and Python's caches of them."""
+    """Return whether a folder holds only folders, some of these files, and Python's caches of them."""
     files_there = (
         path for path in folder.rglob("*") if inside.find_kind(path) != "folder" and path.parent.name != "__pycache__"
     )
@@ -422,7 +421,7 @@ def _has_only(folder: Path, files: Container[Path]) -> bool:
 
 
 def list_folders_above(paths: Iterable[str]) -> set[str]:
-    """Return the folders that paths stand in, up to the output folder."""
+    """Return the folders that paths are in, up to the output folder."""
     folders = set()
     for path in paths:
         while (path := path.rpartition("/")[0]) and path not in folders:
@@ -445,7 +444,7 @@ def _remove(output: Path, path: Path) -> None:
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder that holds nothing but Python's caches; return False, and leave it, if it holds more."""
+    """Remove a folder that holds only Python's caches; return False, and leave it, if it holds more."""
     if any(child.name != "__pycache__" for child in folder.iterdir()):
         return False
     cache = folder / "__pycache__"

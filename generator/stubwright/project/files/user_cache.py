@@ -1,8 +1,8 @@
 """The user's own cache folder; files that others put into it are never read.
 
-Keeps bytes by names. Each file begins with a MAC of its name and content, by a key that lies beside it and that its
+Keeps bytes by names. Each file begins with a MAC of its name and content, by a key that lies next to it and that its
 owner alone can read. A file that is missing, foreign, broken or altered counts as absent, and if the folder cannot be
-used, nothing is kept: it only saves time.
+used, nothing is retained: it only saves time.
 """
 
 from __future__ import annotations
@@ -108,14 +108,14 @@ def _new_key(at: Path) -> bytes | None:
 
 
 def _is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
-    """Tell whether a path is of this kind (no link), belongs to this user, and is closed to `others` by its mode."""
+    """Return whether a path is of this kind (no link), belongs to this user, and is closed to `others` by its mode."""
     try:
         status = path.lstat()
     except FileNotFoundError:
         return False
     if not is_kind(status.st_mode):
         return False
-    # The mode that Windows reports says nothing about other users.
+    # The mode that Windows reports specifies nothing about other users.
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 

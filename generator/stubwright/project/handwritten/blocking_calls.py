@@ -1,8 +1,7 @@
 """Calls in `async def` methods of handlers that hold the event loop until they return.
 
-Takes a module's syntax and the methods of its class; gives diagnostics. It knows the functions of the standard library
-and of requests that wait, by the names under which the module imports them. A `def` or a `lambda` inside
-a method is left alone: it may run in a thread.
+It knows the functions of the standard library and of requests that wait, by the names under which the module imports
+them. A `def` or a `lambda` inside a method is left alone: it may run in a thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Attributes of `ctx` that handwritten code uses, and that its context does not have.
 
-Takes a module's syntax and its package's interface; gives diagnostics. It follows parameters whose class is known, and
-plain aliases of them. Uncertain cases are left alone: parameters that are assigned to, attributes that the
-module sets or tests with `hasattr`, and what stands below `TYPE_CHECKING` or in a `try` that handles `AttributeError`.
+It follows parameters whose class is known, and plain aliases of them. Uncertain cases are left alone: parameters that
+are assigned to, attributes that the module sets or tests with `hasattr`, and what is below `TYPE_CHECKING` or in a
+`try` that handles `AttributeError`.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _scope(function: Function) -> Iterator[ast.stmt]:
 
 
 def _is_narrowed(function: Function, name: str) -> bool:
-    """Tell whether a function asks for the class of a parameter, as one does that serves several tools."""
+    """Return whether a function asks for the class of a parameter, as one does that serves several tools."""
     for node in ast.walk(function):
         match node:
             case ast.Call(func=ast.Name(id="isinstance" | "type"), args=[ast.Name(id=subject), *_]):

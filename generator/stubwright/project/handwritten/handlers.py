@@ -1,8 +1,7 @@
 """The handwritten class, as far as reading it can tell: which methods are missing, gone, or made for other arguments.
 
-Takes the text of a module and the methods that a manifest asks for; gives findings with their places, and the text with
-stubs for what is missing. It reads the module's syntax and never imports it. If a base class comes from elsewhere,
-its methods are not known, and no method is reported as missing.
+It reads the module's syntax and never imports it. If a base class comes from elsewhere, its methods are not known, and
+no method is reported as missing.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Handwritten:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The faults of the class, and the methods that are missing; `is_there` says whether the class was found."""
+    """The faults of the class, and the methods that are missing; `is_there` specifies whether the class was found."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[HandlerMethod, ...] = ()
@@ -72,7 +71,7 @@ def compare(
         written: The class.
         needed: The methods that the manifest asks for now.
         before: Those that it asked for when its package was last generated, each with the class of a tool's result.
-        renamed: Old names of methods to new ones, as far as they are known.
+        renamed: Old names of methods to new ones, as far as known.
         interface: The interface of the package; if it is given, the module's uses of it are checked, too.
     """
     module = _module(written)
@@ -152,7 +151,7 @@ def find_stale_uses(
     Args:
         module: The module.
         interface: The interface of the package.
-        renamed: Old names of methods to new ones, as far as they are known.
+        renamed: Old names of methods to new ones, as far as known.
         contexts: The methods that handle something, each with its parameter for the context and the class of that.
     """
     return [
@@ -193,7 +192,7 @@ def format_signature(method: HandlerMethod) -> Code:
 
 
 def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
-    """Add a stub for each missing method at the end of the class; the rest of the module's text stays as it is.
+    """Add a stub for each missing method at the end of the class; the rest of the module's text stays unchanged.
 
     Names that the module does not have are imported there. If their module is unknown, they are written as strings,
     so that the module can still be imported.
@@ -339,7 +338,7 @@ def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]
 
 
 def _takes_input(written: Function, known: Collection[str]) -> bool:
-    """Tell whether a method takes the arguments of some tool that is none of those known, and a context."""
+    """Return whether a method takes the arguments of some tool that is none of those known, and a context."""
     arguments = [*written.args.posonlyargs, *written.args.args][1:]
     annotation = _said(arguments[0].annotation) if len(arguments) == 2 else None
     return annotation is not None and annotation.endswith("Input") and annotation not in known
@@ -353,7 +352,9 @@ def _collect(
     assigned: set[str],
     seen: set[str],
 ) -> bool:
-    """Note the methods and names of a class and its bases, the nearest first, and tell whether all bases are known."""
+    """Note the methods and names of a class and its bases, the nearest first, and return whether all bases are
+    known.
+    """
     seen.add(node.name)
     for member in node.body:
         if isinstance(member, Function):

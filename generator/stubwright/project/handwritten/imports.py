@@ -1,7 +1,4 @@
-"""The imports of a handwritten module: the names that they bind, and the text with more of them.
-
-Takes the text of a module that can be parsed; gives the text with some names imported, and the rest as it is.
-"""
+"""The imports of a handwritten module: the names that they bind, and the text with more of them."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _LONGEST: Final = 88
 
 
 def is_lazy(module: ast.Module) -> bool:
-    """Tell whether annotations are looked up only when they are asked for (PEP 563)."""
+    """Return whether annotations are looked up only when they are asked for (PEP 563)."""
     return any(
         isinstance(node, ast.ImportFrom)
         and node.module == "__future__"
@@ -119,7 +116,7 @@ def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator
 
 
 def is_for_types(node: ast.If) -> bool:
-    """Tell whether a condition holds for type checkers alone."""
+    """Return whether a condition holds for type checkers alone."""
     test = node.test
     return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 

@@ -1,7 +1,6 @@
 """The modules that handwritten modules import of their own project, as far as reading them tells; none is imported.
 
-Takes the name of a module and the folders of handwritten modules; gives files, also such that could be there and are
-not. Imports from elsewhere, such as installed packages, are not named.
+Imports from elsewhere, such as installed packages, are not named.
 """
 
 from __future__ import annotations
@@ -50,7 +49,9 @@ def find_reached(module: str, folders: Sequence[str], apart: Collection[str] = (
 
 
 def _is_near(module: str, folders: Sequence[str]) -> bool:
-    """Tell whether a module that is missing would be a file beside others of the project, not an attribute of one."""
+    """Return whether a module that is missing would be a file next to others of the project, not an attribute of
+    one.
+    """
     above, _, _ = module.rpartition(".")
     return not above or any(Path(folder, *above.split(".")).is_dir() for folder in folders)
 

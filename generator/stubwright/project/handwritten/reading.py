@@ -1,4 +1,4 @@
-"""A handwritten module as it is read: its syntax, positions in it, and the questions of both its readers.
+"""A handwritten module as read: its syntax, positions in it, and the questions of both its readers.
 
 Nothing is imported.
 """
@@ -46,12 +46,14 @@ def parse(path: str, text: str) -> Module | None:
 
 
 def is_dunder(name: str) -> bool:
-    """Tell whether a name is one of Python's own, such as `__doc__`."""
+    """Return whether a name is one of Python's own, such as `__doc__`."""
     return name.startswith("__") and name.endswith("__")
 
 
 def handles(node: ast.Try | ast.TryStar, failures: frozenset[str]) -> bool:
-    """Tell whether a `try` handles one of these exceptions, by their names; also by those that all exceptions have."""
+    """Return whether a `try` handles one of these exceptions, by their names; also by those that all exceptions
+    have.
+    """
     return any(
         handler.type is None or not _names(handler.type).isdisjoint(failures | _ALL) for handler in node.handlers
     )

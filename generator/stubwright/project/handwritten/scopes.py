@@ -1,6 +1,6 @@
 """The names of a module and of its functions: their bindings, and the meanings of imported ones.
 
-Takes syntax; gives names. A name that may be something else, too, has no meaning here.
+A name that may be something else, too, has no meaning here.
 """
 
 from __future__ import annotations

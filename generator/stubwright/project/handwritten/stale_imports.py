@@ -1,9 +1,7 @@
 """Names that handwritten modules take from their package or the runtime, and that these do not have.
 
-Takes a module's syntax and its package's interface; gives diagnostics, for imports and for attributes of what was
-imported as a whole (`import x as api`, then `api.Gone`). Code that may not run, or may fail safely, is left alone:
-star imports, imports below an `if` or in a `try` that handles their failure, and attributes that the module sets or
-tests with `hasattr`.
+Code that may not run, or may fail safely, is left alone: star imports, imports below an `if` or in a `try` that handles
+their failure, and attributes that the module sets or tests with `hasattr`.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ def find_stale(module: Module, interface: Interface, renamed: Mapping[str, str])
     Args:
         module: The module.
         interface: The interface of its package.
-        renamed: Old names of methods to new ones, as far as they are known.
+        renamed: Old names of methods to new ones, as far as known.
     """
     for node in _imports(module.syntax):
         if isinstance(node, ast.Import):

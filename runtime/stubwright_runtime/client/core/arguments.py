@@ -1,7 +1,6 @@
 """The arguments of a call as JSON.
 
-Takes what a caller gave to a client's method; gives plain JSON values that every transport can carry. It validates
-nothing: the schema is the server's to enforce.
+It validates nothing: the schema is the server's to enforce.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
 
     Args:
         tool: The tool.
-        given: The arguments that the method has, by their names on the wire; what is left out is `OMIT`.
+        given: The arguments that the method has, by their names on the wire; what is omitted is `OMIT`.
         extra: The others.
 
     Raises:
@@ -48,9 +47,9 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
 
 
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the arguments as they are sent.
+    """Return the arguments as sent.
 
-    What is `OMIT` is left out. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair, which no
+    What is `OMIT` is omitted. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair, which no
     transport can carry and which ends the connection on some, becomes U+FFFD.
 
     Args:

@@ -1,7 +1,6 @@
 """The base of generated clients: connecting, the options of a call, and one call from start to end.
 
-Takes typed arguments from a generated method; gives the validated, typed result. It never imports the protocol's
-library before a connection is asked for.
+It never imports the protocol's library before a connection is asked for.
 """
 
 from __future__ import annotations
@@ -53,14 +52,14 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class Binding:
-    """The base of every generated client: everything beside the methods of its tools, prompts and resources.
+    """The base of every generated client: everything next to the methods of its tools, prompts and resources.
 
     A tool's method raises the following; the methods of prompts and resources raise the last two alone.
 
     - `ToolFailed` if the tool answered with `isError`; it carries the whole result.
     - `InvalidResult` if the result breaks the tool's `outputSchema`, or its content is broken.
     - `ResultTooLarge` if the result has more bytes than `max_result_bytes`.
-    - `CallRefused` if `confirm` said no.
+    - `CallRefused` if `confirm` declined.
     - `MCPError` for a protocol error, such as an unknown tool; for a response that is not MCP
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
       (`mcp_types.REQUEST_TIMEOUT`). If the connection is to blame, it is a `ConnectError`: `Unauthorized`,
@@ -114,7 +113,7 @@ class Binding:
                 `mcp.Client` that has one brings its own `read_timeout_seconds`.
             max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
                 A URL or a command is read no further: over HTTP the call raises, and a command, whose answers come
-                in one row, is given up. From any other target, a result is measured when it is there.
+                in one row, is given up. From any other target, a result is measured when it exists.
             sanitize: Whether control characters, escape sequences and bidirectional overrides are taken out of what
                 the server answers, and data and MIME types are looked at: `text` takes them out of all strings of
                 content, `all` of `structuredContent` and `_meta`, too, and `none` leaves all as it came. What an
@@ -123,7 +122,7 @@ class Binding:
                 `policy.confirm`, otherwise one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
                 2025-11-25, schema, `ToolAnnotations`), or whose hints the manifest does not trust. Takes the tool's
                 name on the wire and its arguments; whatever it gives but `True` refuses the call. May be `async`.
-                `None` asks nobody.
+                `None` asks no one.
             confirm_all: Have `confirm` asked before every call.
             on_call: Told at the start and at the end of each call, for indicators and audit logs. May be `async`.
             on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
@@ -143,7 +142,7 @@ class Binding:
                 client of a toolset sees the tools that are in both.
             auth: Authorizes every request, such as the SDK's `OAuthClientProvider`, which gets tokens when the server
                 asks for one or for more scopes; the seconds of `timeout` go on meanwhile. Only for a URL.
-            env: Environment variables for the command, beside the few that the SDK passes on (`PATH`, `HOME` and the
+            env: Environment variables for the command, next to the few that the SDK passes on (`PATH`, `HOME` and the
                 like); `os.environ` for all.
             cwd: The folder that the command starts in.
             drift: What to do where the server's tools are not those that this client was compiled for: another title or
@@ -311,7 +310,9 @@ class Binding:
 
 
 def _keep_failures(target: Target) -> Failures:
-    """Return the exceptions of a server's handlers, which are kept from now on. Raises ValueError if it has none."""
+    """Return the exceptions of a server's handlers, which are retained from now on. Raises ValueError if there is
+    none.
+    """
     failures: Failures | None = getattr(target, "failures", None)
     if failures is None:
         raise ValueError("raise_errors is for a server object that build_server made; this target is none")

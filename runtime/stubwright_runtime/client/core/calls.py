@@ -1,7 +1,4 @@
-"""One call from start to end: report its start, confirm it, send it, check its result, report its end.
-
-Takes a tool, its arguments, and how to read a result; gives what was read, and the whole result beside it.
-"""
+"""One call from start to end: report its start, confirm it, send it, check its result, report its end."""
 
 from __future__ import annotations
 

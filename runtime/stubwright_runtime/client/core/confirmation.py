@@ -1,7 +1,7 @@
 """The confirmation of a dangerous call by the caller's own `confirm`.
 
-Takes a tool and its arguments; raises if the call must not go. It goes by the compiled manifest: what the server
-says about its tools now changes nothing (MCP, schema, `ToolAnnotations`: hints are not to be trusted).
+It goes by the compiled manifest: what the server says about its tools now changes nothing (MCP, schema,
+`ToolAnnotations`: hints are not to be trusted).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Options) -> None:
-    """Ask, where the tool is dangerous or all calls are to be confirmed, and there is somebody to ask.
+    """Ask, where the tool is dangerous or all calls are to be confirmed, and there is someone to ask.
 
     Raises:
         CallRefused: The answer was anything but `True`.
@@ -34,7 +34,7 @@ async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Option
 
 
 def is_dangerous(tool: Tool) -> bool:
-    """Tell whether the manifest wants each call to be confirmed.
+    """Return whether the manifest wants each call to be confirmed.
 
     It does by `policy.confirm`. Where that is not written, the annotations decide: a tool changes things unless it has
     `readOnlyHint: true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema,

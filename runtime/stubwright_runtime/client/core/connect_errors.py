@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ConnectError(MCPError):
-    """A server cannot be reached, or what stands before it refuses the request.
+    """A server cannot be reached, or what is before it refuses the request.
 
     Attributes:
         target: The URL, without user, password and query; or the program that was started.
@@ -96,7 +96,7 @@ class Unreachable(ConnectError):
     """The server gives no answer of its own, for now: the connection fails or breaks, or it is late or overloaded.
 
     Where there was an answer (408, 429, 5xx), `status` has its status. The request may have been run, unless `why`
-    says that the server cannot be reached.
+    specifies that the server cannot be reached.
     """
 
 

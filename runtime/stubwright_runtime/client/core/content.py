@@ -1,9 +1,4 @@
-"""Content of a server's answers, held to what servers are held to themselves: whole data, clean texts, bounded size.
-
-Takes the blocks of a result, of a prompt or of a resource as the SDK has read them; gives the same without what a
-terminal obeys and a reader does not see, or says what is broken (MCP 2025-11-25, server/tools, "Security
-Considerations": clients SHOULD validate tool results before passing them to a model).
-"""
+"""Content of a server's answers, held to what servers are held to themselves: whole data, clean texts, bounded size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Results of calls whose answers need not fit: what the caller is told where one does not.
 
-Takes a result of a tool whose call is lenient; raises if the server says that what came does not fit the tool's
-`outputSchema`. The call itself was made, and what came is in the exception.
+The call itself was made, and what came is in the exception.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from ...package import Tool
 
 META: Final = "io.stubwright/output"
-"""The key in `_meta` under which a server says what did not fit."""
+"""The key in `_meta` under which a server describes what did not fit."""
 
 
 class DeviatingResult(InvalidResult):
@@ -38,7 +37,7 @@ class DeviatingResult(InvalidResult):
 
 
 def raise_if_deviating(tool: Tool, result: CallToolResult) -> None:
-    """Raise `DeviatingResult` where the server says that a result does not fit."""
+    """Raise `DeviatingResult` where the server specifies that a result does not fit."""
     deviation: Json = (result.meta or {}).get(META)
     if "structured_content" in result.model_fields_set or not is_mapping(deviation):
         return

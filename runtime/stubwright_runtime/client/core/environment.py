@@ -47,7 +47,7 @@ _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 """A name that, in a text, is hardly meant as a word of the language."""
 
 _MISSING_MODULE: Final = re.compile(r"\bNo module named\b")
-"""The words of Python where it looks in vain for a module, and names no variable."""
+"""The words of Python where it looks without success for a module, and names no variable."""
 
 _SHOWN: Final = 5
 
@@ -68,7 +68,7 @@ def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *
         ours: The names of all variables that are set here.
         passed: Those that the command got.
         lines: What the command wrote before it ended; the variables that it names are the ones that count. A module
-            that Python did not find stands for `PYTHONPATH`.
+            that Python did not find represents `PYTHONPATH`.
         at_start: Whether it ended before it had answered anything. Only then may it have needed variables that it does
             not name: those whose names end as those of credentials and of configuration do.
     """
@@ -83,7 +83,7 @@ def _list_words(line: str) -> list[str]:
 
 
 def describe_withheld(names: Sequence[str], option: str) -> str:
-    """Say which variables a command did not get, and how to pass them: `option`, in which NAME stands for a name."""
+    """Say which variables a command did not get, and how to pass them: `option`, in which NAME represents a name."""
     shown = ", ".join(names[:_SHOWN])
     if len(names) > _SHOWN:
         shown += f" and {len(names) - _SHOWN} more"

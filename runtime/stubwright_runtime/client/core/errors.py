@@ -1,12 +1,10 @@
 """Exceptions of a failed call.
 
-    Exception
-    ├── ToolFailed      the tool answered with an error
-    ├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not as MCP defines it
-    ├── ResultTooLarge  the result has more bytes than `max_result_bytes`
-    └── CallRefused     the client's own `confirm` said no; nothing was sent
-
-Takes and returns plain values; does not import the SDK.
+Exception
+├── ToolFailed      the tool answered with an error
+├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not as MCP defines it
+├── ResultTooLarge  the result has more bytes than `max_result_bytes`
+└── CallRefused     the client's own `confirm` declined; nothing was sent
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ class InvalidResult(Exception):
 
 
 class ResultTooLarge(Exception):
-    """A tool's result has more bytes than `max_result_bytes`. No more of it was read, and none of it is kept.
+    """A tool's result has more bytes than `max_result_bytes`. No more of it was read, and none of it is retained.
 
     Attributes:
         tool: The tool's name on the wire.
@@ -82,7 +80,7 @@ class ResultTooLarge(Exception):
 
 
 class CallRefused(Exception):
-    """The client's `confirm` callback said no. Nothing was sent to the server.
+    """The client's `confirm` callback declined. Nothing was sent to the server.
 
     Attributes:
         tool: The tool's name on the wire.
@@ -97,7 +95,7 @@ class CallRefused(Exception):
 
 
 def make_safe_to_show(error: _Error) -> _Error:
-    """Return the same exception with a text that is safe to show on a terminal; its attributes stay as they came.
+    """Return the same exception with a text that is safe to show on a terminal; its attributes stay unchanged.
 
     It is for those whose class is not ours, such as `MCPError`, where the text is a server's.
     """

@@ -1,8 +1,7 @@
-"""The requests that are under way over one connection: their time, and what goes wrong while the server asks back.
+"""The requests that are in progress over one connection: their time, and what goes wrong while the server asks back.
 
-Before 2026-07-28 the server asks in the middle of a call, by a request of its own that does not say which call it
-belongs to. Takes the calls and the questions; stops the calls' clocks while a question is open, and takes an exception
-of a callback to the call that it belongs to. It sends nothing.
+Before 2026-07-28 the server asks in the middle of a call, by its own request that does not specify which call it
+belongs to. It sends nothing.
 """
 
 from __future__ import annotations
@@ -164,7 +163,7 @@ class InFlight:
         """Stop the clocks while a callback answers the server.
 
         Raises:
-            MCPError: The callback raised. The request that is under way raises the exception itself; where there
+            MCPError: The callback raised. The request that is in progress raises the exception itself; where there
                 are several, it is unknown which of them the server asked for, and the exception is logged.
         """
         from mcp_types import INTERNAL_ERROR

@@ -1,7 +1,7 @@
 """The rounds of a request to which the server answers with questions before it gives the result.
 
-Takes the request and a way to send it; gives the result. The questions are answered by the callbacks of the
-`mcp.Client`, one after the other, since most are put to the same person.
+The questions are answered by the callbacks of the `mcp.Client`, one after the other, since most are put to the same
+person.
 """
 
 from __future__ import annotations

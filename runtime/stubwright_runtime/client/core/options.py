@@ -1,6 +1,6 @@
-"""The options of a call beside the tool's own arguments, and the mark of an argument that was left out.
+"""The options of a call next to the tool's own arguments, and the mark of an argument that was omitted.
 
-Takes the arguments of `connect` or `with_options`; returns frozen values. It never calls a callback.
+It never calls a callback.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Omit:
         return False
 
     def __repr__(self) -> str:
-        """Return the name as it is written."""
+        """Return the name as written."""
         return "OMIT"
 
     def __reduce__(self) -> str:
@@ -56,13 +56,13 @@ class Omit:
 
 
 OMIT: Final = Omit()
-"""An argument that the caller leaves out: it is left out of the request, and the server's own default applies."""
+"""An argument that the caller omits: it is omitted of the request, and the server's own default applies."""
 
 
 Outcome: TypeAlias = Literal["ok", "failed", "refused", "invalid", "too_large", "timeout", "error", "cancelled"]
 """The outcome of a call.
 
-`ok`: with a result. `failed`: the tool answered with `isError`. `refused`: `confirm` said no. `invalid`: the result
+`ok`: with a result. `failed`: the tool answered with `isError`. `refused`: `confirm` declined. `invalid`: the result
 breaks the tool's `outputSchema`, or its content is broken. `too_large`: it has more bytes than `max_result_bytes`.
 `timeout`: no answer in time. `error`: any other exception, such as a protocol error or a lost connection. `cancelled`:
 the caller gave up.
@@ -123,7 +123,7 @@ class Options:
 
     Raises:
         ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, or every call
-            is to be confirmed, but by nobody.
+            is to be confirmed, but by no one.
     """
 
     timeout: float | None = TIMEOUT

@@ -1,6 +1,5 @@
-"""The whole response of a call: what the method gives, and what the server said beside it.
+"""The whole response of a call: what the method gives, and what the server said next to it.
 
-Takes the methods of a generated client; gives methods with the same arguments, each of which gives a `CallResponse`.
 What a tool answers that failed is a response, too, and not raised.
 """
 

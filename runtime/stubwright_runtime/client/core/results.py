@@ -1,7 +1,6 @@
 """The structured result of a call, checked against the tool's own `outputSchema`.
 
-Takes the server's result; gives the JSON value that the tool's output model is made of. What the server says about its
-schemas now changes nothing: the compiled manifest decides.
+What the server says about its schemas now changes nothing: the compiled manifest decides.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
     Args:
         tool: The tool, which has an `outputSchema`.
         result: A result that is no error.
-        mirrored: Whether the value may stand in a text block alone. Before 2025-06-18 there is no `structuredContent`,
+        mirrored: Whether the value may are in a text block alone. Before 2025-06-18 there is no `structuredContent`,
             and before 2026-07-28 it holds objects only; servers send the JSON text for such clients, too (MCP
             2025-06-18, server/tools, "Structured Content").
 
     Raises:
         InvalidResult: There is no value, or it breaks the schema; `DeviatingResult`, which is one, where the call is a
-            lenient one and the server says that what came does not fit.
+            lenient one and the server specifies that what came does not fit.
     """
     if tool.is_lenient:
         from . import deviation

@@ -1,8 +1,7 @@
 """The requests over an open connection, each until the result that ends it.
 
-Takes names, URIs and JSON; gives the server's results as they came. It validates nothing: `mcp.Client.call_tool` would
-check each result a second time, against a `tools/list` that it first asks for, and fails there where one schema of the
-whole list is odd.
+It validates nothing: `mcp.Client.call_tool` would check each result a second time, against a `tools/list` that it first
+asks for, and fails there where one schema of the whole list is odd.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Session:
     def __init__(self, client: UntypedClient, in_flight: InFlight, failures: Failures | None = None) -> None:
         """Take a client, which need not be open yet, and what keeps account of its requests.
 
-        What is kept in `failures` is raised in the place of the answer that refers to it.
+        What is retained in `failures` is raised in the place of the answer that refers to it.
         """
         self._client = client
         self._failures = failures
@@ -211,8 +210,8 @@ class Session:
         is asked, and the request is sent again.
 
         Raises:
-            UrlElicitationRequired: Nobody can be asked, said no, or was asked too often.
-            BaseException: What the handler raised, where failures are kept.
+            UrlElicitationRequired: No one can be asked, declined, or was asked too often.
+            BaseException: What the handler raised, where failures are retained.
         """
         try:
             answer: _Result | MCPError = await self._send_until_visited(request, result, options, read, is_asked_in)

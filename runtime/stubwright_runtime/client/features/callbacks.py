@@ -1,7 +1,6 @@
 """Callbacks that answer the server: questions to a person, samples of a model, and roots; and one that hears its log.
 
-Takes the caller's own functions; returns callbacks for the SDK's client, only for those that were given, since the SDK
-announces a capability for each. It never imports the SDK before a connection is opened.
+It never imports the SDK before a connection is opened.
 """
 
 from __future__ import annotations
@@ -65,14 +64,14 @@ def adapt_for_sdk(
     on_log: OnLog | None = None,
     log_level: LogLevel = "info",
 ) -> SdkCallbacks:
-    """Return the callbacks for the SDK's client; those not given are left out.
+    """Return the callbacks for the SDK's client; those not given are omitted.
 
     Args:
         callbacks: What the caller answers with.
         in_flight: The requests of the connection, whose clocks stop while a callback works.
         on_message: Is told of the server's notifications, too.
         on_log: Is told of the server's log.
-        log_level: The lowest level that it is told of.
+        log_level: The lowest level that it is notified of.
 
     Raises:
         TypeError: The roots are none.
@@ -172,7 +171,7 @@ async def _run_callback(context: ClientRequestContext, in_flight: InFlight, work
 
 
 def _is_between_requests(context: ClientRequestContext) -> bool:
-    """Tell whether the server asks between two rounds of a call (from 2026-07-28 on), not in the middle of it."""
+    """Return whether the server asks between two rounds of a call (from 2026-07-28 on), not in the middle of it."""
     return Revision.from_date(context.session.protocol_version or "").has("stateless")
 
 

@@ -1,7 +1,7 @@
 """Deprecated methods that are called through an object of ours, such as `client.tasks.old_tool`.
 
-Takes the functions that `typing_extensions.deprecated` wraps. Its warning would name our line, which calls the function
-for the caller, and Python shows users no `DeprecationWarning` of a library; so the objects warn themselves.
+Its warning would name our line, which calls the function for the caller, and Python shows users no `DeprecationWarning`
+of a library; so the objects warn themselves.
 """
 
 from __future__ import annotations

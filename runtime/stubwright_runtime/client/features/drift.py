@@ -1,8 +1,7 @@
 """A check that a server's tools still are those that its client was compiled for.
 
-Takes the tools of the package and asks the server for its own; writes one line for each tool that differs, and warns or
-raises. Values are compared as JSON: neither the order of keys matters, nor whether a number is written `1` or `1.0`.
-A field that the connection's revision of the protocol cannot carry is not missed.
+Values are compared as JSON: neither the order of keys matters, nor whether a number is written `1` or `1.0`. A field
+that the connection's revision of the protocol cannot carry is not missed.
 """
 
 from __future__ import annotations
@@ -189,9 +188,9 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
 def _normalize_field(field: str, value: Json) -> Json:
     """Return a field's value without the parts that have no meaning.
 
-    That is a `null`, which servers may leave out; in a schema its `$schema`, which `stubwright import` may have mended;
+    That is a `null`, which servers may omit; in a schema its `$schema`, which `stubwright import` may have mended;
     in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
-    `outputSchema` for nothing but objects.
+    `outputSchema` for only objects.
     """
     if field == "annotations" and isinstance(value, dict):
         return {key: hint for key, hint in value.items() if hint is not None} or None

@@ -1,7 +1,6 @@
 """An answer as it goes to the server: with the defaults of the question's form, and valid under its schema.
 
-Takes what `on_question` gave and the schema that the server sent; gives the result of `elicitation/create`. Nothing
-that breaks the schema is sent.
+Nothing that breaks the schema is sent.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
 
     Args:
         answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`. `Accepted()`
-            ticks the box of a form that has nothing but one box to tick, such as that of a confirmation.
-        schema: Of the form; `None` for a question with a URL. What the answer leaves out of it gets its `default`.
+            ticks the box of a form that has only one box to tick, such as that of a confirmation.
+        schema: Of the form; `None` for a question with a URL. What the answer omits of it gets its `default`.
 
     Raises:
         TypeError: It is none of these.

@@ -1,7 +1,4 @@
-"""The tools of a client as functions of a model's API, and the calls that the model makes of them.
-
-Takes the package and the name of an API; gives functions, and of a function's name and arguments the tool's.
-"""
+"""The tools of a client as functions of a model's API, and the calls that the model makes of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A list of the server, page by page.
 
-Takes a way to fetch one page; gives the pages. A list without an end, and one that goes round in a circle, ends with
-an error.
+A list without an end, and one that goes round in a circle, ends with an error.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MOST_PAGES: Final = 1000
 
 
 class EndlessError(Exception):
-    """A list has no end; the message says how."""
+    """A list has no end; the message describes how."""
 
 
 class TooManyPagesError(EndlessError):
@@ -67,7 +66,7 @@ async def fetch_pages(
     most: int | None = MAX_RESULT_BYTES,
     most_pages: int = MOST_PAGES,
 ) -> AsyncIterator[_Page]:
-    """Yield all pages of a list, as far as they are bounded.
+    """Yield all pages of a list, as far as bounded.
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.

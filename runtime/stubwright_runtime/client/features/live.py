@@ -1,6 +1,6 @@
 """The tools, prompts and resources that a connected server has now, whatever was compiled.
 
-Takes a client; returns the SDK's objects. These are functions, so that they cannot collide with a tool's method.
+These are functions, so that they cannot collide with a tool's method.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The log level that a client asks a server for, once for each connection (MCP 2025-11-25, server/utilities/logging).
 
-Takes an open session and a level; gives nothing. From 2026-07-28 on, each request has the level, which the SDK adds.
+From 2026-07-28 on, each request has the level, which the SDK adds.
 """
 
 from __future__ import annotations

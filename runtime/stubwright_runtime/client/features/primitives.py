@@ -1,7 +1,4 @@
-"""Resources, prompts and completion of a generated client.
-
-Takes names, URIs and texts from generated methods; returns the server's results, with checked and clean content.
-"""
+"""Resources, prompts and completion of a generated client."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ class PrimitivesBinding(Binding):
     async def _read_from(
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
     ) -> list[TextResourceContents | BlobResourceContents]:
-        """Read a resource whose URI a template gives (RFC 6570); parameters that are `OMIT` are left out of it."""
+        """Read a resource whose URI a template gives (RFC 6570); parameters that are `OMIT` are omitted of it."""
         from ...mcp.uri_templates import UriTemplate
 
         return await self._read(UriTemplate.parse(template).expand(to_json(params)))
@@ -65,7 +62,7 @@ class PrimitivesBinding(Binding):
         value: str,
         given: Mapping[str, str] | None,
     ) -> Completion:
-        """Complete an argument of a prompt, whose name is given, or of a template, given as it is written."""
+        """Complete an argument of a prompt, whose name is given, or of a template, given as written."""
         from mcp_types import (
             CompleteRequest,
             CompleteRequestParams,

@@ -1,8 +1,7 @@
 """Changes that the server announces: of its lists, and of the resources that a client subscribed to.
 
-Takes the notifications of a connection; yields one change after the other, each once however often it was announced
-before the listener read it. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and
-resources are subscribed to one by one.
+From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are subscribed to one
+by one.
 """
 
 from __future__ import annotations
@@ -204,7 +203,7 @@ class _Backlog:
 
 
 async def _is_there(client: UntypedClient) -> bool:
-    """Tell whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
+    """Return whether the connection is open (MCP 2025-11-25, basic/utilities/ping), even if the server is busy."""
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
     from pydantic import ValidationError
 

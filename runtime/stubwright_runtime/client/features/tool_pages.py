@@ -1,7 +1,6 @@
 """The methods of a client whose tools give pages: all items, page after page.
 
-Takes a method that gives one page; gives the same, with `pages`, which follows `next`, or `nextCursor` where a tool has
-a name of its own for the items. Pages without an end, and those that go round in a circle, end with an error.
+Pages without an end, and those that go round in a circle, end with an error.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ class PagedMethod(_Method[P, T_co]):
 
 
 class OwnPagedMethod(_Method[P, T], Generic[P, T, Item]):
-    """The method of a tool that gives pages of items with a name of their own; `pages` gives the items of all."""
+    """The method of a tool that gives pages of items with their own name; `pages` gives the items of all."""
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str, deprecation: str | None = None) -> None:
         """Take the method that gives one page, the attribute that has its items, and the warning."""
@@ -225,7 +224,7 @@ class OwnPaged(_Descriptor[P, T], Generic[P, T, Item]):
 
 
 class PagedBy(Generic[Item]):
-    """The decorator of the method of a tool whose pages have items of a name of their own: `PagedBy("books")`.
+    """The decorator of the method of a tool whose pages have items of their own name: `PagedBy("books")`.
 
     What `Item` is cannot be inferred from a name: generated code says so by a cast, so that no model is loaded for it.
     """

@@ -1,8 +1,4 @@
-"""URLs that a server wants a person to visit, and when all is done there (MCP 2025-11-25, client/elicitation).
-
-Takes the caller's `on_question` and the notifications of a connection; gives questions that know when they are
-complete, and has a person answer what stands in the way of a request.
-"""
+"""URLs that a server wants a person to visit, and when all is done there (MCP 2025-11-25, client/elicitation)."""
 
 from __future__ import annotations
 
@@ -51,9 +47,9 @@ class UrlElicitation:
             self._event(message.params.elicitation_id).set()
 
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
-        """Have a person visit all of them, and tell whether the request can be sent again.
+        """Have a person visit all of them, and return whether the request can be sent again.
 
-        Waits until the server says that all is done, but at most five minutes for each.
+        Waits until the server specifies that all is done, but at most five minutes for each.
         """
         import anyio
 

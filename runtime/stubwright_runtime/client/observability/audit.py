@@ -1,7 +1,6 @@
 """Telling a caller's `on_call` of each call: that it starts, and how it ended.
 
-Takes the call; reports two events, whose arguments are copies without the values that the manifest redacts. It changes
-nothing about the call.
+It changes nothing about the call.
 """
 
 from __future__ import annotations

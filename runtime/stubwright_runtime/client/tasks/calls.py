@@ -1,7 +1,6 @@
 """Calls that are tasks: started by the methods of `client.tasks`, and taken up again by their ids.
 
-Takes the methods of a generated client; gives methods with the same arguments, each of which gives a `ToolTask`. What
-holds for a call holds for a task: it is confirmed, told of at its start and its end, and its result is checked. It
+What holds for a call holds for a task: it is confirmed, told of at its start and its end, and its result is checked. It
 never imports the protocol's library before a connection is asked for.
 """
 
@@ -85,7 +84,7 @@ class ToolTask(Generic[T_co]):
         return self._run.state.message
 
     def done(self) -> bool:
-        """Tell whether it has ended, as far as is known here."""
+        """Return whether it has ended, as far as is known here."""
         return self._run.has_ended
 
     def __await__(self) -> Generator[Any, Any, T_co]:
@@ -122,7 +121,7 @@ class ToolTask(Generic[T_co]):
     async def updates(self) -> AsyncIterator[ToolTaskState]:
         """Yield its state now, and each change until it has ended, the end included; the result comes from `await`.
 
-        The server is asked as often as it wants to be, and not where it tells by itself.
+        The server is asked as often as it wants to be, and not where it tells on its own.
 
         Raises:
             MCPError: The server cannot be asked about it, or kept asking.
@@ -157,7 +156,7 @@ class ToolTask(Generic[T_co]):
         return self._run.state
 
     async def cancel(self) -> None:
-        """Ask the server to cancel it. It may end otherwise all the same: `status` says how, or `await`.
+        """Ask the server to cancel it. It may end otherwise all the same: `status` describes how, or `await`.
 
         Raises:
             TaskExpired: The server does not know it (any more).
@@ -170,7 +169,7 @@ class ToolTask(Generic[T_co]):
             await self._settle()
 
     def __repr__(self) -> str:
-        """Return the tool and the status; the id is left out, since it grants access to the task."""
+        """Return the tool and the status; the id is omitted, since it grants access to the task."""
         return f"<ToolTask {self._call_state.tool.name!r}: {self.status}>"
 
     async def _end(self, seconds: float | None) -> None:
@@ -378,7 +377,7 @@ class TaskMethod(Generic[P, T]):
     def resume(self, id: str) -> ToolTask[T]:
         """Take up a task by its `id`, such as after a restart of the client. The server is not asked before it is used.
 
-        `on_call` is told of its start and its end again, without arguments, which are not known.
+        `on_call` is notified of its start and its end again, without arguments, which are not known.
 
         Raises:
             ValueError: The id is empty.
@@ -420,6 +419,6 @@ def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> S
 
 
 def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> Starting[P, T]:
-    """Return the method of a tool that stands in a class of tasks itself, which a deprecated one does."""
+    """Return the method of a tool that is in a class of tasks itself, which a deprecated one does."""
     itself: Callable[..., Coroutine[Any, Any, Any]] = method
     return Starting(itself)

@@ -1,11 +1,9 @@
-"""Exceptions of tasks, beside those of calls.
+"""Exceptions of tasks, next to those of calls.
 
-    Exception
-    ├── TaskCancelled     the task was cancelled before it had a result
-    ├── TaskExpired       the server does not know the task (any more)
-    └── TasksUnsupported  the server, or the revision that it speaks, cannot do this with tasks
-
-Takes and returns plain values; does not import the SDK.
+Exception
+├── TaskCancelled     the task was cancelled before it had a result
+├── TaskExpired       the server does not know the task (any more)
+└── TasksUnsupported  the server, or the revision that it speaks, cannot do this with tasks
 """
 
 from __future__ import annotations
@@ -48,7 +46,9 @@ class TaskExpired(Exception):
 
 
 class TasksUnsupported(Exception):
-    """The server, or the revision of MCP that it speaks, cannot do this with tasks. The message says what would do."""
+    """The server, or the revision of MCP that it speaks, cannot do this with tasks. The message describes what would
+    do.
+    """
 
     def __init__(self, message: str) -> None:
         """Say what cannot be done, and what to do instead."""

@@ -1,8 +1,7 @@
 """The requests of tasks: those of MCP 2025-11-25 (basic/utilities/tasks), and those of the extension of 2026-07-28.
 
-Takes a session, a tool and ids; gives what the server says, as it came. Each request of the extension
-says that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability Negotiation"), since a server may answer
-any call with a task that says so.
+Each request of the extension specifies that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability
+Negotiation"), since a server may answer any call with a task that says so.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ class _Page(PaginatedResult):
 class TaskRequests:
     """The requests of the tasks of one tool over one connection.
 
-    Each raises, beside what is said:
+    Each raises, next to what is said:
 
     - `ResultTooLarge` where an answer has more bytes than it may;
     - `MCPError` as all requests do.
@@ -133,7 +132,7 @@ class TaskRequests:
             ttl: Seconds for which the server is asked to keep the task, up to 2025-11-25.
 
         Raises:
-            TasksUnsupported: The server knows no tasks, or makes none of this tool.
+            TasksUnsupported: The server does not know any tasks, or makes none of this tool.
         """
         if self.session.modern:
             return await self.session.call_with_input(self._tool, self._params(arguments), self._call, self._given)
@@ -268,7 +267,7 @@ class TaskRequests:
 
 
 def offers_tasks(session: Session) -> bool:
-    """Tell whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
+    """Return whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
     if not Revision.from_date(session.client.protocol_version).has("handshake_tasks"):
         return False
     tasks = session.client.server_capabilities.tasks

@@ -1,7 +1,6 @@
 """One task, from its start to its end: looking at it, answering what it asks, and its result.
 
-Takes a session and a tool; gives the result of the call, as `Session.call` does. It reads no model and reports nothing:
-`tasks` does.
+It reads no model and reports nothing: `tasks` does.
 """
 
 from __future__ import annotations
@@ -197,7 +196,7 @@ class TaskRun:
             self._woken.set()
 
     async def _step(self) -> None:
-        """Answer what is asked, wait until it is time, and look; what comes meanwhile by itself spares the look."""
+        """Answer what is asked, wait until it is time, and look; what comes meanwhile on its own spares the look."""
         if self.state.status == "input_required":
             changes = self._changes
             await (self._answer() if self._requests.session.modern else self._wait_for_questions())
@@ -328,7 +327,7 @@ class TaskRun:
             raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
 
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
-        """Tell whether an answer was lost on its way, over a connection on which the next may come."""
+        """Return whether an answer was lost on its way, over a connection on which the next may come."""
         client = self._requests.session.client
         connection = find_connection(client)
         is_there = connection is not None and connection.over_http and connection.failure is None
@@ -386,7 +385,7 @@ class _TaskNotifications:
 
 
 def _listen(session: Session, run: TaskRun) -> None:
-    """Let a run hear of what the server says by itself, where it can be on_notification."""
+    """Let a run hear of what the server says on its own, where it can be on_notification."""
     connection = find_connection(session.client)
     if connection is not None:
         if not isinstance(connection.on_notification, _TaskNotifications):

@@ -1,7 +1,7 @@
 """The state of a task as a server reports it, in either era.
 
-Takes its JSON; returns frozen values, cleaned and within bounds. JSON that is not the state of a task fails validation,
-which the caller of a request sees like any other response that is not MCP.
+JSON that is not the state of a task fails validation, which the caller of a request sees like any other response that
+is not MCP.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENDS: Final = frozenset({"completed", "failed", "cancelled"})
 _SHORTEST: Final = 0.1
 _USUAL: Final = 1.0
 _LONGEST: Final = 60.0
-"""Seconds between two looks at a task: at least, where the server says nothing, and at most."""
+"""Seconds between two looks at a task: at least, where the server specifies nothing, and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class WireTask(BaseModel):
     result_type: str | None = Field(None, alias="resultType")
 
     def make_state(self, *, is_clean: bool) -> ToolTaskState:
-        """Return the state for callers; `is_clean` says whether its words are cleaned of what a terminal obeys."""
+        """Return the state for callers; `is_clean` specifies whether its words are cleaned of what a terminal obeys."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(

@@ -1,7 +1,4 @@
-"""Batches that a server sends (MCP 2025-03-26, basic, "Batching"), which clients of that revision have to read.
-
-Takes the text of a line, a body or an event; gives the text of each message in it, since the SDK reads no batches.
-"""
+"""Batches that a server sends (MCP 2025-03-26, basic, "Batching"), which clients of that revision have to read."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ _MOST_MESSAGES: Final = 1000
 
 
 def split_batch(text: bytes) -> list[bytes]:
-    """Return the messages of a batch, each as text. Any other text is returned as it is, as the only one."""
+    """Return the messages of a batch, each as text. Any other text is returned unchanged, as the only one."""
     batch = _parse_batch(text)
     if not 0 < len(batch) <= _MOST_MESSAGES:
         return [text]

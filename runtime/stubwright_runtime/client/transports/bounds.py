@@ -1,7 +1,6 @@
 """Bounds on a server: the bytes of one message and, if given, of all, and the number of its open requests.
 
-Takes the bytes of messages after decoding, so that compressed data counts with its full size; raises if there are too
-many. The bound of a request travels in a `contextvars` variable to the code that reads the answer.
+The bound of a request travels in a `contextvars` variable to the code that reads the answer.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Bound:
 
 @contextmanager
 def bound_answers(most: int | None) -> Generator[Bound, None, None]:
-    """Bound the answers to the requests that are sent in the block; gives the bound, which says whether it held.
+    """Bound the answers to the requests that are sent in the block; gives the bound, which specifies whether it held.
 
     Args:
         most: Bytes after decoding; `None` for no bound.
@@ -83,7 +82,7 @@ class Bounds:
     """The bounds of one connection.
 
     Attributes:
-        each: Bytes of a message that answers no request with a bound of its own; `None` for no bound.
+        each: Bytes of a message that answers no request with its own bound; `None` for no bound.
         total: Bytes of all messages; `None` for no bound.
         exceeded: What the server sent too much of last, in words; `None` if it never did.
     """

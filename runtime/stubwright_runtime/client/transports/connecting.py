@@ -54,7 +54,7 @@ def narrow(
         own: The toolset that the client itself is for.
 
     Raises:
-        ValueError: The target can be told of no toolset, and the caller asks for one.
+        ValueError: The target can be notified of no toolset, and the caller asks for one.
     """
     names = [name for name in (own, toolset) if name is not None]
     if isinstance(target, str):
@@ -93,11 +93,11 @@ def create_client(
         on_message: Is told of the server's notifications.
         timeout: Seconds that each step of opening the connection may take.
         revision: The revision that the server is known to support; only for a URL and a command.
-        max_result_bytes: Bytes that a message may have which answers no request with a bound of its own; `None` for no
+        max_result_bytes: Bytes that a message may have which answers no request with its own bound; `None` for no
             bound. Only for a URL and a command.
         headers: HTTP headers of every request; only for a URL.
         auth: Authorizes every request; only for a URL.
-        env: Environment variables for the process, beside the few that the SDK passes on (`PATH`, `HOME`, …); only for
+        env: Environment variables for the process, next to the few that the SDK passes on (`PATH`, `HOME`, …); only for
             a command.
         cwd: The folder that the process starts in; only for a command.
 
@@ -189,7 +189,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     async def __aenter__(self) -> _T:
         """Open the connection and agree on a revision of the protocol.
 
-        The connection lives in a task of its own, so that another task than this one may close it.
+        The connection lives in its own task, so that another task than this one may close it.
 
         Raises:
             RuntimeError: The event loop is not asyncio's.
@@ -273,7 +273,7 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Me
 
 
 def _follows_from(error: BaseException, reason: Exception) -> bool:
-    """Tell whether an exception of the block says no more than that the connection failed, for this reason."""
+    """Return whether an exception of the block declines more than that the connection failed, for this reason."""
     from mcp_types import CONNECTION_CLOSED
 
     from ..rpc.mcp_error import MCPError, convert

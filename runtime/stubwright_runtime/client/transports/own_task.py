@@ -1,8 +1,7 @@
-"""An async context manager that is entered and left in a task of its own.
+"""An async context manager that is entered and left in its own task.
 
-Takes the context manager; it can be opened in one task and closed in another, as async fixtures of pytest-asyncio and
-`unittest.IsolatedAsyncioTestCase` do. The SDK's task groups and cancel scopes must be left by the task that entered
-them, so they live here in a task that does both.
+The SDK's task groups and cancel scopes must be left by the task that entered them, so they live here in a task that
+does both.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OwnTask:
-    """A context manager in a task of its own, from `open` to `close`."""
+    """A context manager in its own task, from `open` to `close`."""
 
     def __init__(
         self, manager: AbstractAsyncContextManager[Any], name: str, failed: Callable[[Exception], None] | None = None

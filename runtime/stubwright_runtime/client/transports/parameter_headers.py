@@ -1,8 +1,7 @@
 """The headers that mirror the arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
 
-Takes a tool and a way to send its call; sees to it that the SDK knows the headers. The SDK takes what to mirror from
-the server's list, so that is read once, before the first call of a tool with such arguments, and again where the server
-says that the headers are not what it wants.
+The SDK takes what to mirror from the server's list, so that is read once, before the first call of a tool with such
+arguments, and again where the server specifies that the headers are not what it wants.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class ParameterHeaders:
         return Revision.from_date(self._client.protocol_version).has("parameter_headers")
 
     def _mirrors(self) -> bool:
-        """Tell whether calls have headers: over HTTP only, and from 2026-07-28 on."""
+        """Return whether calls have headers: over HTTP only, and from 2026-07-28 on."""
         from ..rpc.connection import RpcConnection
 
         server: object = self._client.server
@@ -87,7 +86,7 @@ class ParameterHeaders:
         return not isinstance(server, mcp.StdioServerParameters | Server | MCPServer | InProcessServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """Have the SDK read the server's list as far as the tool, and tell whether it could."""
+        """Have the SDK read the server's list as far as the tool, and return whether it could."""
         import anyio
         from pydantic import ValidationError
 
@@ -135,7 +134,7 @@ def refuse_unsafe_integers(schema: Any, arguments: Any, path: tuple[str, ...] = 
 
 
 def _has_header(schema: Any) -> bool:
-    """Tell whether a property, reached through `properties` alone, is mirrored into a header."""
+    """Return whether a property, reached through `properties` alone, is mirrored into a header."""
     properties: Json = schema.get("properties") if is_mapping(schema) else None
     if not isinstance(properties, dict):
         return False

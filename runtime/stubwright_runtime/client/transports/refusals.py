@@ -1,8 +1,4 @@
-"""Reasons of an HTTP server, or the network before it, not to answer a request with MCP.
-
-Takes a response or the exception in its place; returns a `Refusal`, which goes to the caller with the SDK's error and
-becomes a `ConnectError` there.
-"""
+"""Reasons of an HTTP server, or the network before it, not to answer a request with MCP."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ _FIELD: Final = re.compile(r'\b(error|error_description|scope)=(?:"([^"]+)"|([^\
 """The fields of a challenge for people and programs (RFC 6750, section 3)."""
 
 _SHORTEST: Final = 8
-"""Characters of a token; shorter words beside it, such as `Bearer`, are no secrets."""
+"""Characters of a token; shorter words next to it, such as `Bearer`, are no secrets."""
 
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance
@@ -206,7 +202,7 @@ def _find_text(body: bytes, media: str) -> str:
 
 
 def _shorten_text(text: str, status: int) -> str:
-    """Return the start of a text on one line; empty if it says no more than the status."""
+    """Return the start of a text on one line; empty if it declines more than the status."""
     text = " ".join(text.split())
     if _phrase(status).casefold().endswith(f" {text.rstrip('.').casefold()}"):
         return ""

@@ -1,4 +1,4 @@
-"""The standard error of a server's process: passed on as it comes, with its first and last lines kept.
+"""The standard error of a server's process: passed on unchanged, with its first and last lines kept.
 
 A thread reads it, so that a server never waits for the caller's event loop before it can log.
 """
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _FIRST: Final = 5
-"""Lines that are kept of the start, which often has the cause."""
+"""Lines that are retained of the start, which often has the cause."""
 
 _LAST: Final = 10
-"""Lines that are kept of the end."""
+"""Lines that are retained of the end."""
 
 _LONGEST: Final = 500
-"""Characters that are kept of a line."""
+"""Characters that are retained of a line."""
 
 _CHUNK: Final = 65536
 

@@ -1,7 +1,6 @@
 """Answers that are not messages of JSON-RPC, in words for people.
 
-Takes the text of a body or an event; gives its message, or raises an error whose text says what came instead. The SDK
-would list what is wrong with each class of message, in some twenty lines.
+The SDK would list what is wrong with each class of message, in some twenty lines.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class UnreadableError(Exception):
-    """An answer is not a message; the text says what it is, as the end of a sentence."""
+    """An answer is not a message; the text describes what it is, as the end of a sentence."""
 
     @property
     def sentence(self) -> str:

@@ -1,7 +1,4 @@
-"""Building a server's core from a package and its handlers, after checks of both.
-
-Takes the arguments of `build_server`; gives the core, or raises one exception that names the faults.
-"""
+"""Building a server's core from a package and its handlers, after checks of both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The check, before a server starts, that its handlers object has the methods that it needs.
 
-Takes the needed methods and the object; raises one `HandlersError` that names every missing method, with stubs to
-paste. It calls no handler and imports no model.
+It calls no handler and imports no model.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def _is_around(method: Callable[..., object]) -> bool:
 
 
 def _takes(method: Callable[..., object], count: int) -> bool:
-    """Tell whether the method takes so many positional arguments and needs no others."""
+    """Return whether the method takes so many positional arguments and needs no others."""
     function = method.__func__ if isinstance(method, MethodType) else None
     if isinstance(function, FunctionType):  # a thousand signatures would be felt at start
         code = function.__code__

@@ -1,6 +1,6 @@
 """The parts of a package's server, such as its tools.
 
-Takes a package; gives its parts. Modules that the manifest does not need are not imported.
+Modules that the manifest does not need are not imported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def list_parts(package: Package) -> tuple[Part, ...]:
 
 
 def _completes(package: Package) -> bool:
-    """Tell whether values of some argument or variable can be completed."""
+    """Return whether values of some argument or variable can be completed."""
     return any(
         extension.get("complete")
         for section in ("resourceTemplates", "prompts")

@@ -1,7 +1,7 @@
 """A server without a transport, made of a package, its handlers and its store.
 
-Takes messages; gives results as they go on the wire. Our transports and the SDK both answer by it, so that there is one
-order of steps, and one answer, whichever way a message takes.
+Our transports and the SDK both answer by it, so that there is one order of steps, and one answer, whichever way a
+message takes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..protocol.wants import Change
 
 _PAGES: Final = 64
-"""First pages that are kept, at most: of each list, for each revision, and for callers with the same scopes."""
+"""First pages that are retained, at most: of each list, for each revision, and for callers with the same scopes."""
 
 _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notifications/initialized")
 """Methods without a part that most clients use."""
@@ -192,7 +192,7 @@ class Core(Hub):
         return await self.input_requests.urls.complete(elicitation)
 
     def serves(self, method: str) -> bool:
-        """Tell whether a part serves a method, or a list."""
+        """Return whether a part serves a method, or a list."""
         return method in self.methods or LISTS.get(method) in self.lists
 
     @cached_property
@@ -206,7 +206,7 @@ class Core(Hub):
         return extensions_by_name
 
     def shows_tool(self, name: str) -> bool:
-        """Tell whether a tool is there for the caller of the request over HTTP that is being answered."""
+        """Return whether a tool exists for the caller of the request over HTTP that is being answered."""
         tools = self.toolsets.list_present()
         if name not in self.lists.get("tools", ()) or (tools is not None and name not in tools):
             return False

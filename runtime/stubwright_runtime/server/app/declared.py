@@ -1,6 +1,6 @@
 """The modules of `policy`, `tasks` and `http` that a manifest needs; this is the only place that knows them.
 
-Takes a package; gives the objects that its manifest declares. Modules that the manifest does not need are not imported.
+Modules that the manifest does not need are not imported.
 """
 
 from __future__ import annotations

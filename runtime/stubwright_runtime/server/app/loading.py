@@ -1,7 +1,6 @@
 """The handwritten half of a generated package: the handlers that `module:name` leads to.
 
-Takes the path; gives the handlers object. A fault of the path, or of the object there, is one `StartError` that says so
-in a line.
+A fault of the path, or of the object there, is one `StartError` that says so in a line.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Handwritten:
     def load(self) -> object:
         """Return the handlers at `module:name`, found in the working folder first, then on Python's own path.
 
-        With Python's own `-P`, which a client's entry may have, the working folder is left out.
+        With Python's own `-P`, which a client's entry may have, the working folder is omitted.
 
         A class is instantiated, and a function that makes handlers is called. If no path is given and no handlers are
         needed, the result is `None`.
@@ -124,7 +123,7 @@ def _import(name: str) -> object:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Otherwise the module is there, and one that it imports is missing.
+        # Otherwise the module exists, and one that it imports is missing.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
             raise StartError(f"there is no module {error.name!r}; looked in {looked}") from None

@@ -1,7 +1,6 @@
 """The check that this runtime supports each feature of a manifest, without which a server does not start.
 
-Takes a package; compares the keys of its `manifest.json` with those that this runtime knows. A newer compiler may
-declare others.
+A newer compiler may declare others.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ EXTENSION: Final = frozenset(
 """The keys below `stubwright` of tools, resources and prompts."""
 
 BUDGET: Final = frozenset({"result"})
-"""The keys of budgets that are kept at run time; the compiler keeps the others."""
+"""The keys of budgets that are retained at run time; the compiler keeps the others."""
 
 MANIFEST: Final = frozenset(
     {

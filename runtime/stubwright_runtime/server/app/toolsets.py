@@ -1,7 +1,6 @@
 """Toolsets: the part of the tools that a process, an endpoint or a request is for.
 
-Takes the manifest's `toolsets`; gives the names of the tools that are there. Several narrow each other: the toolset of
-a server is an upper bound for its requests.
+Several narrow each other: the toolset of a server is an upper bound for its requests.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Toolsets:
         self._own = tuple(own)
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether there is a toolset of that name."""
+        """Return whether there is a toolset of that name."""
         return name in self._tools
 
     def __iter__(self) -> Any:
@@ -50,7 +49,7 @@ class Toolsets:
         return f"there are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
 
     def list_present(self) -> frozenset[str] | None:
-        """Return the names of the tools that are there for the request under way; `None` for all tools."""
+        """Return the names of the tools that exist for the request under way; `None` for all tools."""
         present: frozenset[str] | None = None
         for name in (*self._own, *ASKED.get()):
             tools = self._tools.get(name, frozenset[str]())

@@ -1,7 +1,6 @@
 """The method `around` of handlers, which runs around each of their other methods.
 
-Takes the handlers object; gives its method `around`, if it has one. When it begins, arguments are valid, a confirmation
-is given, and limits hold; when it has ended, results are checked.
+When it begins, arguments are valid, a confirmation is given, and limits hold; when it has ended, results are checked.
 """
 
 from __future__ import annotations
@@ -42,5 +41,5 @@ class HandlerCall:
 
 
 def find_around(handlers: object) -> Around | None:
-    """Return the handlers' `around`; `None` if they have none. One made by `__getattr__` does not count."""
+    """Return the handlers' `around`; `None` if there are none. One made by `__getattr__` does not count."""
     return getattr(handlers, NAME) if hasattr(type(handlers), NAME) else None

@@ -1,7 +1,6 @@
 """The methods of the handlers, ready to be called, and the `ctx` that they get.
 
-An `async def` runs here, a plain `def` in a worker thread. Takes the handlers object and a method's name; gives a
-function that returns the result of the method, or of the handlers' `around`, which runs around it.
+An `async def` runs here, a plain `def` in a worker thread.
 """
 
 from __future__ import annotations
@@ -43,7 +42,8 @@ def bind_method(handlers: object, name: str, kind: Kind) -> Method:
     """Return a function that runs a method of the handlers, with their `around`, if they have one.
 
     A plain `def` runs in a worker thread, so that it can block; if the request is cancelled, the context is told, and
-    the thread runs on by itself. The function raises NoFreeThreadError if it needs a thread and there was none in time.
+    the thread runs on on its own. The function raises NoFreeThreadError if it needs a thread and there was none in
+    time.
     """
     function = getattr(handlers, name)
     around = find_around(handlers)

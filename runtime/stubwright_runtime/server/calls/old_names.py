@@ -1,7 +1,4 @@
-"""Calls by an old name of a tool (`aliases` in a manifest), and the notes on them for the caller and the log.
-
-Takes the outcome of such a call; gives it with a note, so that the maintainers of the client learn the new name.
-"""
+"""Calls by an old name of a tool (`aliases` in a manifest), and the notes on them for the caller and the log."""
 
 from __future__ import annotations
 

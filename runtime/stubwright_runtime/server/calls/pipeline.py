@@ -1,8 +1,8 @@
 """The way of a call through a server, put together for each tool when it is first called.
 
-Takes a tool and the steps that the manifest may declare; gives a function from a request to its outcome. All that
-depends on the manifest alone is decided here, not in the function: a tool pays only for the steps that it declares.
-Every failure of a handler ends as a result; only cancellation and questions propagate. No transport is known here.
+All that depends on the manifest alone is decided here, not in the function: a tool pays only for the steps that it
+declares. Every failure of a handler ends as a result; only cancellation and questions propagate. No transport is known
+here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The results of handlers as they go on the wire in the newest revision, and the outcomes of those that failed.
 
-Takes what a handler returned; gives an outcome. Models and content blocks are loaded with the first of them.
+Models and content blocks are loaded with the first of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedde
 
 
 class Results:
-    """The results of the tools of one server, and what the log is told of them."""
+    """The results of the tools of one server, and what the log is notified of them."""
 
     def __init__(self, host: Host) -> None:
         """Take the host of the server's parts.
@@ -194,7 +194,7 @@ def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
 
 
 def _is_model(value: object) -> bool:
-    """Tell whether a value is a model. If models are not loaded, none exists."""
+    """Return whether a value is a model. If models are not loaded, none exists."""
     base = find_loaded("stubwright_runtime.models.base")
     return base is not None and isinstance(value, (base.Model, base.Root))
 
@@ -206,7 +206,7 @@ def _has_fields(expected: type[Model | Root[Any]]) -> bool:
 
 
 def _is_block(value: object) -> bool:
-    """Tell whether a value is a content block. If the SDK's types are not loaded, none exists."""
+    """Return whether a value is a content block. If the SDK's types are not loaded, none exists."""
     types = find_loaded("mcp_types")
     return types is not None and isinstance(value, types.ContentBlock)
 

@@ -117,7 +117,7 @@ class _Watchdog(threading.Thread):
 
 
 def _is_idle_or_debugged(stack: Sequence[FrameType]) -> bool:
-    """Tell whether the loop waits for events after all, as in a process that was stopped, or for a debugger."""
+    """Return whether the loop waits for events after all, as in a process that was stopped, or for a debugger."""
     modules = [str(frame.f_globals.get("__name__")) for frame in stack]
     return modules[-1] == "selectors" or any(name.partition(".")[0] in _DEBUGGERS for name in modules)
 

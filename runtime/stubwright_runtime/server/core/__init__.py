@@ -1,1 +1,1 @@
-"""A call of a server, from the request to the result; knows no transport."""
+"""A call of a server, from the request to the result; does not know any transport."""

@@ -1,7 +1,4 @@
-"""The record of one call, for the audit log and telemetry: the facts known so far.
-
-Takes facts that the parts of the server learn while they answer; holds them for the length of the request.
-"""
+"""The record of one call, for the audit log and telemetry: the facts known so far."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Content blocks as they go on the wire, cleaned as `sanitizing` says.
 
-Takes the blocks that handlers make; gives JSON. It is loaded with the first block.
+It is loaded with the first block.
 """
 
 from __future__ import annotations

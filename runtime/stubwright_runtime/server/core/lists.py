@@ -1,7 +1,7 @@
 """The server's lists: their entries, on and off, and the pages that clients read.
 
-Takes definitions in the manifest's order; gives pages with opaque cursors, and tells of changes. A list varies by the
-caller's permissions only, never by the connection, for example (MCP 2026-07-28, server/utilities/caching).
+A list varies by the caller's permissions only, never by the connection, for example (MCP 2026-07-28,
+server/utilities/caching).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Switchboard(Protocol):
         ...
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Switch an entry on or off; tell whether that changed its state."""
+        """Switch an entry on or off; return whether that changed its state."""
         ...
 
 
@@ -65,7 +65,7 @@ class Listing:
         return [key for key in self._entries if key not in self._off]
 
     def __contains__(self, key: str) -> bool:
-        """Tell whether there is an entry with this key, and it is on."""
+        """Return whether there is an entry with this key, and it is on."""
         return key in self._entries and key not in self._off
 
     def __getitem__(self, key: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Listing:
         return self._entries[key]
 
     def has(self, key: str) -> bool:
-        """Tell whether there is an entry with this key, on or off."""
+        """Return whether there is an entry with this key, on or off."""
         return key in self._entries
 
     def leave_out(self, keys: Collection[str]) -> None:

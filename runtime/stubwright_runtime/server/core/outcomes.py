@@ -1,6 +1,6 @@
 """The outcomes of calls: the result for the caller, and the ending for the record.
 
-Takes texts; gives outcomes. A call that fails is a result as well (MCP 2025-11-25, server/tools, "Error Handling").
+A call that fails is a result as well (MCP 2025-11-25, server/tools, "Error Handling").
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The parts of a server, each of which answers some of the protocol's methods, and the host that they share.
 
-Takes requests whose parameters are well-formed; gives results as they go on the wire in the newest revision. A part
-knows no transport.
+A part does not know any transport.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ class Scopes(Protocol):
         ...
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
-        """Tell whether a principal may use an entry of a list."""
+        """Return whether a principal may use an entry of a list."""
         ...
 
     def shows(self, principal: Principal, section: str, key: str) -> bool:
-        """Tell whether a list shows an entry to a principal."""
+        """Return whether a list shows an entry to a principal."""
         ...
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Tell whether a principal may read the resource at a URI."""
+        """Return whether a principal may read the resource at a URI."""
         ...
 
     def find_lacking(self, principal: Principal) -> Sequence[str]:
@@ -110,7 +109,7 @@ class Host:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Tell whether an entry is there for the caller: it is on, in its toolset, and within its scopes."""
+        """Return whether an entry exists for the caller: it is on, in its toolset, and within its scopes."""
         if key not in self.lists.by_name[section]:
             return False
         if section == "tools" and request.tools is not None and key not in request.tools:

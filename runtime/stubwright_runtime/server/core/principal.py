@@ -38,7 +38,7 @@ class Principal:
 
     @property
     def key(self) -> str:
-        """A text that no other principal has; a token without a subject stands for its client."""
+        """A text that no other principal has; a token without a subject represents its client."""
         return _make_key(self.kind, self.issuer, self.subject, self.client)
 
     def __str__(self) -> str:

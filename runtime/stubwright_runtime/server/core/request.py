@@ -78,7 +78,7 @@ class Peer:
 
     Attributes:
         address: Its host and port; `None` if the server does not know them.
-        session: The id of its session; `None` if it has none.
+        session: The id of its session; `None` if there is none.
         http_version: The version of HTTP that it speaks, such as `1.1`.
     """
 

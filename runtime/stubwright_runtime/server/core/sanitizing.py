@@ -1,7 +1,5 @@
 """Sanitizing of the server's output: no escape sequences, no hidden reordering of text, no half characters.
 
-Takes text and JSON values; removes characters that could harm a terminal, a reader or a transport
-(MCP 2025-11-25, server/tools, "Security Considerations": servers MUST sanitize tool outputs), and changes nothing else.
 The manifest's `policy.sanitize` sets the extent: `text`, every string of every content block; `all`, structured
 content, too; `none`, only halves of surrogate pairs, which no transport can carry.
 """
@@ -53,8 +51,8 @@ def _sanitize_strings(value: object, count: Cleaned | None) -> Any:
 def repair_unicode(value: Any) -> tuple[Any, int | None]:
     """Return a JSON value whose strings and keys are Unicode, and its size as JSON, in bytes.
 
-    Halves of surrogate pairs are joined or become U+FFFD. A value that is not JSON comes back as it is, without a size;
-    validation finds its fault.
+    Halves of surrogate pairs are joined or become U+FFFD. A value that is not JSON comes back unchanged, without a
+    size; validation finds its fault.
     """
     try:
         return value, len(_encode(value).encode())

@@ -1,7 +1,7 @@
 """Limits on the open streams of callers that only wait, and the refusal of one more.
 
-Takes callers; gives each a place while a stream of theirs is open, or refuses it. Over HTTP a refusal has a status and
-headers that say when to come again; on standard input and output it has only its words.
+Over HTTP a refusal has a status and headers that say when to come again; on standard input and output it has only its
+words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The cancellation of a request, as its handler sees it.
 
-Takes functions from the handler and calls them when the request is cancelled; tells whether an exception means a
-cancellation. It cancels nothing itself.
+It cancels nothing itself.
 """
 
 from __future__ import annotations
@@ -53,11 +52,13 @@ def _call(function: Callable[[], object]) -> None:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Tell whether `error` says that this task is being cancelled; otherwise the handler awaited something that was."""
+    """Return whether `error` specifies that this task is being cancelled; otherwise the handler awaited something that
+    was.
+    """
     if not isinstance(error, asyncio.CancelledError):
         return False
     anyio = find_loaded("anyio")
-    # So anyio says that a cancel scope around this code is cancelled.
+    # So anyio specifies that a cancel scope around this code is cancelled.
     if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
     task = asyncio.current_task()

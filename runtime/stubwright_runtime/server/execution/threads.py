@@ -1,7 +1,7 @@
 """The threads that plain `def` methods of the handlers run in, limited in all and for each method.
 
-Takes functions; runs each in a thread. A thread cannot be stopped, so one whose call was given up counts until it ends.
-The server's own work in threads has threads of its own.
+A thread cannot be stopped, so one whose call was given up counts until it ends. The server's own work in threads has
+threads of its own.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Threads:
         patience: float | None = None,
         hold: Callable[[], Callable[[], None]] | None = None,
     ) -> Any:
-        """Run a function in a thread, and return its result. If the caller is cancelled, the thread runs on by itself.
+        """Run a function in a thread, and return its result. If the caller is cancelled, the thread runs on on its own.
 
         Args:
             name: The method of the handlers that it belongs to.

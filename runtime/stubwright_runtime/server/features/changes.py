@@ -1,7 +1,6 @@
 """Changes of a server's lists and resources, told to the clients of all its processes.
 
-Takes the changes of one process; the store tells the others. Entries that are off are kept there, too, so that they
-stay off in a process that starts later.
+Entries that are off are retained there, too, so that they stay off in a process that starts later.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Changes:
         await self._store.publish(_TOPIC, json.dumps([change.kind, change.uri]).encode())
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Switch an entry on or off in all processes; tell whether that changed its state. Raises StateLost."""
+        """Switch an entry on or off in all processes; return whether that changed its state. Raises StateLost."""
         is_new = await self._store.switch(_name(kind), key, on=not on)
         await self._refresh(kind)
         return is_new

@@ -1,7 +1,6 @@
 """The confirmation of a call by the user, which the server asks for if the manifest says `policy.confirm`.
 
-Takes the calls of a tool; refuses those that the user does not confirm. It protects users
-from models and mistakes, not the server from its clients: a client can forge the answer.
+It protects users from models and mistakes, not the server from its clients: a client can forge the answer.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _read(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
     """Return the question to the user: the manifest's words with the arguments, otherwise the tool and its arguments.
 
-    Every argument is shown, or said to be left out, even if the manifest's words do not name it.
+    Every argument is shown, or said to be omitted, even if the manifest's words do not name it.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))

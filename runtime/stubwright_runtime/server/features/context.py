@@ -1,7 +1,6 @@
 """The context of a handler: the call that it answers, and the way to talk to the caller meanwhile.
 
-Takes a channel, which the server's adapter to the protocol's library provides; gives a handler `ctx`. It holds no
-state of its own.
+It holds no state of its own.
 """
 
 from __future__ import annotations
@@ -185,7 +184,7 @@ class Context:
         await self._request.channel.release()
 
     def can(self, capability: str) -> bool:
-        """Tell whether the client can do something, as it declared.
+        """Return whether the client can do something, as it declared.
 
         Args:
             capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
@@ -227,7 +226,7 @@ class Context:
     async def complete(self, elicitation: str) -> bool:
         """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
 
-        From 2026-07-28 on, the client comes back by itself, and this does nothing. After the request,
+        From 2026-07-28 on, the client comes back on its own, and this does nothing. After the request,
         `server.complete(elicitation)` does the same.
 
         Args:

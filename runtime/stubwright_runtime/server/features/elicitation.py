@@ -1,6 +1,6 @@
 """Questions to the user, with a form or a URL (MCP 2025-11-25, client/elicitation).
 
-Takes the questions of the manifest; gives typed answers. A form goes out in the nearest shape that the revision has.
+A form goes out in the nearest shape that the revision has.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Ask:
         return asked or schema
 
     async def ask_ahead(self, name: str) -> None:
-        """Ask in the manifest's words, so that the answer is there when the handler asks (`before: task`).
+        """Ask in the manifest's words, so that the answer exists when the handler asks (`before: task`).
 
         Raises:
             InvalidAnswer: The client kept giving answers that do not fit.
@@ -102,7 +102,7 @@ FORM: Final = "elicitation.form"
 
 
 def make_form(message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request for an answer in a form. The schema goes out as it is."""
+    """Return the request for an answer in a form. The schema goes out unchanged."""
     return {"method": ELICIT, "params": {"mode": "form", "message": clean(message), "requestedSchema": schema}}
 
 
@@ -124,7 +124,7 @@ def _form_for(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any
     """Return the schema of a form for this revision; `None` if the revision has no form that asks for as much.
 
     Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and no choice can be multiple: such a field
-    is left out, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
+    is omitted, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
     """
     if revision.has("choices"):
         return schema

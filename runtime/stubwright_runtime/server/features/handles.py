@@ -1,7 +1,6 @@
 """State handles: state that a server keeps between calls, found by ids that only the server makes.
 
-Takes the kinds that the manifest declares and a store; lets handlers make, find, change and end handles, and looks up
-those whose ids stand in arguments and results. A handle is unknown to every caller but its owner.
+A handle is unknown to every caller but its owner.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ class Bound:
         principal: Their owner.
         hide: Keeps an id out of the log.
         given: Those among the arguments, with their kinds, by their JSON pointers.
-        known: The kinds and ids of those that are known to be there.
+        known: The kinds and ids of those that are known to exist.
     """
 
     registry: HandleRegistry
@@ -177,7 +176,7 @@ class Handles(Generic[_State, _Id]):
         """Keep another state in the place of the one that was read.
 
         Args:
-            handle: As it was read; of several that are written at once, one is kept.
+            handle: As it was read; of several that are written at once, one is retained.
             state: The new state.
 
         Raises:
@@ -201,7 +200,7 @@ class Handles(Generic[_State, _Id]):
         return replace(handle, state=self._to_model(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
-        """End a handle of the caller's; tell whether there was one.
+        """End a handle of the caller's; return whether there was one.
 
         Raises:
             StateLost: The store cannot be reached.
@@ -247,7 +246,7 @@ class CallHandles(Generic[NameT, HandleT]):
         return cls(context._request.handles)
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
+        """Return whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
         return self._pointer(name) is not None
 
     def __getitem__(self, name: NameT, /) -> HandleT:

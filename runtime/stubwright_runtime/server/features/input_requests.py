@@ -1,9 +1,8 @@
 """Asking the client in the middle of a request: the user, the model, or for its folders.
 
-Takes questions; gives their answers, in one straight line of code for both eras of the protocol. Up to 2025-11-25 a
-question is a request to the client. From 2026-07-28 a question without an answer ends the run: the result is
-`input_required`, the client sends the request again with the answers, and the handler runs again from its start, with
-the answers so far (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+Up to 2025-11-25 a question is a request to the client. From 2026-07-28 a question without an answer ends the run: the
+result is `input_required`, the client sends the request again with the answers, and the handler runs again from its
+start, with the answers so far (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ class InputRequests:
         return not self.revision.has("stateless")
 
     def can(self, capability: str) -> bool:
-        """Tell whether the client declared a capability that its revision has, such as `elicitation.url`."""
+        """Return whether the client declared a capability that its revision has, such as `elicitation.url`."""
         feature = _SINCE.get(capability)
         if feature is not None and not self.revision.has(feature):
             return False
@@ -227,7 +226,7 @@ class InputRequests:
             return self._done[key]
         if key not in self._running:
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
-        # A question beside it may end the handler; what has begun goes on, and `settle` waits for it.
+        # A question next to it may end the handler; what has begun goes on, and `settle` waits for it.
         return await asyncio.shield(self._running[key])
 
     def make_idempotency_key(self, key: str) -> str:
@@ -260,7 +259,7 @@ class InputRequests:
         return known
 
     async def complete(self, elicitation: str) -> bool:
-        """Tell the client that all is done at the URL of a question; tell whether there was a client to tell."""
+        """Tell the client that all is done at the URL of a question; return whether there was a client to tell."""
         return await self._request.channel.notify_visited(elicitation)
 
     async def require_url(self, needed: UrlRequired) -> None:
@@ -334,7 +333,7 @@ def read_elicit_result(answer: object) -> ElicitResult:
 
 
 def is_suspended(error: BaseException) -> bool:
-    """Tell whether a handler was left because it waits for answers, in a group of tasks or alone."""
+    """Return whether a handler was left because it waits for answers, in a group of tasks or alone."""
     if is_group(error):
         return all(is_suspended(each) for each in error.exceptions)
     return isinstance(error, Suspended)
@@ -372,7 +371,7 @@ def require_url(name: str, url: str, message: str, elicitation: str | None) -> U
 
 
 def waits(error: BaseException) -> bool:
-    """Tell whether a handler was left because its request waits for the client, or by an `MCPError`, which is its
+    """Return whether a handler was left because its request waits for the client, or by an `MCPError`, which is its
     answer.
 
     Raises:
@@ -428,7 +427,7 @@ async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -
 
 
 def leaves_handler(error: BaseException) -> bool:
-    """Tell whether an exception is no failure of the handler: it waits, or its request is being cancelled.
+    """Return whether an exception is no failure of the handler: it waits, or its request is being cancelled.
 
     The same holds for an `MCPError`, which is the answer, and with which a task fails.
 

@@ -1,7 +1,6 @@
 """Results that are too large for an answer, kept for a while, to be read as resources.
 
-Takes the result of a call; gives a URI that cannot be guessed, under which the same caller can read it. Results are
-bounded in number, bytes and time, for each caller and for all, and are lost when the process ends.
+Results are bounded in number, bytes and time, for each caller and for all, and are lost when the process ends.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class Store:
         return sum(len(self._entries[uri].data) for uri in uris)
 
     def _is_over(self, uris: list[str], more: int, share: int) -> bool:
-        """Tell whether so many more bytes are too many beside these results, or these are too many already."""
+        """Return whether so many more bytes are too many next to these results, or these are too many already."""
         if not uris:
             return False
         return len(uris) >= self._most // share or self._size(uris) + more > self._most_bytes // share

@@ -1,8 +1,7 @@
 """The pages of a tool's list (`paginate`): callers hold the position of the next page as a sealed cursor.
 
-Takes the arguments of a call; gives the page that is asked for, and seals the handler's position of the next one. A
-cursor opens only for the same tool, the same other arguments and the same caller, so handlers never see a position that
-they did not give.
+A cursor opens only for the same tool, the same other arguments and the same caller, so handlers never see a position
+that they did not give.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 HOLDS: Final = 24 * 3600.0
-"""Seconds that a cursor holds: a model may come back to a list after hours, and nothing is kept for it."""
+"""Seconds that a cursor holds: a model may come back to a list after hours, and nothing is retained for it."""
 
 _LONGEST: Final = 2048
 """Bytes that a position has at most, so that its cursor has no more than the `inputSchema` allows."""
@@ -65,7 +64,7 @@ class Paging:
     _sealing: Sealing
 
     def seal(self, data: Any) -> Any:
-        """Return a result with its next position sealed as a cursor; a position that is no text is left as it is.
+        """Return a result with its next position sealed as a cursor; a position that is no text is left unchanged.
 
         Raises:
             ValueError: The position is too long, or is that of this page, so that the pages would have no end.

@@ -1,7 +1,4 @@
-"""Asking the client for a message of its model, and for its folders (MCP 2025-11-25, client/sampling, client/roots).
-
-Takes the requests of handlers; gives the client's answers, unchanged.
-"""
+"""Asking the client for a message of its model, and for its folders (MCP 2025-11-25, client/sampling, client/roots)."""
 
 from __future__ import annotations
 

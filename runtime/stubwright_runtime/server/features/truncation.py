@@ -1,7 +1,6 @@
 """JSON values as text for a person who has to decide: whole, or with a list of the omissions and their places.
 
-Takes values of a caller who may want to hide something; gives text without line breaks in which nothing is invisible,
-since it is escaped as in JSON. A value that is too long shows both ends, so that a harmless start never stands for all.
+A value that is too long shows both ends, so that a harmless start never represents all.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _LONGEST: Final = 2000
 """The maximum number of characters of the text, unless even the last measure needs more."""
 
 _PLACES: Final = 8
-"""So many places are named at which something is left out."""
+"""So many places are named at which something is omitted."""
 
 _STEP: Final = 40
 """Characters of one step in the name of a place."""
@@ -75,7 +74,7 @@ class Truncation:
         return self._cut(value, _escape_text, "characters", place)
 
     def describe_left_out(self) -> str:
-        """Return the omissions, on a line of their own; an empty text if there are none."""
+        """Return the omissions, on their own line; an empty text if there are none."""
         if not self._left_out:
             return ""
         named = self._left_out[:_PLACES]

@@ -1,7 +1,6 @@
 """Questions that open a URL, and the clients to tell when all is done there (MCP 2025-11-25, client/elicitation).
 
-Takes the connections that were asked; tells them, once, during a request or after it. From 2026-07-28 on no client is
-told: it comes back by itself.
+From 2026-07-28 on no client is told: it comes back on its own.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class UrlRequired(Exception):
         name: The question's name in the manifest.
         url: The URL.
         message: The text for the user.
-        elicitation: The id by which the client is told that all is done there.
+        elicitation: The id by which the client is notified that all is done there.
     """
 
     def __init__(self, name: str, url: str, message: str, elicitation: str) -> None:
@@ -56,11 +55,11 @@ class UrlQuestions:
             del self._asked[next(iter(self._asked))]
 
     async def complete(self, elicitation: str, request: str | int | None = None) -> bool:
-        """Tell the client that was asked; tell whether there was one.
+        """Tell the client that was asked; return whether there was one.
 
         Args:
             elicitation: The id of the question.
-            request: The request on whose stream to tell it; `None` if that may be over.
+            request: The request on whose stream to tell it; `None` if that may have ended.
         """
         # Taken out before the wait below, so that of two calls at once one tells the client.
         client = self._asked.pop(elicitation, None)

@@ -1,7 +1,6 @@
 """Blocks of content, as handlers write them.
 
-Takes plain values and gives the blocks that MCP defines (2025-11-25, server/tools, "Tool Result"). A value that cannot
-be a block raises a `ValueError` in the handler, and never makes a broken result on the wire.
+A value that cannot be a block raises a `ValueError` in the handler, and never makes a broken result on the wire.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ ResourceContents: TypeAlias = (
     | Sequence[str | bytes | EmbeddedResource | TextResourceContents | BlobResourceContents]
     | None
 )
-"""The contents of a resource: text, bytes, contents with a URI and a type of their own, or a list of these; `None` if
+"""The contents of a resource: text, bytes, contents with a URI and their own type, or a list of these; `None` if
 there is no such resource."""
 
 

@@ -1,7 +1,6 @@
 """The handlers' own life: entered when the server starts, left when it stops.
 
-Takes a handlers object, which may be an async context manager, and others that live as long; gives the lifespan of a
-server. All are entered once, before its first connection, and left once, after the last.
+All are entered once, before its first connection, and left once, after the last.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
 
 _SLOW: Final = 5.0
-"""Seconds after which the log says that handlers are still ending: nothing else shows why the stop takes long."""
+"""Seconds after which the log specifies that handlers are still ending: nothing else shows why the stop takes long."""
 
 
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
-    """Tell whether handlers are an async context manager."""
+    """Return whether handlers are an async context manager."""
     return isinstance(handlers, AbstractAsyncContextManager)
 
 
@@ -52,7 +51,7 @@ class Lifespan:
         Args:
             handlers: The handlers.
             around: Makes the context manager that is entered before them and left after them.
-            last: Is called when all is over.
+            last: Is called when all has ended.
             within: Makes the context manager that is entered after them and left before them.
         """
         self.failure: Failure | None = None
@@ -112,7 +111,7 @@ class Lifespan:
 
 
 class _Life:
-    """One stay in the context manager, in a task of its own: it must be left in the task that entered it."""
+    """One stay in the context manager, in its own task: it must be left in the task that entered it."""
 
     def __init__(self, manager: AbstractAsyncContextManager[Any], before: _Life | None) -> None:
         self.users = 0

@@ -1,7 +1,4 @@
-"""Messages of prompts, as handlers write them.
-
-Takes text and blocks; gives the messages that MCP defines (2025-11-25, server/prompts, "PromptMessage").
-"""
+"""Messages of prompts, as handlers write them."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ class LenientHandlers:
     """Handlers with HTTP calls, some of which may take misfits."""
 
     def takes_misfits(self, tool: Tool) -> bool:
-        """Tell whether a call of a tool may have arguments that do not fit."""
+        """Return whether a call of a tool may have arguments that do not fit."""
         raise NotImplementedError
 
 
 def takes_misfits(handlers: object, tool: Tool) -> bool:
-    """Tell whether a tool is an HTTP call that is sent even if the schema refuses it."""
+    """Return whether a tool is an HTTP call that is sent even if the schema refuses it."""
     if not tool.takes_misfits:
         return False
     if not tool.is_bound:  # of a mock, which makes no call and takes what the server takes

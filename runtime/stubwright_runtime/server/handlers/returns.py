@@ -1,7 +1,4 @@
-"""The results of handlers: content, and `Reply`, which carries more than a model.
-
-Takes and gives plain values; the server makes results of them.
-"""
+"""The results of handlers: content, and `Reply`, which carries more than a model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Completion: values that clients may offer for an argument of a prompt or a variable of a URI template.
 
-Takes the package; answers `completion/complete`. Values stand in the manifest, or come from the handlers.
+Values are in the manifest, or come from the handlers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Streams of `subscriptions/listen`, on which clients from 2026-07-28 on hear of changes (basic/utilities).
 
-Takes the request and the way to its sender; tells of the changes that it names. The stream ends with its answer, when
-the server ends or the token expires.
+The stream ends with its answer, when the server ends or the token expires.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 _USER: Final = make_local(())
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
-"""The key of `_meta` that says which stream a notification is for."""
+"""The key of `_meta` that specifies which stream a notification is for."""
 
 _FLAGS: Final[Mapping[str, Kind]] = {
     "toolsListChanged": "tools",
@@ -38,7 +37,7 @@ _FLAGS: Final[Mapping[str, Kind]] = {
 
 
 class Feed(Protocol):
-    """A source of notifications on a stream beside changes."""
+    """A source of notifications on a stream next to changes."""
 
     @property
     def honored(self) -> Mapping[str, Any]:

@@ -1,7 +1,6 @@
 """The prompts of one generated package.
 
-Takes the package; answers `prompts/list` and `prompts/get`. A prompt whose messages stand in the manifest is filled in
-here; all others come from the handlers.
+A prompt whose messages are in the manifest is filled in here; all others come from the handlers.
 """
 
 from __future__ import annotations

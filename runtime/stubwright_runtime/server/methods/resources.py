@@ -1,7 +1,6 @@
 """The resources of one generated package, and the templates of their URIs.
 
-Takes the package; answers `resources/list`, `resources/templates/list` and `resources/read`. Text in the manifest, or a
-file inside the package, is read as it is; all other contents come from the handlers.
+Text in the manifest, or a file inside the package, is read as it is; all other contents come from the handlers.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ class _Reading:
         return _describe_page(contents, uri, wire)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
-        """Return the first template that is there for the caller and fits a URI, with the values of its variables."""
+        """Return the first template that exists for the caller and fits a URI, with the values of its variables."""
         for row in self.package.templates.values():
             if self.host.offers(request, "resourceTemplates", row.uri):
                 values = UriTemplate.parse(row.uri).match(uri)
@@ -150,7 +149,7 @@ class _Reading:
 def _describe_page(
     contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
 ) -> list[dict[str, Any]] | None:
-    """Return contents, those of a page with its `_meta`, since hosts read it beside the page (MCP Apps, SEP-1865)."""
+    """Return contents, those of a page with its `_meta`, since hosts read it next to the page (MCP Apps, SEP-1865)."""
     meta: Mapping[str, Any] = wire.get("_meta") or {}
     if not meta or not contents or not uri.startswith(PAGES):
         return contents
@@ -158,7 +157,7 @@ def _describe_page(
 
 
 def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
-    """Return the error for a URI that leads nowhere: up to 2025-11-25 with a code of its own (server/resources)."""
+    """Return the error for a URI that leads nowhere: up to 2025-11-25 with its own code (server/resources)."""
     code = INVALID_PARAMS if revision.has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 

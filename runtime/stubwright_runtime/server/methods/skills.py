@@ -1,7 +1,6 @@
 """The skills of one generated package, which hosts load (SEP-2640).
 
-Takes the package; answers `skills/list`, `skills/get` and `resources/directory/read`. Their files are resources like
-all others.
+Their files are resources like all others.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Skills:
         return []
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return no list: skills change with the package alone, and no client is told of changes."""
+        """Return no list: skills change with the package alone, and no client is notified of changes."""
         return {}
 
     def list_answers(self, host: Host) -> Mapping[str, Answer]:
@@ -88,7 +87,7 @@ class _Reading:
         return {**result, **self.host.lists.hints} if request.revision.has("cache_hints") else result
 
     def _shows(self, uri: str, request: Request) -> bool:
-        """Tell whether a file is there for the caller, or a folder with such a file."""
+        """Return whether a file exists for the caller, or a folder with such a file."""
         if uri in self._folders:
             return any(self._shows(child, request) for child in self._folders[uri])
         return self.host.offers(request, "resources", uri)

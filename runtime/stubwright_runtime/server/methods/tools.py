@@ -1,6 +1,6 @@
 """The tools as a part of the server.
 
-Takes requests; answers `tools/list` and `tools/call`. `core.pipeline` puts the calls of each tool together.
+`core.pipeline` puts the calls of each tool together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """The expiry of a caller's access token, and the end of the streams that depend on it.
 
-Takes the verifier's `expires_at`, with the leeway that it gives; a token without one never expires.
 Streams end as if their server had closed them, so that their client comes back, with another token.
 """
 

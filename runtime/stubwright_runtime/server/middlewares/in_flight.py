@@ -1,7 +1,4 @@
-"""The requests that a server is answering, so that those that a stop cuts off get an error.
-
-Takes the messages of all connections; ends the requests under way with a JSON-RPC error when it is asked to.
-"""
+"""The requests that a server is answering, so that those that a stop cuts off get an error."""
 
 from __future__ import annotations
 

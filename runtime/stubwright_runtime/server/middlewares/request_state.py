@@ -1,7 +1,6 @@
 """The encryption of the state that clients hold between the rounds of a call (MCP 2026-07-28, `requestState`).
 
-Takes messages; seals and opens with a key that all processes with the same store have, so that the next round may come
-to any of them. The cipher is loaded when there is a state to encrypt.
+The cipher is loaded when there is a state to encrypt.
 """
 
 from __future__ import annotations

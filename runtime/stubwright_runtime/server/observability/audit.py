@@ -1,8 +1,6 @@
 """The record of calls: the caller, the tool, the outcome and the cost of each.
 
-Takes the state of a call when it ends; gives a frozen `CallRecord` to a function or to a file, in a thread of its
-own, so that no call waits for it. Records come in the order in which calls end. Those that find no place in the queue
-are counted.
+Records come in the order in which calls end. Those that find no place in the queue are counted.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ _LAST: Final = 2.0
 """Seconds that a stop waits for records that are not written yet."""
 
 _ARGUMENTS: Final = 64 * 1024
-"""Bytes of arguments that a record has, at most; larger ones are left out."""
+"""Bytes of arguments that a record has, at most; larger ones are omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +111,14 @@ class CallRecord:
 
 
 Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
-"""The destination of records: a function, which is called in a thread of its own, or a file; `-` is standard error."""
+"""The destination of records: a function, which is called in its own thread, or a file; `-` is standard error."""
 
 
 class Sink(Protocol):
     """A consumer of records, in one thread."""
 
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Take records, and the number lost before them; tell whether all records so far are done.
+        """Take records, and the number lost before them; return whether all records so far are done.
 
         If they are not, it is called again later, without records.
         """
@@ -167,7 +165,7 @@ class Recorder:
                 self._lost += 1
 
     def flush(self, seconds: float = _LAST) -> None:
-        """Wait until all calls so far are recorded, or the time is over."""
+        """Wait until all calls so far are recorded, or the time has ended."""
         if self._thread is None:
             return
         done = threading.Event()
@@ -298,7 +296,7 @@ class AuditHook:
 
 
 def shows_arguments(package: Package) -> bool:
-    """Tell whether the manifest lets records have the values of arguments."""
+    """Return whether the manifest lets records have the values of arguments."""
     settings: Mapping[str, Any] = package.manifest.get("audit") or {}
     return bool(settings.get("arguments"))
 

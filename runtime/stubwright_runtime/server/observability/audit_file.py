@@ -1,8 +1,7 @@
 """Records of calls in a file: one line of JSON each.
 
-Takes records; appends them to a file that other programs may rotate, or to standard error. A record that cannot be
-written is kept and tried again; the log says once that writing fails, and once that it works again. Lines are ASCII, so
-that no text of a caller can break one.
+A record that cannot be written is retained and tried again; the log says once that writing fails, and once that it
+works again. Lines are ASCII, so that no text of a caller can break one.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class AuditFile:
         self._descriptor = _STANDARD_ERROR if self._path is None else _open(self._path)
 
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Append records; tell whether all were written."""
+        """Append records; return whether all were written."""
         self._waiting += b"".join(map(format_line, records))
         if lost:
             self._lost += lost

@@ -1,7 +1,6 @@
 """Observation of requests: spans and metrics if telemetry is set up, and records if calls are recorded.
 
-Takes all messages, before any other step; tells telemetry and the record of calls. It changes only unexpected
-exceptions: their text stays in the log, and the caller gets a reference.
+It changes only unexpected exceptions: their text stays in the log, and the caller gets a reference.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
 
 
 def _is_over(result: Result, error: BaseException | None) -> bool:
-    """Tell whether a call has ended; otherwise the server waits for an answer, which comes with another request."""
+    """Return whether a call has ended; otherwise the server waits for an answer, which comes with another request."""
     if isinstance(error, ProtocolError):
         return error.code != URL_ELICITATION_REQUIRED
     return result is None or result.get("resultType") != "input_required"

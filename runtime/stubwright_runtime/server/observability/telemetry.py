@@ -1,7 +1,6 @@
 """OpenTelemetry for the server: a span for each message, and two metrics.
 
-Takes exchanges as they come and end; a span is current while its message is answered. Names that a caller invented
-never become names of spans or attributes of metrics.
+Names that a caller invented never become names of spans or attributes of metrics.
 """
 
 from __future__ import annotations
@@ -186,11 +185,11 @@ class Telemetry:
         _OPERATIONS.record(seconds, {**observation.metric, **ending} if ending else observation.metric)
 
     def end_session(self, metric: Mapping[str, AttributeValue], seconds: float) -> None:
-        """Tell the metric how long a session was there."""
+        """Tell the metric how long a session existed."""
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
     def _knows(self, attributes: Mapping[str, AttributeValue]) -> bool:
-        """Tell whether a request names an existing entry, so that its name is one of few."""
+        """Return whether a request names an existing entry, so that its name is one of few."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
             tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools

@@ -1,7 +1,7 @@
 """The changes that one client has not heard of yet, and the notifications that tell of them.
 
-Takes changes as they come, and the messages to the client. Of several changes of one kind that wait, the client hears
-once: it reads the list anew anyway (MCP 2025-11-25, server/tools, "List Changed Notification").
+Of several changes of one kind that wait, the client hears once: it reads the list again anyway (MCP 2025-11-25,
+server/tools, "List Changed Notification").
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Parsing of bytes as JSON-RPC 2.0 messages, and the errors that answer malformed ones.
 
-Takes the bytes of a line, or of a body; gives messages as parsed JSON, and for a malformed one the error that answers
-it, so that no client waits for an answer that never comes. It reads and writes nothing itself.
+It reads and writes nothing itself.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Incoming:
     Attributes:
         message: The message for the server, if any: a request, a notification, or an answer to a question.
         answer: The immediate answer to the client, if any.
-        problem: The fault of the message; `None` if it has none.
+        problem: The fault of the message; `None` if there is none.
         is_part: True if the message is one of a batch.
     """
 
@@ -163,7 +162,7 @@ def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
 
 
 def _is_answer(value: Mapping[str, Any]) -> bool:
-    """Tell whether an object without a method is an answer to a question (JSON-RPC 2.0, 5)."""
+    """Return whether an object without a method is an answer to a question (JSON-RPC 2.0, 5)."""
     if "result" in value:
         return type(value["result"]) is dict and _is_id(value.get("id"))
     error = value.get("error")

@@ -1,7 +1,6 @@
-"""Messages from a server to one client beside its answers: notifications, and questions with the answers to them.
+"""Messages from a server to one client next to its answers: notifications, and questions with the answers to them.
 
-Takes a function that sends the bytes of a message, and the answers as they come in. From 2026-07-28 on servers send no
-requests of their own (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+From 2026-07-28 on servers send no requests of their own (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class Questions:
             del self._open[name]
 
     def take(self, message: Mapping[str, Any]) -> bool:
-        """Take an answer of the client, and tell whether it is one to a question that was asked here."""
+        """Take an answer of the client, and return whether it is one to a question that was asked here."""
         answer = self._open.get(message["id"]) if isinstance(message["id"], int) else None
         if answer is None:
             return False
@@ -139,7 +138,7 @@ class Outgoing:
         """Send a request with its parameters, if it has any, and return the client's answer.
 
         The question waits until the client is ready. If the caller is cancelled, or the client takes too long, it is
-        told that its answer is not wanted any more (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle,
+        notified that its answer is not wanted any more (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle,
         "Timeouts").
 
         Raises:

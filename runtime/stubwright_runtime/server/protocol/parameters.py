@@ -1,7 +1,7 @@
 """The parameters that each request of a client may have, in one table for each era of the protocol.
 
-Takes parameters as parsed JSON; tells whether they are valid. Members that the table does not name are allowed, and
-`null` stands for a member that is not there: clients send both, and no server gains by refusing them.
+Members that the table does not name are allowed, and `null` represents a member that is not there: clients send both,
+and no server gains by refusing them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Faults of requests that are well-formed JSON-RPC: of their era, method or parameters.
 
-Takes requests as parsed JSON; gives the error that answers one, or `None`. The caller decides whether the server serves
-a method, and knows who has shaken hands (MCP 2025-11-25, basic/lifecycle; MCP 2026-07-28, basic, "Per-request fields").
+The caller decides whether the server serves a method, and knows who has shaken hands (MCP 2025-11-25, basic/lifecycle;
+MCP 2026-07-28, basic, "Per-request fields").
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).
 """The revisions in which each request says its own."""
 
 _GREETING: Final = 64 * 1024
-"""The maximum size in bytes of a handshake's parameters as JSON: they are kept as long as the connection."""
+"""The maximum size in bytes of a handshake's parameters as JSON: they are retained as long as the connection."""
 
 _SHORT_GREETING: Final = 16 * 1024
 _GREETING_PARTS: Final = 250
@@ -41,7 +41,9 @@ def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def opens_stateless(message: Mapping[str, Any]) -> bool:
-    """Tell whether a request says its revision, as from 2026-07-28 each does; `initialize` belongs to the handshake."""
+    """Return whether a request says its revision, as from 2026-07-28 each does; `initialize` belongs to the
+    handshake.
+    """
     return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in get_meta(message)
 
 

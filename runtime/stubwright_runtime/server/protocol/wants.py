@@ -1,6 +1,6 @@
 """The wants of connections with a handshake, up to 2025-11-25, and the log of changes since it.
 
-Pure data, shared by all transports. From 2026-07-28 there are no connections: each request says what it wants.
+Pure data, shared by all transports. From 2026-07-28 there are no connections: each request describes what it wants.
 """
 
 from __future__ import annotations

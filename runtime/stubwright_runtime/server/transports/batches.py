@@ -1,8 +1,4 @@
-"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is answered as a request of its own.
-
-Takes the messages of one body, and the endpoint for single ones; gives one stream of events that has all answers, or
-202 if there is nothing to answer.
-"""
+"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is answered as its own request."""
 
 from __future__ import annotations
 

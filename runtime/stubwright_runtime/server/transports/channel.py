@@ -72,7 +72,7 @@ class ClientChannel:
         return self._client.name
 
     def wants(self, level: LogLevel) -> bool:
-        """Tell whether it wants messages of this level."""
+        """Return whether it wants messages of this level."""
         wanted = self._client.listens_to
         return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
@@ -81,7 +81,7 @@ class ClientChannel:
         await self.outgoing.notify(method, params)
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell it something on its connection, if that is there."""
+        """Tell it something on its connection, if that exists."""
         if self.connection is not None:
             await self.connection.notify(method, params)
 

@@ -1,7 +1,4 @@
-"""The client's description of itself, from a handshake or from the request.
-
-Takes valid messages; gives steps and handlers the facts about their sender.
-"""
+"""The client's description of itself, from a handshake or from the request."""
 
 from __future__ import annotations
 

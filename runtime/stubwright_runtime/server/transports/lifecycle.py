@@ -1,7 +1,4 @@
-"""The requests that no part of a server serves, such as the handshake, and the JSON-RPC responses to all.
-
-Takes requests, with their sender and their fault, if any; has the server's core answer them.
-"""
+"""The requests that no part of a server serves, such as the handshake, and the JSON-RPC responses to all."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     from .clients import Client
 
 _TEXTS: Final = 16
-"""Texts of pages that are kept."""
+"""Texts of pages that are retained."""
 
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
@@ -105,8 +102,8 @@ class Lifecycle:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), text)
 
     def _listed(self, result: Result) -> bytes:
-        """Return the text of a page; those of first pages are kept, as the core keeps these pages: every client reads
-        them.
+        """Return the text of a page; those of first pages are retained, as the core keeps these pages: every client
+        reads them.
         """
         entry = self._texts.get(id(result))
         # The `id` of an object that is gone may be that of a new one.
@@ -143,7 +140,7 @@ class Lifecycle:
         return {}
 
     def _serves(self, method: str) -> bool:
-        """Tell whether a method of the handshake's era is served, by a part or here."""
+        """Return whether a method of the handshake's era is served, by a part or here."""
         is_ours = method == "logging/setLevel" or (
             method == "resources/unsubscribe" and "resources" in self._core.lists
         )
@@ -175,8 +172,8 @@ class Lifecycle:
         return {} if instructions is None else {"instructions": instructions}
 
     def _capabilities(self, *, announces: bool, logs: bool) -> dict[str, Any]:
-        """Return the server's capabilities: `announces` says whether it tells of changes of its lists, `logs` whether
-        it sends log messages.
+        """Return the server's capabilities: `announces` specifies whether it tells of changes of its lists, `logs`
+        whether it sends log messages.
         """
         core = self._core
         listed: dict[str, dict[str, bool]] = {

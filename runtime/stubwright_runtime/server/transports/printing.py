@@ -1,7 +1,7 @@
 """Printing by handlers, which must not fail their calls.
 
-Takes standard output as Python opened it. On Windows, and if `PYTHONIOENCODING` says so, it has an encoding that lacks
-most characters, so that a `print("✓")` raises an exception.
+On Windows, and if `PYTHONIOENCODING` says so, it has an encoding that lacks most characters, so that a `print("✓")`
+raises an exception.
 """
 
 from __future__ import annotations

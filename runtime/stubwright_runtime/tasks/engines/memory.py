@@ -1,7 +1,4 @@
-"""The engine that is this process: what it works at is lost when the process ends, as is the store that it goes with.
-
-Takes ids of tasks; works at each at once.
-"""
+"""The task engine in memory, which loses its tasks when the process ends, like the store in memory."""
 
 from __future__ import annotations
 
@@ -35,10 +32,10 @@ class MemoryEngine:
         self._context = contextvars.Context()
 
     def stop(self) -> None:
-        """See the protocol; what is not begun here is begun nowhere."""
+        """Implement the protocol; what is not begun here is begun nowhere."""
 
     async def submit(self, task: str) -> None:
-        """See the protocol."""
+        """Implement the protocol."""
         if self._group is None or self._work is None:
             raise StateLost("tasks are not run here")
         start = self._group.start_soon
@@ -46,7 +43,7 @@ class MemoryEngine:
 
     @asynccontextmanager
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
-        """See the protocol."""
+        """Implement the protocol."""
         self._work, self._context = work, contextvars.copy_context()
         async with anyio.create_task_group() as group:
             self._group = group
@@ -59,7 +56,7 @@ class MemoryEngine:
 
 async def _work_at(work: TaskWork, task: str) -> None:
     try:
-        # A client may answer before the run that asked has ended: its question is kept, and seen, a moment earlier.
+        # A client may answer before the run that asked has ended: its question is retained, and seen, a moment earlier.
         while True:
             if await work(task):
                 return

@@ -1,7 +1,7 @@
 """The engine on a stream of Redis, for all processes with one store.
 
-Takes ids of tasks; they wait in Redis, and whichever process is free works at them. An id is all that lies there: who
-can write to Redis chooses no function and no argument. What was given to a process that then died is given to another.
+An id is all that lies there: who can write to Redis chooses no function and no argument. What was given to a process
+that then died is given to another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_TAKEN: Final = 1000
 """The most ids that one process has taken and is not done with; most of them wait for their turn."""
 
 IDLE: Final = 4000
-"""Milliseconds after which an id that was given out and is not done with is given to somebody else, too.
+"""Milliseconds after which an id that was given out and is not done with is given to another program, too.
 
 Who is at work on a task has a lease on it, so that it is not run twice for that.
 """
@@ -171,17 +171,17 @@ class StreamEngine:
         self._stream = _Stream(Redis(connection_pool=self._pool), f"{store.prefix}:tasks", idle)
 
     async def submit(self, task: str) -> None:
-        """See the protocol."""
+        """Implement the protocol."""
         async with self._store.exchange(writes=True):
             await self._stream.add(task)
 
     def stop(self) -> None:
-        """See the protocol."""
+        """Implement the protocol."""
         self._stop.set()
 
     @asynccontextmanager
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
-        """See the protocol."""
+        """Implement the protocol."""
         self._stop = asyncio.Event()
         taker = None if work is None else asyncio.create_task(self._take(work))
         try:

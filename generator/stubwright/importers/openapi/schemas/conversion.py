@@ -1,8 +1,8 @@
 """Schema Objects of OpenAPI as JSON Schema 2020-12, with those that several share under `schemas`.
 
-Takes schemas where they stand; gives their conversions, in which each reference is one to a shared schema. Keywords of
-OpenAPI 3.0 that JSON Schema does not have, or has with another meaning, become what means the same (3.0.4, section
-4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). Keywords that do not validate are left out, except `discriminator`.
+Keywords of OpenAPI 3.0 that JSON Schema does not have, or has with another meaning, become what means the same (3.0.4,
+section 4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). Keywords that do not validate are omitted, except
+`discriminator`.
 
 A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it
 is required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes
@@ -76,7 +76,7 @@ class Schemas:
     Attributes:
         documents: The documents that references are resolved against.
         taken: Stems of classes that no shared schema may have; grows with each that is made.
-        notes: The parts that were left out of the schemas.
+        notes: The parts that were omitted of the schemas.
     """
 
     documents: Documents
@@ -98,7 +98,7 @@ class Schemas:
         """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
 
         Raises:
-            UnsupportedError: It, or a schema that it leads to, has a feature that is not supported.
+            UnsupportedError: It, or a schema that it refers to, has a feature that is not supported.
         """
         conversion = _Conversion(self, side)
         schema = conversion.convert(at)
@@ -118,7 +118,7 @@ class Schemas:
         return schema, frozenset(conversion.uses)
 
     def find_closure(self, names: Iterable[str]) -> list[str]:
-        """Return the shared schemas that these lead to, themselves included."""
+        """Return the shared schemas that these refer to, themselves included."""
         reached = dict.fromkeys(names)
         waiting = list(reached)
         for name in waiting:  # grows while it is read
@@ -129,7 +129,7 @@ class Schemas:
         return waiting
 
     def list_shared(self, names: Iterable[str]) -> dict[str, Json]:
-        """Return the shared schemas that these lead to, sorted by name."""
+        """Return the shared schemas that these refer to, sorted by name."""
         return {name: self._converted[name] for name in sorted(self.find_closure(names))}
 
     def flatten(self, at: Located) -> FlatObject | None:
@@ -142,7 +142,7 @@ class Schemas:
             return None
 
     def describes_object(self, at: Located, depth: int = 8) -> bool:
-        """Tell whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
+        """Return whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
         value = at.value
         if not isinstance(value, dict) or not depth or value.get("nullable") is True:
             return False
@@ -198,7 +198,7 @@ class Schemas:
         Values in `excluded` belong to other alternatives of its union.
 
         Raises:
-            UnsupportedError: It leads nowhere, or to a file that is not read.
+            UnsupportedError: It does not resolve, or to a file that is not read.
         """
         target = self.documents.find_target(reference, at.file, at.pointer)
         if not isinstance(target.value, dict | bool):
@@ -219,7 +219,9 @@ class Schemas:
         return name
 
     def has_flag(self, at: Located, flag: str) -> bool:
-        """Tell whether a property's schema says `readOnly` or `writeOnly`, itself or in the target of its reference."""
+        """Return whether a property's schema says `readOnly` or `writeOnly`, itself or in the target of its
+        reference.
+        """
         # Malformed references may go round in a circle.
         for _ in range(8):
             if not isinstance(at.value, dict):
@@ -259,7 +261,7 @@ class Schemas:
         )
 
     def _inherits(self, at: Located, parent: Located, depth: int = 8) -> bool:
-        """Tell whether a schema is `allOf` another and more, itself or by what it inherits from."""
+        """Return whether a schema is `allOf` another and more, itself or by what it inherits from."""
         if not depth:
             return False
         parts = [self.documents.resolve(part) for part in self.documents.resolve(at).list_items("allOf")]
@@ -304,7 +306,7 @@ class Schemas:
         return FlatObject(properties, frozenset(required), additional)
 
     def _differs(self, at: Located) -> bool:
-        """Tell whether a schema, or one that it leads to, is another in requests than in responses."""
+        """Return whether a schema, or one that it refers to, is another in requests than in responses."""
         start = (at.file, at.pointer)
         if start in self._same_on_both_sides:
             return False
@@ -319,12 +321,12 @@ class Schemas:
                 if key not in visited and key not in self._same_on_both_sides:
                     visited.add(key)
                     waiting.append(target)
-        # All that was visited leads to nothing else than what was visited, so that none of it has a flag.
+        # All that was visited refers to nothing else than what was visited, so that none of it has a flag.
         self._same_on_both_sides |= visited
         return False
 
     def _scan(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
-        """Tell whether `readOnly` or `writeOnly` stands in a schema, and return the targets of its references."""
+        """Return whether `readOnly` or `writeOnly` is in a schema, and return the targets of its references."""
         key = (at.file, at.pointer)
         if key not in self._scans:
             parts = list(walk(at.value))
@@ -372,7 +374,7 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
 
 
 def _is_same(left: Json, right: Json) -> bool:
-    """Tell whether two schemas of a property accept the same, as far as their text shows."""
+    """Return whether two schemas of a property accept the same, as far as their text shows."""
     return are_equal(_without_words(left), _without_words(right))
 
 
@@ -532,7 +534,7 @@ class _Conversion:
         return {"discriminator": {key: kept[key] for key in entry if kept.get(key)}}
 
     def _excludes_itself(self, at: Located) -> bool:
-        """Tell whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
+        """Return whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
 
         Then the whole is meant. Alternatives do not have to know each other's properties.
         """
@@ -642,7 +644,7 @@ def drop_text(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_base64(value: Json) -> bool:
-    """Tell whether a value can be sent as bytes (RFC 4648, section 4)."""
+    """Return whether a value can be sent as bytes (RFC 4648, section 4)."""
     try:
         return isinstance(value, str) and bool(base64.b64decode(value, validate=True))
     except ValueError:

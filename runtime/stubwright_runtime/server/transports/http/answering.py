@@ -1,7 +1,7 @@
 """The messages that come in POSTs: their faults, their senders and their answers.
 
-Takes heads and bodies; gives responses. A request that takes longer than a moment, or whose handler sends more than its
-answer, gets a stream of events, and a connection for it.
+A request that takes longer than a moment, or whose handler sends more than its answer, gets a stream of events, and a
+connection for it.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class Answering:
         return self._answer(post, owner)
 
     def takes_batches(self, head: Head, owner: Owner) -> bool:
-        """Tell whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
+        """Return whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
         session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:
             return False
@@ -260,7 +260,7 @@ class Answering:
         if name not in self._mirroring:
             # Most schemas mirror no argument, and need not be walked for each call.
             self._mirroring[name] = HEADER in json.dumps(definition)
-        # A fault in its headers would tell that a hidden tool is there.
+        # A fault in its headers would tell that a hidden tool exists.
         if not self._mirroring[name] or not self._core.shows_tool(name):
             return None
         schema = find_mirrored_schema(definition, package.aliases.get(called), has_headers=head.has_parameters)
@@ -284,7 +284,7 @@ class Answering:
         elif post.fault is None:
             self._moments.begin(post)
         left = count_own_seconds_left() if session is not None and session.is_resumable else None
-        # The stream lasts as long as the caller's token; the call goes on, and its answer is kept for the client.
+        # The stream lasts as long as the caller's token; the call goes on, and its answer is retained for the client.
         expiry = None if left is None else asyncio.get_running_loop().call_later(left, post.expire)
         try:
             if session is None:
@@ -335,7 +335,7 @@ class Answering:
         )
 
     def may_go_on(self, post: Post) -> bool:
-        """Tell whether a request may go on without its client; if not, the log says so."""
+        """Return whether a request may go on without its client; if not, the log says so."""
         if self._unattended.admit(post, post.account, post.length):
             return True
         self.refused.count("it would go on without its client, and the requests that do use up the memory for them")

@@ -1,7 +1,4 @@
-"""The server as an ASGI application: Streamable HTTP, its protection, and the limit on sessions.
-
-Takes a server's core; gives a Starlette application (MCP 2025-11-25, basic/transports).
-"""
+"""The server as an ASGI application: Streamable HTTP, its protection, and the limit on sessions."""
 
 from __future__ import annotations
 
@@ -117,7 +114,7 @@ def asgi_app(
     Args:
         core: The server.
         path: The path of the endpoint, with and without a slash at its end.
-        allowed_hosts: Values of the `Host` header to answer beside this machine's own, with or without a port, such as
+        allowed_hosts: Values of the `Host` header to answer next to this machine's own, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages of these hosts may call, too (`Origin`). `*` allows all.
         allowed_origins: Other pages that may call from a browser, such as `https://app.example.com`.
         token_verifier: The verifier of bearer tokens; by default that of the manifest's `auth`. Without both, any

@@ -202,7 +202,7 @@ class Authentication:
             self._recorder.record(call_state)
 
     def _is_current(self, token: VerifiedToken) -> bool:
-        """Tell whether a token is valid now and here, by the verifier's word."""
+        """Return whether a token is valid now and here, by the verifier's word."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences

@@ -1,7 +1,6 @@
 """The endpoint of Streamable HTTP (MCP 2025-11-25 and 2026-07-28, basic/transports).
 
-Takes ASGI requests; answers POSTs by `answering`. Clients listen to their sessions here, come back for missed messages,
-and end their sessions.
+Clients listen to their sessions here, come back for missed messages, and end their sessions.
 """
 
 from __future__ import annotations
@@ -260,7 +259,7 @@ async def _serve(post: Post, receive: Receive, send: Send) -> None:
 
 
 def _find_stream(session: Session, position: Position | None) -> EventStream:
-    """Return the stream of a message; if it is over, one that sends its kept messages."""
+    """Return the stream of a message; if it has ended, one that sends its kept messages."""
     name = "" if position is None else position.stream
     return session.streams.get(name) or EventStream(session.log, name, is_over=True)
 

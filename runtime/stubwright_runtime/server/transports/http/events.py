@@ -1,8 +1,7 @@
 """Answers over HTTP that are more than one message: streams of events (MCP, basic/transports, "Streamable HTTP").
 
-Takes messages and connections; sends the messages as events, over one connection after another if there is a log of
-them: up to 2025-11-25 a request goes on without its client, which comes back for the rest. Without a log a stream has
-one connection, and begins with the first message, so that an answer alone is a response with a status of its own.
+Without a log a stream has one connection, and begins with the first message, so that an answer alone is a response with
+its own status.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ def as_event(message: bytes, name: str = "", retry: int | None = None) -> bytes:
     """Return a message as an event (HTML, "Server-sent events").
 
     Args:
-        message: The message; if it is empty, the event only says where to come back.
-        name: The id of the event; empty if it has none.
+        message: The message; if it is empty, the event only specifies where to come back.
+        name: The id of the event; empty if there is none.
         retry: Milliseconds after which the client should come back.
     """
     head = b"" if not name else b"id: %b\r\n" % name.encode()
@@ -131,7 +130,7 @@ class Line:
             self._over.set_result(None)
 
     async def serve(self, receive: Receive) -> bool:
-        """Keep the connection until it is closed; tell whether its client closed it.
+        """Keep the connection until it is closed; return whether its client closed it.
 
         What a middleware in front of the server raises about a message is raised here, not in the sender of the
         message, which may be a handler. An OSError is the end of the connection (ASGI, "Disconnected Client").
@@ -215,7 +214,7 @@ class EventStream:
 
     @property
     def is_kept(self) -> bool:
-        """True if its messages are kept, so that it goes on without its client."""
+        """True if its messages are retained, so that it goes on without its client."""
         return self._log is not None
 
     async def send(self, message: bytes) -> None:
@@ -294,7 +293,7 @@ class AnswerStream(EventStream):
         has_cursor: bool = False,
         ended: Callable[[], object] = lambda: None,
     ) -> None:
-        """Begin with no connection, as `EventStream` does; `ended` is called when it is over."""
+        """Begin with no connection, as `EventStream` does; `ended` is called when it has ended."""
         super().__init__(log, name, session=session, has_cursor=has_cursor)
         self._ended = ended
         self._waiting: list[bytes] | None = []
@@ -306,7 +305,7 @@ class AnswerStream(EventStream):
     async def connect(self, line: Line) -> None:
         """Send earlier and further messages over the first connection."""
         async with self._sending:
-            # Where messages are kept the answer comes as an event in
+            # Where messages are retained the answer comes as an event in
             # any case. Otherwise an answer alone keeps its own status.
             if self._log is not None:
                 await line.begin()

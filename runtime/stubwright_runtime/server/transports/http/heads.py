@@ -1,8 +1,4 @@
-"""The plain heads of requests over HTTP, which are most; `judging` looks at all others.
-
-Takes headers; gives their relevant content, or `None` if `judging` has to look closer (MCP 2025-11-25 and 2026-07-28,
-basic/transports, "Streamable HTTP").
-"""
+"""The plain heads of requests over HTTP, which are most; `judging` looks at all others."""
 
 from __future__ import annotations
 
@@ -52,7 +48,7 @@ NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", 
 
 
 class Head(NamedTuple):
-    """The headers of one request. If one of them is there twice, the first counts.
+    """The headers of one request. If one of them exists twice, the first counts.
 
     Attributes:
         session: The session that it names.
@@ -61,7 +57,7 @@ class Head(NamedTuple):
         name: The name that it repeats.
         last_event: The last event that its client has received, in a GET only.
         has_parameters: True if some headers repeat arguments (`Mcp-Param-…`).
-        doubled: The first header that is there twice, of those that repeat the body.
+        doubled: The first header that exists twice, of those that repeat the body.
         traceparent: The trace of the caller (W3C Trace Context).
         is_stateless: True if it names a revision without a handshake, even an unknown one.
     """
@@ -90,7 +86,7 @@ class Allowed:
         self.allows = lru_cache(256)(self._allows)
 
     def judge(self, name: bytes) -> bool:
-        """Tell whether requests of this name are answered; a long name is not cached."""
+        """Return whether requests of this name are answered; a long name is not cached."""
         return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
 
     def _allows(self, name: bytes) -> bool:
@@ -102,13 +98,13 @@ class Allowed:
 
 @lru_cache(256)
 def _accepts(value: bytes) -> bool:
-    """Tell whether a client takes both JSON and a stream of events."""
+    """Return whether a client takes both JSON and a stream of events."""
     kinds = {kind.split(b";")[0].strip().lower() for kind in value.split(b",")}
     return {b"application/json", b"text/event-stream"} <= kinds
 
 
 def is_json(value: bytes) -> bool:
-    """Tell whether a Content-Type is JSON, in any case and with any parameters (RFC 8259)."""
+    """Return whether a Content-Type is JSON, in any case and with any parameters (RFC 8259)."""
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
@@ -118,7 +114,7 @@ def find_named(named: str | None) -> Revision:
 
 
 def names_stateless(revision: str | None) -> bool:
-    """Tell whether a header names a revision without a handshake, even an unknown one."""
+    """Return whether a header names a revision without a handshake, even an unknown one."""
     return revision is not None and revision not in HANDSHAKES
 
 

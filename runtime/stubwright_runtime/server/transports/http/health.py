@@ -1,7 +1,6 @@
 """Health checks of a process: that it lives, and whether it is ready for requests.
 
-Takes a server; gives two routes, `/livez` and `/readyz`, which need no token and are answered for any `Host`, since
-probes call machines by their addresses. They say nothing of requests and callers.
+They say nothing of requests and callers.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def make_routes(core: Core) -> list[Route]:
 
 
 def _needs_state(package: Package) -> bool:
-    """Tell whether the server refuses calls while its state is lost (`onStateLoss: closed`)."""
+    """Return whether the server refuses calls while its state is lost (`onStateLoss: closed`)."""
     policies: list[dict[str, Any]] = [tool.policy for tool in package.tools.values()]
     is_closed = any(policy.get("rateLimit") and policy.get("onStateLoss") != "open" for policy in policies)
     return is_closed or package.has_handles or package.has_tasks

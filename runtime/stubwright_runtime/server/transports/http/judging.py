@@ -1,7 +1,6 @@
 """Refusals of requests over HTTP for their headers, alone or together with the message in the body.
 
-Takes the method and the headers of a request, later its message; gives the head or the refusal. It knows no sessions
-and reads no bodies (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
+It does not know any sessions and reads no bodies (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
 """
 
 from __future__ import annotations
@@ -244,7 +243,7 @@ def _judge_handshake(method: str, fields: Mapping[bytes, str], *, stateless: boo
 
 
 def _is_large(length: str | None) -> bool:
-    """Tell whether a Content-Length is too large. Without a readable one, the body is counted while it comes."""
+    """Return whether a Content-Length is too large. Without a readable one, the body is counted while it comes."""
     try:
         return length is not None and int(length) > LARGEST
     except ValueError:
@@ -263,7 +262,7 @@ def _is_listed_json(kind: str) -> bool:
 
 
 def _accepted(fields: Mapping[bytes, str]) -> tuple[bool, bool]:
-    """Tell whether a client accepts JSON, and a stream of events (RFC 9110, 12.5.1; weights are ignored)."""
+    """Return whether a client accepts JSON, and a stream of events (RFC 9110, 12.5.1; weights are ignored)."""
     kinds = {kind.partition(";")[0].strip().lower() for kind in fields.get(b"accept", "").split(",")}
     return (
         not kinds.isdisjoint(("*/*", "application/*", "application/json")),

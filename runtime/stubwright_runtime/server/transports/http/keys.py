@@ -18,7 +18,7 @@ class Wire(Protocol):
     """The state of a request on its connection that ASGI does not tell."""
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:
-        """Tell whether the whole body of the request has come, so that there is nothing to wait for."""
+        """Return whether the whole body of the request has come, so that there is nothing to wait for."""
         ...
 
     def hold_head(self) -> None:

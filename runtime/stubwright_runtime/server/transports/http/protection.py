@@ -1,7 +1,4 @@
-"""Access tokens, if the manifest or the embedder wants them, and the metadata for clients to get one (RFC 9728).
-
-Takes the endpoint; gives it behind the authentication, with the routes of the protected resource's metadata.
-"""
+"""Access tokens, if the manifest or the embedder wants them, and the metadata for clients to get one (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -90,5 +87,5 @@ def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttp
 
 
 def _url(text: str) -> AnyHttpUrl:
-    """Return a URL as it is written: `https://example.com` gets no slash at its end, since that is another issuer."""
+    """Return a URL as written: `https://example.com` gets no slash at its end, since that is another issuer."""
     return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)

@@ -1,7 +1,4 @@
-"""The sessions of the older revisions over HTTP: their owners, their messages, and their end.
-
-Takes handshakes; gives sessions by their ids (MCP 2025-11-25, basic/transports, "Session Management").
-"""
+"""The sessions of the older revisions over HTTP: their owners, their messages, and their end."""
 
 from __future__ import annotations
 
@@ -76,7 +73,7 @@ class Session:
 
     @contextmanager
     def keep_in_use(self) -> Generator[None, None, None]:
-        """Keep the session from ending by itself during the block."""
+        """Keep the session from ending on its own during the block."""
         self._under_way += 1
         try:
             yield
@@ -85,7 +82,7 @@ class Session:
             self._last = asyncio.get_running_loop().time()
 
     def find_idle_since(self) -> float:
-        """Return the end of its last request, by the event loop's clock; infinite while one is under way."""
+        """Return the end of its last request, by the event loop's clock; infinite while one is in progress."""
         return math.inf if self._under_way else self._last
 
     def open_stream(self) -> AnswerStream:
@@ -103,7 +100,9 @@ class Session:
         return stream
 
     def begin(self, changes: ChangeLog) -> None:
-        """Note that the client is ready: from now on it may be told of changes, also of those since its handshake."""
+        """Note that the client is ready: from now on it may be notified of changes, also of those since its
+        handshake.
+        """
         if self._telling is None:
             wants = self.client.wants or Wants()
             self._telling = Telling.join_handshake(wants, changes, self.connection)
@@ -218,7 +217,7 @@ class Sessions:
         session.timer = asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
 
     def _end_idle(self, session: Session) -> None:
-        # Infinite while a request is under way; the session is then looked at again after the idle time.
+        # Infinite while a request is in progress; the session is then looked at again after the idle time.
         left = min(session.find_idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
         if left > 0:
             self._look(session, left)

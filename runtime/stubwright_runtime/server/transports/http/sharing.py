@@ -1,7 +1,4 @@
-"""Pages of other origins that may call from a browser (Fetch Standard, "CORS protocol").
-
-Takes their origins; gives endpoints that answer preflights, and let these pages read the answers.
-"""
+"""Pages of other origins that may call from a browser (Fetch Standard, "CORS protocol")."""
 
 from __future__ import annotations
 
@@ -25,12 +22,12 @@ _READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
 
 
 def is_origin(text: str) -> bool:
-    """Tell whether a text is an origin, as browsers send it."""
+    """Return whether a text is an origin, as browsers send it."""
     return _ORIGIN.fullmatch(text) is not None
 
 
 def is_host(text: str) -> bool:
-    """Tell whether a text may be the value of a `Host` header: no URL and no path."""
+    """Return whether a text may be the value of a `Host` header: no URL and no path."""
     return _HOST.fullmatch(text) is not None
 
 

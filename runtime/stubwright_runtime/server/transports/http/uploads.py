@@ -1,7 +1,4 @@
-"""The bodies of requests over HTTP: those that break off or do not end, and large ones.
-
-Takes ASGI requests; gives whole bodies, or answers the request: 408 if it takes too long, 413 if it is too large.
-"""
+"""The bodies of requests over HTTP: those that break off or do not end, and large ones."""
 
 from __future__ import annotations
 

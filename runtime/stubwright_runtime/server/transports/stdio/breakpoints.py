@@ -1,6 +1,6 @@
 """`breakpoint()` in a server on standard input, from which a debugger would read the client's messages.
 
-Takes nothing; logs a way to debug instead, and goes on. A debugger that a user set up by other means stays.
+A debugger that a user set up by other means stays.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Connection:
         core.publishers.append(self._tell)
 
     def takes(self, line: Line) -> bool:
-        """Begin to answer a line if it is one well-formed request, and the output has room; tell whether it did."""
+        """Begin to answer a line if it is one well-formed request, and the output has room; return whether it did."""
         message = parse(line.data) if line.is_whole and not self._output.is_full else None
         if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
@@ -196,7 +196,7 @@ class Connection:
         return find_stateless_fault(message, has_tasks=has_tasks)
 
     def _sender(self, params: Mapping[str, Any], fault: ProtocolError | None) -> Client:
-        """Return the sender of a request; an unknown client if it has not shaken hands."""
+        """Return the sender of a request; an unknown client if it does not shaken hands."""
         if self._client is not None:
             return self._client
         if not self._is_stateless:
@@ -268,7 +268,7 @@ class Connection:
             await self.cut_off()
 
     async def wait_for_answers(self) -> None:
-        """Wait until no request is under way."""
+        """Wait until no request is in progress."""
         while tasks := self._list_tasks():
             await asyncio.wait(tasks)
 
@@ -277,7 +277,7 @@ class Connection:
         return [*tasks, *self._batches]
 
     async def close(self) -> None:
-        """End all that is under way."""
+        """End all that is in progress."""
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._tell)

@@ -1,7 +1,4 @@
-"""Incoming lines, no faster than they are taken.
-
-Takes a file descriptor; gives lines as they come, or the start of one that is too long.
-"""
+"""Incoming lines, no faster than they are taken."""
 
 from __future__ import annotations
 
@@ -42,7 +39,8 @@ async def read_lines(
 
     Args:
         descriptor: The file descriptor to read.
-        take: Takes a line at once, and tells whether it did, unless an earlier one waits; the iterator has the others.
+        take: Takes a line at once, and returns whether it did, unless an earlier one waits; the iterator has the
+            others.
         end: Is called at the end of the input, before the lines that wait have been looked at.
     """
     loop = asyncio.get_running_loop()
@@ -112,7 +110,7 @@ class _ThreadReader(asyncio.ReadTransport):
 
 
 class _Lines(asyncio.Protocol):
-    """The lines of incoming bytes. Only the start of a line that is too long is kept."""
+    """The lines of incoming bytes. Only the start of a line that is too long is retained."""
 
     def __init__(self, take: Callable[[Line], bool], end: Callable[[], None]) -> None:
         self._take = take

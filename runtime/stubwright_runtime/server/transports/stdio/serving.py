@@ -1,8 +1,4 @@
-"""The server on standard input and output, from its start to its end.
-
-Takes a server's core, and serves until the input ends or a signal asks it to stop; both are clean stops, in which the
-handlers are left properly.
-"""
+"""The server on standard input and output, from its start to its end."""
 
 from __future__ import annotations
 

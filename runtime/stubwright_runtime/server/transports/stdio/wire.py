@@ -1,7 +1,7 @@
 """Standard input and output, held for messages alone.
 
-Takes the two streams of the process; gives the file descriptors that messages come in on and go out on. Nothing else
-can write to them: while they are held, `print()` and child processes write to standard error and read nothing.
+Nothing else can write to them: while they are held, `print()` and child processes write to standard error and read
+nothing.
 """
 
 from __future__ import annotations
@@ -68,6 +68,6 @@ def _flush_lines() -> Generator[None, None, None]:
 
 
 def is_pipe(descriptor: int) -> bool:
-    """Tell whether the event loop can wait for it."""
+    """Return whether the event loop can wait for it."""
     mode = os.fstat(descriptor).st_mode
     return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))

@@ -1,7 +1,4 @@
-"""Outgoing lines, each written whole, however slowly the client reads.
-
-Takes a file descriptor and lines; tells when too much waits for the client.
-"""
+"""Outgoing lines, each written whole, however slowly the client reads."""
 
 from __future__ import annotations
 

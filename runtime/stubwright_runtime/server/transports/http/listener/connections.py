@@ -1,8 +1,6 @@
 """The connections of the server's own HTTP listener: limits on their number, and on the time to wait for requests.
 
-Takes uvicorn's protocol of each connection; closes those that send no request in time, and refuses those beyond the
-bounds. One that keeps the server waiting makes room for a new one, so that unused connections take no place from
-others.
+One that keeps the server waiting makes room for a new one, so that unused connections take no place from others.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ MOST: Final = 4096
 """The maximum number of open connections, even if descriptors allow more."""
 
 HEAD: Final = 10.0
-"""Seconds for the head of a request, from the moment that the connection is there or may be used again."""
+"""Seconds for the head of a request, from the moment that the connection exists or may be used again."""
 
 IDLE: Final = 5
 """Seconds that a connection may stay open after an answer."""
@@ -135,7 +133,7 @@ class Connections:
         self._dropped = Tally(log(), "connections closed: %d, because no complete request arrived in time")
 
     def has_any_since(self, moment: float) -> bool:
-        """Tell whether a connection waits for a request that was made or answered since then, by the loop's clock."""
+        """Return whether a connection waits for a request that was made or answered since then, by the loop's clock."""
         return self._waiting.has_any_since(moment)
 
     def make_protocol(self, **options: Any) -> Connection:
@@ -143,7 +141,7 @@ class Connections:
         return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Tell whether a new connection may stay, and count it. One that keeps the server waiting makes room."""
+        """Return whether a new connection may stay, and count it. One that keeps the server waiting makes room."""
         bounds = self.bounds
         is_over = bounds.each is not None and self._of[address] >= bounds.each
         if is_over and not self._make_room(self._waiting_of[address]):
@@ -185,7 +183,7 @@ class Connections:
         connection.transport.abort()
 
     def _make_room(self, line: _WaitingConnections) -> bool:
-        """Close the first connection of a line; tell whether there was one."""
+        """Close the first connection of a line; return whether there was one."""
         oldest = line.find_first()
         if oldest is not None:
             self.drop(oldest)
@@ -373,7 +371,7 @@ class Connection(asyncio.Protocol):
             super().shutdown()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:
-        """Tell whether a request has come with all of its body."""
+        """Return whether a request has come with all of its body."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is not None and cycle.scope is scope and not cycle.more_body
 
@@ -418,7 +416,7 @@ class Connection(asyncio.Protocol):
         self._timer = self.loop.call_at(at, self._look_at_clock)
 
     def _look_at_clock(self) -> None:
-        """Close the connection if the client's time is over. It seldom is: one timer moves on, not one a request."""
+        """Close the connection if the client's time has ended. It seldom is: one timer moves on, not one a request."""
         self._timer = None
         if self._deadline is None:
             return
@@ -430,7 +428,7 @@ class Connection(asyncio.Protocol):
             self._all.drop(self)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection: no request is under way, and the last answer has been read for some time."""
+        """Close an idle connection: no request is in progress, and the last answer has been read for some time."""
         now, end = self.loop.time(), self.waits_since + self.timeout_keep_alive
         self.timeout_keep_alive_task = None
         if self._deadline is None or self.transport.is_closing():
@@ -443,7 +441,7 @@ class Connection(asyncio.Protocol):
             super().timeout_keep_alive_handler()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def _close_idle_at(self, at: float) -> None:
-        """Look then whether to close; requests do not set this timer anew, but move the time that it looks for."""
+        """Look then whether to close; requests do not set this timer again, but move the time that it looks for."""
         self.timeout_keep_alive_task = self.loop.call_at(at, self.timeout_keep_alive_handler)
 
 

@@ -1,7 +1,6 @@
-"""Requests that are answered as they are read, before uvicorn makes anything of them.
+"""Requests that are answered as read, before uvicorn makes anything of them.
 
-Takes the bytes that come on a connection between two requests; answers a whole plain POST by the server's core, in one
-write. Other bytes go to uvicorn's protocol as they came, and so does a request whose answer becomes a stream.
+Other bytes go to uvicorn's protocol as they came, and so does a request whose answer becomes a stream.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The graceful shutdown of a server over HTTP: requests under way go on for a while, and listening streams end.
-
-Takes the application and a number of seconds; serves it until it is asked to stop.
-"""
+"""The graceful shutdown of a server over HTTP: requests under way go on for a while, and listening streams end."""
 
 from __future__ import annotations
 
@@ -133,7 +130,7 @@ class GracefulServer(uvicorn.Server):
             app: The application.
             seconds: The seconds that requests under way may go on.
             stop: Called when the server is asked to stop; it ends listening streams.
-            cut_off: Called when the time of those requests is over; it answers them.
+            cut_off: Called when the time of those requests has ended; it answers them.
             bounds: The limits on connections.
             is_explained: Tells whether a failure of the application is reported elsewhere.
         """
@@ -162,7 +159,7 @@ class GracefulServer(uvicorn.Server):
 
     @property
     def is_given_up(self) -> bool:
-        """Tell whether it was asked to stop before the application had started."""
+        """Return whether it was asked to stop before the application had started."""
         return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_given_up
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

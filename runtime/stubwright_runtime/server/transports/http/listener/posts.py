@@ -1,7 +1,7 @@
 """Plain whole POSTs, read without a parser: most messages come so, one by one.
 
-Takes the head of a request; gives its headers if each byte of it is beyond doubt. A head that could be read in two ways
-(RFC 9112, 11.2) is left to the parser, so that there is no second opinion here on HTTP.
+A head that could be read in two ways (RFC 9112, 11.2) is left to the parser, so that there is no second opinion here on
+HTTP.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_post(head: bytes, path: bytes) -> Post | None:
 
     Args:
         head: All before the empty line.
-        path: The path, as it stands in requests.
+        path: The path, as it is in requests.
     """
     request, *lines = head.split(b"\r\n")
     if request != b"POST %b HTTP/1.1" % path:

@@ -1,8 +1,4 @@
-"""The host that a request is for (RFC 9112, 3.2).
-
-Takes the target of a request, its version and its headers, as a parser gives them; gives the target and the headers
-with one Host, the only one that later checks see.
-"""
+"""The host that a request is for (RFC 9112, 3.2)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The bytes that callers make a server over HTTP keep, within a budget.
-
-Takes callers and bytes; tells whether there is room for more.
-"""
+"""The bytes that callers make a server over HTTP keep, within a budget."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
     from .....state.budget import Budget, Whose
 
 Account: TypeAlias = Mapping[str, Any] | str
-"""The caller that bytes are kept for: the principal of a token, or without one an IP address."""
+"""The caller that bytes are retained for: the principal of a token, or without one an IP address."""
 
 
 class Accounts:
@@ -35,7 +32,7 @@ class Accounts:
         return self.find_limit(account, size) is None
 
     def add(self, account: Account, size: int) -> None:
-        """Count bytes that are kept for a caller."""
+        """Count bytes that are retained for a caller."""
         self._bytes[make_key(account)] += size
 
     def remove(self, account: Account, size: int) -> None:

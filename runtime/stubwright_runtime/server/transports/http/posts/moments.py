@@ -1,7 +1,4 @@
-"""Requests that have a moment to end, and move to a stream when it is over.
-
-Takes them as they begin and end; one timer watches over all of them, since most end long before it goes off.
-"""
+"""Requests that have a moment to end, and move to a stream when it has ended."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class Moments:
         self._ends.pop(post, None)
 
     def _look(self) -> None:
-        """Move those whose moment is over, and come back for the others."""
+        """Move those whose moment has ended, and come back for the others."""
         loop = asyncio.get_running_loop()
         now, self._timer = loop.time(), None
         for post, at in [*self._ends.items()]:  # in the order in which they end

@@ -1,7 +1,6 @@
 """The requests that go on without their clients, up to 2025-11-25, and the limit on the memory that they take.
 
-Takes requests whose clients have left; tells whether they may go on (MCP 2025-11-25, basic/transports: a client that
-disconnects does not cancel). Connections bound all others.
+Connections bound all others.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from .post import Post
 
 _EACH: Final = 16 * 1024
-"""The approximate number of bytes that a request takes beside its arguments: its tasks and its stream."""
+"""The approximate number of bytes that a request takes next to its arguments: its tasks and its stream."""
 
 _COPIES: Final = 3
 """Copies of the arguments in memory: as they came, parsed, and as a model."""
@@ -31,7 +30,7 @@ class Unattended:
         self._posts: dict[Post, tuple[Account, int]] = {}
 
     def admit(self, post: Post, owner: Account, body: int) -> bool:
-        """Tell whether a request may go on without its client; if so, count it until it ends.
+        """Return whether a request may go on without its client; if so, count it until it ends.
 
         Args:
             post: The request.

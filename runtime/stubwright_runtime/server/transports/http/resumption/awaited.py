@@ -1,7 +1,4 @@
-"""Clients that wait at one process for messages that another one still has to send.
-
-Takes the sessions that clients wait for; tells all processes, by the store, of messages of these only.
-"""
+"""Clients that wait at one process for messages that another one still has to send."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ class Awaited:
     """The sessions that clients wait for at another process: only messages of these are published.
 
     A process that begins to wait asks all processes, and the one that has the session tells of messages from then on.
-    A lost notification costs no more than time: a process that waits looks by itself now and then, and asks again.
+    A lost notification costs no more than time: a process that waits looks on its own now and then, and asks again.
     """
 
     def __init__(self, store: Store) -> None:

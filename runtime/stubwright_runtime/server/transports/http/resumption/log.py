@@ -1,8 +1,4 @@
-"""The log of messages on the streams of a session, in memory or in the store.
-
-Takes messages as bytes; returns their ids, and the messages again after an id (MCP 2025-11-25, basic/transports,
-"Resumability and Redelivery").
-"""
+"""The log of messages on the streams of a session, in memory or in the store."""
 
 from __future__ import annotations
 

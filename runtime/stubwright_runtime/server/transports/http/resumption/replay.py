@@ -1,7 +1,7 @@
 """Messages to sessions over HTTP, kept for clients that come back for them (MCP 2025-11-25, basic/transports).
 
-Takes messages; returns them again, as they were sent. All sessions share one budget of bytes, so that abandoned
-sessions cannot fill the memory. If it is used up, the principal with the most bytes loses its oldest messages.
+All sessions share one budget of bytes, so that abandoned sessions cannot fill the memory. If it is used up, the
+principal with the most bytes loses its oldest messages.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 _TOTAL: Final = 64 * 1024 * 1024
-"""The maximum number of bytes of all sessions' messages; the newest is kept even if it is larger."""
+"""The maximum number of bytes of all sessions' messages; the newest is retained even if it is larger."""
 
 _SESSION: Final = 4 * 1024 * 1024
-"""The maximum number of bytes of one session's messages; its newest is kept even if it is larger."""
+"""The maximum number of bytes of one session's messages; its newest is retained even if it is larger."""
 
 _EVENTS: Final = 512
-"""The maximum number of messages that are kept of one session."""
+"""The maximum number of messages that are retained of one session."""
 
 _EACH: Final = 512
-"""The approximate number of bytes that a message takes beside its text."""
+"""The approximate number of bytes that a message takes next to its text."""
 
 _PRINCIPAL: Final = 16 * 1024 * 1024
 """The maximum number of bytes of the messages of one principal's sessions."""
@@ -102,11 +102,11 @@ class Archive:
             self._drop(most, next(other for other in self._events[most] if other != key))
 
     def drop(self, session: _Session, number: int) -> None:
-        """Keep a message no longer, if it is kept."""
+        """Keep a message no longer, if it is retained."""
         self._drop(session.principal, (session.number, number))
 
     def get(self, session: _Session, number: int) -> _Event | None:
-        """Return a message that is kept."""
+        """Return a message that is retained."""
         return self._events.get(session.principal, _NONE).get((session.number, number))
 
     def _drop(self, principal: str, key: _Key) -> None:

@@ -1,7 +1,7 @@
 """Messages to sessions over HTTP, kept in the store for all processes (MCP 2025-11-25, basic/transports).
 
 A session lives in one process. If that process has ended, or a client comes back to another one, the session is not
-there; its messages and its pending answers are. Each message has a key of its own, made of its principal, its session,
+there; its messages and its pending answers are. Each message has its own key, made of its principal, its session,
 its stream and its number there. A client that comes back reads only the next ones, and an id that belongs to another
 client, or was invented, finds nothing.
 """
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 _KIND: Final = "event"
 
 _SECONDS: Final = 600.0
-"""The seconds for which a message is kept."""
+"""The seconds for which a message is retained."""
 
 _EVENTS: Final = 512
-"""The maximum number of messages that are kept of one session."""
+"""The maximum number of messages that are retained of one session."""
 
 _BYTES: Final = 4 * 1024 * 1024
-"""The maximum number of bytes of one session's messages; its newest is kept even if it is larger."""
+"""The maximum number of bytes of one session's messages; its newest is retained even if it is larger."""
 
 _LARGE: Final = 256 * 1024
 """The size in bytes from which a message is not read before there is room for it."""
@@ -94,7 +94,7 @@ class SharedReplay:
         awaited.add(self._session, self)
 
     async def keep(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Keep a message, and return its id, which holds its position. While the store is lost, none is kept."""
+        """Keep a message, and return its id, which holds its position. While the store is lost, none is retained."""
         place = _Stream(self._principal, self._session, stream)
         try:
             async with self._storing:
@@ -174,7 +174,7 @@ async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | Non
 
 
 async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
-    """Return the place of the next message if it is kept, otherwise that of the answer. Raises StateLost."""
+    """Return the place of the next message if it is retained, otherwise that of the answer. Raises StateLost."""
     for place in (number + 1, _ANSWER):
         key = stream.make_key(place)
         if (size := await store.measure(_KIND, key)) is not None:
@@ -183,7 +183,7 @@ async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
 
 
 async def _read(store: Store, key: str) -> bytes | None:
-    """Return a message that is kept. Raises StateLost."""
+    """Return a message that is retained. Raises StateLost."""
     record = await store.get(_KIND, key)
     return None if record is None else record.data
 
