@@ -29,7 +29,7 @@ demo: .venv/uv/ready
 test: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS)
 	$(if $(MANY),STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_DIFF=many STUBWRIGHT_WHOLE_PAYLOADS=many) \
-		$(BIN)/pytest -n 4 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
+		$(BIN)/pytest -n 3 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
 
 # What to run while you work: ruff, mypy with its cache, the ratchets, and rooms whose tests start hardly any processes.
 check: .venv/ready
@@ -38,7 +38,7 @@ check: .venv/ready
 
 # Attacks on real servers, long random walks, installations and browsers, of which `make test` runs none; some minutes.
 long: .venv/ready
-	$(BIN)/pytest -n 4 --dist worksteal -m long $(LONG_TESTS)
+	$(BIN)/pytest -n 3 --dist worksteal -m long $(LONG_TESTS)
 
 # What CI runs beside `.ci/run`: the long tests as well, and many cases where `make test` takes a sample; `make corpus` and
 # `make payloads` take all.
@@ -60,14 +60,14 @@ pythons:
 		echo "python$$version:"; \
 		python$$version -m venv .venv/pythons/$$version && \
 		$(call sync,.venv/pythons/$$version) && \
-		.venv/pythons/$$version/bin/pytest -n 4 --dist worksteal $(TESTS) || exit 1; \
+		.venv/pythons/$$version/bin/pytest -n 3 --dist worksteal $(TESTS) || exit 1; \
 	done
 
 # All tests with the newest versions of what others release, and with the lowest that we say we work with. The rest is locked.
 newest: .venv/uv/ready
 	$(PYTHON) -m venv --clear .venv/newest
 	$(UV) pip install --quiet --python .venv/newest --refresh --group dev -e ./runtime -e .
-	.venv/newest/bin/pytest -n 4 --dist worksteal $(TESTS)
+	.venv/newest/bin/pytest -n 3 --dist worksteal $(TESTS)
 
 # docs/ci.md says how many distributions the locked versions are.
 COUNTED := tests/project/test_wheels.py::test_docs_ci_counts_what_is_installed
@@ -77,7 +77,7 @@ lowest: .venv/uv/ready
 	$(UV) pip compile --quiet --resolution lowest-direct --no-emit-package stubwright-runtime pyproject.toml runtime/pyproject.toml \
 		--all-extras --output-file .venv/lowest/requirements.txt
 	$(UV) pip install --quiet --python .venv/lowest --constraints .venv/lowest/requirements.txt --group dev -e ./runtime -e .
-	.venv/lowest/bin/pytest -n 4 --dist worksteal --deselect $(COUNTED) $(TESTS)
+	.venv/lowest/bin/pytest -n 3 --dist worksteal --deselect $(COUNTED) $(TESTS)
 
 # Locks the developers' environment anew. With PACKAGE=name only that package moves.
 lock: .venv/uv/ready

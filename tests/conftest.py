@@ -24,6 +24,8 @@ from stubwright_runtime.values.certificates import share_tls_context
 
 processes.heed_interrupts()
 
+gc.disable()  # while tests are collected: what is imported then is never garbage
+
 # How long an example takes depends on what runs beside it.
 settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -76,6 +78,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
