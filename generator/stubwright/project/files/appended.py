@@ -8,12 +8,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from stubwright.project.files import disk, inside
+
 
 class AppendedFile:
     """The file."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; a new one may be read and written by its owner alone. Raises OSError."""
+        """Open it; a new one may be read and written by its owner alone.
+
+        Raises:
+            BarredError: It is a link, or a relative path that leaves the working folder through one.
+            OSError: It cannot be opened.
+        """
+        disk.refuse_links_out(path)
+        if inside.find_kind(path) == "link":
+            raise inside.BarredError("link", str(path))
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         for name in ("O_CLOEXEC", "O_BINARY"):  # without the second one, Windows writes CRLF
             flags |= getattr(os, name, 0)

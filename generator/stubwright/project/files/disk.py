@@ -137,14 +137,20 @@ def create(path: Path, text: str, encoding: str = "utf-8") -> None:
 
 
 def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Write one file, whole or not at all; a new one with that mode. Raises OSError, with the name of a file."""
+    """Write one file, whole or not at all; a new one with that mode.
+
+    Raises:
+        BarredError: The path is relative, and a link on it leads out of the working folder.
+        OSError: The file cannot be written; the error has its name.
+    """
     staged = None
+    refuse_links_out(path)
     try:
         if _is_stream(path):
             with open(path, "ab", buffering=0) as stream:  # noqa: PTH123 - which `Path.open` cannot do without a buffer
                 stream.write(data)
             return
-        with suppress(FileExistsError):  # what stands there is no folder, which the next line tells better
+        with suppress(FileExistsError):  # a file there: the next line explains that better
             path.parent.mkdir(parents=True, exist_ok=True)
         name_temporary(path, 0, "stubwright").unlink(missing_ok=True)  # a killed run left it
         staged = stage(path, data, 0, "stubwright", mode=mode)
@@ -154,6 +160,15 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
             staged.unlink(missing_ok=True)
         # The error may name the staged file, of which the user knows nothing.
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def refuse_links_out(path: Path) -> None:
+    """Raise BarredError if a relative path leaves the working folder through a link, which a checkout may contain.
+
+    Absolute paths and paths with `..` are not checked: their authors chose another folder.
+    """
+    if not path.is_absolute() and ".." not in path.parts:
+        inside.Inside(".").check_folder(path.as_posix())
 
 
 def _is_stream(path: Path) -> bool:

@@ -35,7 +35,9 @@ class BarredError(OSError):
     """
 
     def __init__(self, what: Kind, path: str) -> None:
-        super().__init__(errno.ELOOP if what == "link" else errno.EINVAL, f"it is a {what}, and is left as it is", path)
+        super().__init__(
+            errno.ELOOP if what == "link" else errno.EINVAL, f"it is a {what}, and is left unchanged", path
+        )
         self.what = what
 
 
@@ -71,6 +73,11 @@ class Inside:
         """Raise BarredError if `read` would, and read nothing."""
         self._no_link_above(path)
         _opened(f"{self.folder}/{path}")
+
+    def check_folder(self, path: str) -> None:
+        """Raise BarredError if the folder of a file is outside of this one, through a link."""
+        if not self.holds(os.path.join(self.folder, os.path.dirname(path))):  # noqa: PTH118, PTH120
+            raise BarredError("link", self._link(path).removeprefix("./"))
 
     def _no_link_above(self, path: str) -> None:
         full = f"{self.folder}/{path}"

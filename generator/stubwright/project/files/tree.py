@@ -152,7 +152,7 @@ def compare(
             edited.append(
                 Diagnostic(
                     "SW402",
-                    "this generated file was edited by hand, and is left as it is",
+                    "this generated file was edited by hand, and is left unchanged",
                     Place(name),
                     "move your change out of the generated file, or overwrite it with `--force`; nothing was written",
                 )
@@ -179,7 +179,7 @@ def compare(
             problems.append(
                 Diagnostic(
                     "SW404",
-                    "this generated file is no longer made, but was edited by hand, and is left as it is",
+                    "this generated file is no longer made, but was edited by hand, and is left unchanged",
                     Place(show_path(output, path)),
                     "delete it, or keep it: it is no longer stubwright's",
                 )
@@ -275,7 +275,7 @@ def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     return beside.startswith(RUNTIME_START) or (name in _SILENT and beside.startswith(MARK))
 
 
-_TWO_SERVERS = "give one of the two servers another `python.package`, or another output folder; nothing was written"
+_TWO_SERVERS = "set another `python.package` for one of the two servers, or another output folder; nothing was written"
 
 
 def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
