@@ -4,7 +4,7 @@
 
 Each program is started as its own help says, against the same server on standard input and output, and what it printed,
 its exit status, and what reached the server's tools are looked at. Prints a table in Markdown, the one in
-docs/calling.md. Needs npx; FastMCP is installed into `bench/.venv`. A program that cannot be had is left out.
+docs/calling.md. Needs npx; FastMCP is installed into `bench/.venv`. A program that cannot be had is omitted.
 """
 
 from __future__ import annotations

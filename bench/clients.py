@@ -5,7 +5,7 @@
 Each client is installed into an environment of its own, below a temporary folder unless one is named, and does the same
 steps against the servers of `specs/`. What it was given is compared with what the server has to say. Prints the table
 in docs/compatibility.md, and below it each step that went wrong. Needs npm and Node.js 20 for the TypeScript SDK; a
-client that cannot be installed is left out.
+client that cannot be installed is omitted.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _outcomes(folder: Path) -> Iterator[tuple[Client, Outcome]]:
         try:
             runner, version = installed(client, folder)
         except NotThereError as error:
-            print(f"{client.name} is left out: {error}", file=sys.stderr)
+            print(f"{client.name} is omitted: {error}", file=sys.stderr)
         else:
             yield client, _try(runner, version)
 

@@ -10,7 +10,7 @@ old version and check the new one, and prints the table in docs/contracts.md. Se
 own, without a network if `unshare` can take it away.
 
 The lists are other people's text, so only their digests are kept: if one changed, the pair has to be judged again, and
-the run fails; `--update` writes the new digests. A peer that cannot be installed is left out. Needs Node.js 20, npm and
+the run fails; `--update` writes the new digests. A peer that cannot be installed is omitted. Needs Node.js 20, npm and
 uv.
 """
 

@@ -6,7 +6,7 @@ The same tools are compiled three times: their schemas refer to shared ones, hav
 server that validates nothing (`client_programs/canned.py`) has these tools, and right and wrong results. Each client is
 installed into an environment of its own, below a temporary folder unless one is named. What it makes of the results,
 and the schema of the arguments that it passes on to a model, are compared with what the schemas say. Prints the table
-in docs/compatibility.md. Needs npx; a client that cannot be installed is left out.
+in docs/compatibility.md. Needs npx; a client that cannot be installed is omitted.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _clients(folder: Path) -> Iterator[tuple[str, str, Callable[[Path], Reading]
         try:
             runner, version = installed(client, folder)
         except NotThereError as error:
-            print(f"{client.name} is left out: {error}", file=sys.stderr)
+            print(f"{client.name} is omitted: {error}", file=sys.stderr)
         else:
             yield client.name, version, partial(_by_program, runner)
             if client.program == ("reading_fastmcp.py",) and "fastmcp>=2" not in client.requirement:
@@ -133,7 +133,7 @@ def _clients(folder: Path) -> Iterator[tuple[str, str, Callable[[Path], Reading]
     try:
         found = inspector.fetch()
     except inspector.NotThereError as error:
-        print(f"the Inspector is left out: {error}", file=sys.stderr)
+        print(f"the Inspector is omitted: {error}", file=sys.stderr)
     else:
         yield "Inspector", inspector.INSPECTOR.rpartition("@")[2], partial(_by_inspector, found)
 

@@ -4,7 +4,7 @@
 
 ZENSICAL is the program that makes HTML of Markdown; `make site` installs it. The pages stay where they are: each
 build copies those that docs/website.toml lists to build/pages/, and adds what is made from others: the gallery,
-llms.txt and llms-full.txt. The build fails if a link leads nowhere, or if a page would fetch anything from elsewhere.
+llms.txt and llms-full.txt. The build fails if a link does not resolve, or if a page would fetch anything from elsewhere.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def use_slashes(path: str) -> str:
 
 
 def normalize(path: str) -> str:
-    """Return a path from the command line as the compiler has it: `use_slashes`, without what leads nowhere."""
+    """Return a path from the command line as the compiler has it: `use_slashes`, without what does not resolve."""
     return posixpath.normpath(use_slashes(path))
 
 

@@ -50,7 +50,7 @@
       "default" in schema && `default ${JSON.stringify(schema.default)}`,
     ].filter(Boolean).join(" · ");
 
-  // A field reads JSON text, or nothing where it is left out; it throws what is wrong.
+  // A field reads JSON text, or nothing where it is omitted; it throws what is wrong.
   let fields = 0;
   const makeField = (name, given, root, isRequired) => {
     const schema = follow(given, root);

@@ -486,7 +486,7 @@ def test_an_answer_that_is_missing_or_does_not_fit_is_told(answers: list[str], t
 def test_an_answer_has_a_name(desk: Path) -> None:
     done = forking("call", "work", "--answer", "perhaps", cwd=desk)
     assert done.returncode == 2
-    assert "--answer takes NAME=VALUE, or yes or no for what has no fields" in done.stderr
+    assert "--answer takes NAME=VALUE, or yes or no for a question without fields" in done.stderr
 
 
 def test_a_token_goes_to_a_url_and_to_no_command(tmp_path: Path) -> None:
@@ -760,7 +760,7 @@ def test_only_what_is_in_the_toolset_is_hidden_for_want_of_a_scope(tmp_path: Pat
 def test_a_mock_has_no_callers_handlers_or_interpreter_of_its_own(option: str, desk: Path) -> None:
     done = forking("list", "desk.yaml", "--mock", option, "other", cwd=desk)
     assert done.returncode == 2
-    assert f"stubwright: {option} has no effect on a mock, which serves all tools by itself\n" in done.stderr
+    assert f"stubwright: {option} has no effect on a mock, which serves all tools anyway\n" in done.stderr
 
 
 def test_completion_gives_values_from_where_the_shell_begins_its_word(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_the_environment_names_other_handlers(tmp_path: Path) -> None:
             ("logic", "SAMPLE_MCP_HANDLERS is 'logic'; it must be MODULE:NAME, such as weather:Weather"),
             ("nowhere:Sample", "there is no module 'nowhere'"),
             ("logic:Needy", "logic:Needy cannot be called: TypeError"),
-            (None, "no handlers given; say where they are, such as SAMPLE_MCP_HANDLERS=weather:Weather"),
+            (None, "no handlers given; name them, such as SAMPLE_MCP_HANDLERS=weather:Weather"),
         ],
         1,
     ),

@@ -259,7 +259,7 @@ def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
         ("models/forecast.py", "SW407", "this file is missing"),
         ("models/get_forecast.py", "SW407", "this file is no longer made"),
         ("handlers.py", "SW407", "this file is stale"),
-        ("client.py", "SW402", "this generated file was edited by hand, and is left as it is"),
+        ("client.py", "SW402", "this generated file was edited by hand, and is left unchanged"),
     ):
         assert found[f"generated/weather_mcp/{name}"] == (code, state)
     shown = stubwright("generate", "--check", "specs/weather.yaml", "--format", "github", cwd=project)
@@ -672,7 +672,7 @@ def test_an_import_replaces_what_was_imported_and_nothing_else(name: str, starts
     manifest.write_text(mine)
     refused = stubwright(*again, cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.startswith(f"{name}:1:1: error[SW403]: this file was not imported, and is left as it is\n")
+    assert refused.stderr.startswith(f"{name}:1:1: error[SW403]: this file was not imported, and is left unchanged\n")
     assert manifest.read_text() == mine
 
 

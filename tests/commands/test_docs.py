@@ -520,7 +520,8 @@ def test_the_command(tmp_path: Path) -> None:
         linked = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
         assert linked.returncode == 1
         assert (
-            f"error[SW406]: cannot write below `site`: it is a link, and is left as it is (`{target}`)" in linked.stderr
+            f"error[SW406]: cannot write below `site`: it is a link, and is left unchanged (`{target}`)"
+            in linked.stderr
         )
         assert (tmp_path / target).is_symlink()
         assert not (tmp_path / "nowhere.html").exists()

@@ -112,7 +112,7 @@ def test_what_a_contract_cannot_hold_is_left_out_with_a_note(folder: Path) -> No
     assert "bad" in left_out
     assert "good" in names
     for name in left_out:
-        assert f"note: tool `{name}` was left out: " in done.stderr
+        assert f"note: tool `{name}` was omitted: " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_no_schema_of_arguments_is_named(entry: dict[str, Any], had: str
     notes: list[str] = []
     [fixed] = tools.fix([{"name": "go", **entry}], notes)
     assert fixed["inputSchema"] == {"type": "object"}
-    assert notes == [f"tool `go` had {had}; it got one that takes any arguments"]
+    assert notes == [f"tool `go` had {had}; it got a schema that accepts any arguments"]
 
 
 def test_what_was_mended_in_a_saved_list_is_noted(folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_what_was_mended_in_a_saved_list_is_noted(folder: Path) -> None:
     done = stubwright("lock", "list.json", "-o", "-", cwd=folder)
     assert done.returncode == 0
     assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == ["go", "odd"]
-    assert "note: tool `go` had `true` as its `inputSchema`; it got one" in done.stderr
+    assert "note: tool `go` had `true` as its `inputSchema`; it got a schema" in done.stderr
     assert "note: tool `odd` had halves of surrogate pairs in its text; each became U+FFFD" in done.stderr
 
 
@@ -193,7 +193,7 @@ def test_a_contract_is_compared_with_its_revision_and_with_the_server(folder: Pa
     changed = stubwright("diff", "git:HEAD", "contracts/desk.yaml", cwd=folder)
     assert changed.returncode == 1
     assert "Obey me." in changed.stdout
-    assert "words that somebody else wrote changed" in changed.stderr
+    assert "texts of other authors changed" in changed.stderr
 
 
 def test_the_page_shows_a_contract_as_it_is_written() -> None:
@@ -359,7 +359,9 @@ def test_an_edited_contract_is_noticed_and_kept(folder: Path) -> None:
     assert (found.code, getattr(found.at, "file", ""), getattr(found.at, "line", 0)) == ("SW402", str(file), 2)
     kept = stubwright(*command, cwd=folder)
     assert kept.returncode == 1
-    assert "c.yaml:1:1: error[SW403]: this contract was edited after it was locked, and is left as it is" in kept.stderr
+    assert (
+        "c.yaml:1:1: error[SW403]: this contract was edited after it was locked, and is left unchanged" in kept.stderr
+    )
     assert "Get any" in file.read_text()
     forced = stubwright(*command, "--force", cwd=folder)
     assert (forced.returncode, forced.stdout) == (0, "c.yaml: locked again\n")
@@ -377,7 +379,7 @@ def test_files_that_are_not_contracts(folder: Path) -> None:
     (folder / "c.yaml").write_text("mine: 1\n")
     done = stubwright("lock", "specs/weather.yaml", "-o", "c.yaml", cwd=folder)
     assert (done.returncode, (folder / "c.yaml").read_text()) == (1, "mine: 1\n")
-    assert "this file is not a contract, and is left as it is" in done.stderr
+    assert "this file is not a contract, and is left unchanged" in done.stderr
     with pytest.raises(DocumentError, match="this file is not a contract"):
         contract.read_contract(str(folder / "c.yaml"), Disk())
     (folder / "c.yaml").unlink()
@@ -414,7 +416,7 @@ def test_the_contract_of_another_server_with_the_same_name_is_kept(folder: Path)
     assert "this file was just written for `specs/weather.yaml`; `specs/other.yaml` has the same name" in done.stderr
     later = stubwright("lock", "specs/other.yaml", cwd=folder)
     assert later.returncode == 1
-    assert "this is the contract of another server, `specs/weather.yaml`, and is left as it is" in later.stderr
+    assert "this is the contract of another server, `specs/weather.yaml`, and is left unchanged" in later.stderr
     forced = stubwright("lock", "specs/other.yaml", "--force", cwd=folder)
     assert (forced.returncode, forced.stdout) == (0, "contracts/weather.yaml: locked again\n")
 

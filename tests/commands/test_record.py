@@ -258,7 +258,7 @@ def test_a_line_that_a_killed_process_left_is_dropped(tmp_path: Path) -> None:
     whole = record(tmp_path)
     (tmp_path / "r.jsonl").write_text(whole + '{"run":"00')
     done = run(tmp_path, "replay", "r.jsonl", said=handshake())
-    assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line is cut off, and is left out\n")
+    assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line is cut off, and is omitted\n")
     assert answers(done.stdout)
     done = run(tmp_path, "record", "-o", "r.jsonl", "--", sys.executable, "echo.py", said=handshake())
     assert (done.returncode, done.stderr) == (0, "note: r.jsonl: the last line was cut off, and is dropped\n")

@@ -87,7 +87,7 @@ async def test_the_local_user_s_come_from_the_environment(
         monkeypatch.setenv("BINDS_AGE", "18")
         assert await called(client, {"text": "a"}) == "17 18 a"
         assert await called(client, {"text": "a", "user_id": "ann"}) == (
-            "error: Invalid arguments for add_note:\n- user_id: is set by the server; leave it out"
+            "error: Invalid arguments for add_note:\n- user_id: is set by the server; omit it"
         )
 
 
@@ -258,7 +258,7 @@ async def test_what_auth_binds_comes_from_the_token(mode: Any, tmp_path: Path, m
                 assert listed == [{"text": {"type": "string"}}, {}, {"topic": {"type": "string"}}]
                 assert await called(client, {"text": "a"}) == "ann: a"
                 assert await called(client, {"text": "a", "user_id": "bob"}) == (
-                    "error: Invalid arguments for add_note:\n- user_id: is set by the server; leave it out"
+                    "error: Invalid arguments for add_note:\n- user_id: is set by the server; omit it"
                 )
 
 

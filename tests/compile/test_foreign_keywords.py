@@ -33,7 +33,7 @@ EVERY = choose("STUBWRIGHT_WHOLE_PAYLOADS", 499, 127, 13)
 """Of how many combinations one is taken; a prime, so that all keywords, values and places come up."""
 
 BATCH = 150
-"""How many tools a manifest has; those that `check` refuses are left out before the rest is compiled."""
+"""How many tools a manifest has; those that `check` refuses are omitted before the rest is compiled."""
 
 FOREIGN = ("x-handle", "x-mcp-header", "x-foo", "nullable", "discriminator", "example", "stubwright", "typ", "a key")
 KEYWORDS = (*sorted(dialects.KEYWORDS), *FOREIGN)
@@ -144,7 +144,7 @@ def test_other_verbs_take_it_too(dialect: dialects.Dialect, tmp_path: Path, caps
         (
             dialects.DRAFT_7,
             {"type": "object", "properties": {"p": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"minimum": "b"}}},
-            "`#/$defs/a` leads to something that is not a valid schema",
+            "`#/$defs/a` refers to something that is not a valid schema",
         ),
     ],
 )

@@ -131,7 +131,7 @@ def test_a_reference_to_what_no_file_can_be_called(
     Path("api.json").write_text(json.dumps(document))
     status = run("import", "openapi", "api.json")
     told = capsys.readouterr().err
-    assert "`POST /a` was left out: the reference" in told or (status == 1 and "error[SW010]" in told)
+    assert "`POST /a` was omitted: the reference" in told or (status == 1 and "error[SW010]" in told)
 
 
 URLS = [

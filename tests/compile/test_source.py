@@ -206,7 +206,7 @@ def test_aliases_share_their_value() -> None:
         ("a: `b`", "SW004", (1, 4, 5), "no value can start with ```"),
         ("a: |\n b\nc", "SW004", (3, 1, 2), "a `:` is missing after this key"),
         ("- a\nb: c", "SW004", (2, 1, 2), "an item of a list should start here"),
-        ("a: b\x07", "SW004", (1, 5, 6), "the character U+0007 may not stand in YAML"),
+        ("a: b\x07", "SW004", (1, 5, 6), "the character U+0007 is not allowed in YAML"),
         ("%YAML 3.0\n---\na: 1", "SW004", (1, 1, 2), "this version of YAML is not known"),
         ("a: !e!x b", "SW004", (1, 4, 5), "this tag is not known"),
     ],
@@ -276,7 +276,7 @@ def test_depth_has_a_limit_through_aliases() -> None:
 def test_aliases_have_a_limit() -> None:
     bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
     bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
-    assert only(bomb).message == f"aliases stand for more than {yamltext.MAX_ALIASED:,} values up to here"
+    assert only(bomb).message == f"aliases expand to more than {yamltext.MAX_ALIASED:,} values up to here"
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_aliases_have_a_limit() -> None:
         (b"\x89PNG\r\n\x1a\n\0", "SW002", "the file is binary"),
         (b"", "SW003", "the file is empty"),
         (b" \n\n", "SW003", "the file is empty"),
-        (b"# comment\n", "SW003", "the file holds nothing but comments"),
+        (b"# comment\n", "SW003", "the file contains only comments"),
     ],
 )
 def test_files_that_cannot_be_used(file: bytes | OSError, code: str, message: str) -> None:

@@ -398,7 +398,7 @@ TEXTS: Json = {"type": "array", "items": {"type": "string"}}
 def test_a_property_that_a_reference_leads_to_is_added_or_gone(
     direction: Literal["input", "output"], is_added: bool
 ) -> None:
-    """Each schema is whole, but one with this edit alone has a reference that leads nowhere."""
+    """Each schema is whole, but one with this edit alone has a reference that does not resolve."""
     linked = {"staged": TEXTS, "rest": {"$ref": "#/properties/staged"}}
     pair = [
         {"type": "object", "additionalProperties": False, "properties": properties}

@@ -109,7 +109,7 @@ def test_import_leaves_out_a_schema_that_is_wrong_in_every_dialect(
     settled = acceptance.repair(made.manifest)
     assert [tool["name"] for tool in settled.manifest["tools"]] == left
     (note,) = settled.notes
-    assert note.startswith(f"{what} was left out: `strng` is not a JSON Schema type")
+    assert note.startswith(f"{what} was omitted: `strng` is not a JSON Schema type")
     assert [found.severity for found in check(tmp_path, settled.manifest)] == ["warning"] * settled.warnings
 
 

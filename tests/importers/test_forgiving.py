@@ -113,7 +113,7 @@ components:
         "example": {"type": "object", "properties": {"example": {"type": "number"}}},
     }
     assert components["parameters"]["b"]["examples"] == {"two": {"value": 2}}
-    told = "`api.yaml` has examples that are no JSON, which were left out: line 8, line 8, line 9, line 9, line 11"
+    told = "`api.yaml` has examples that are no JSON, which were omitted: line 8, line 8, line 9, line 9, line 11"
     assert told in imported(tmp_path, text).notes
     json = '{"openapi": "3.1.0", "info": {}, "paths": {}, "x": {"example": NaN, "examples": [-Infinity, 1]}}'
     assert value(tmp_path, json, "api.json")["x"] == {"examples": [1]}
@@ -169,7 +169,7 @@ def test_examples_of_a_saved_list_that_are_not_finite_are_left_out(tmp_path: Pat
     (tool,) = made.manifest["tools"]
     assert tool["inputSchema"]["properties"] == {"n": {"type": "number", "examples": [1]}}
     path = tmp_path / "saved.json"
-    assert made.notes[0] == f"`{path}` has examples that are no JSON, which were left out: line 2, line 2"
+    assert made.notes[0] == f"`{path}` has examples that are no JSON, which were omitted: line 2, line 2"
 
 
 @pytest.mark.parametrize("keyword", ["properties", "$defs", "patternProperties"])
@@ -190,7 +190,7 @@ def test_a_tool_that_is_odd_costs_no_other_one(odd: str, head: str, tmp_path: Pa
     assert [tool["name"] for tool in made.manifest["tools"]] == ["a"]
     assert made.manifest["tools"][0]["inputSchema"]["properties"] == {"a": {"title": "B"}, "s": {"title": "\ufffd"}}
     assert "`title` on line 2" in made.notes[0]
-    assert any(note.startswith("tool `b` was left out") for note in made.notes)
+    assert any(note.startswith("tool `b` was omitted") for note in made.notes)
 
 
 @pytest.mark.parametrize("value", ["NaN", "9" * 5000])

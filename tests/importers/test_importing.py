@@ -314,7 +314,7 @@ def test_a_signal_ends_the_process_too(
         ([], "name one server: a URL, or a command after `--`"),
         (["http://localhost/mcp", "--", "true"], "name one server: a URL, or a command after `--`"),
         (["--"], "the command after `--` is empty"),
-        (["true"], "`true` is not an http or https URL; a command stands after `--`, as in: -- true"),
+        (["true"], "`true` is not an http or https URL; put a command after `--`, as in: -- true"),
         (["npx", "server"], "put `--` before a command, as in: stubwright import mcp -- npx server"),
         (["npx", "-y", "server"], "unrecognized arguments: -y server; put `--` before a command"),
         (["file:///etc/passwd"], "`file:///etc/passwd` is not an http or https URL"),
@@ -396,7 +396,7 @@ def test_a_program_that_says_nothing_may_lack_credentials(tmp_path: Path, monkey
     command = ["--env", "D_URL", "--", sys.executable, "-c", "raise SystemExit(3)"]
     done = stubwright("import", "mcp", *command, cwd=tmp_path)
     assert done.stderr.splitlines()[1:] == [
-        "  help: the command did not get A_KEY, B_URL, which are set here; pass on those that it needs with --env NAME"
+        "  help: the command did not get A_KEY, B_URL, which are set here; pass on the ones it needs with --env NAME"
     ]
 
 
@@ -551,7 +551,7 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
     assert done.returncode == 0, done.stderr
     assert (
         "note: the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked"
-        " before each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
+        " before each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust the hints of a tool"
         in done.stderr
     )
     made = yaml.safe_load((tmp_path / "m.yaml").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""OpenAPI documents as manifests: what becomes of each part, what is left out and told, and that nothing is guessed.
+"""OpenAPI documents as manifests: what becomes of each part, what is omitted and told, and that nothing is guessed.
 
 `tests/openapi/library.yaml` has one operation for each thing there is to see; `library.manifest.yaml` and
 `library.notes.txt` beside it are what the import makes and tells. `pytest --update` rewrites both.
@@ -176,7 +176,7 @@ def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> 
     }
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths}, Selection(prefix="t_"))
     assert made.notes == (
-        "`go` (POST /b) was left out: its body is `application/xml`",
+        "`go` (POST /b) was omitted: its body is `application/xml`",
         "`go` (POST /c) has the same name as another operation; its tool is called `t_post_c`",
     )
 
@@ -322,7 +322,7 @@ def test_the_output_schema_is_what_success_promises(responses: Any, schema: Any,
         ({"requestBody": {"required": True, "content": {}}}, "it is a GET that needs a body"),
         ({"security": [{"none": []}]}, "it needs the security scheme `none`, which is not described"),
         ({"parameters": [query("q", {"$ref": "#/components/nowhere"})]},
-         "the reference `#/components/nowhere` leads nowhere"),
+         "the reference `#/components/nowhere` does not resolve"),
         ({"parameters": [query("q", {"$ref": "../up.yaml"})]},
          "the reference `../up.yaml` leaves the document's folder"),
         ({"parameters": [query("q", {"$ref": "https://e.example/x"})]},
@@ -335,7 +335,7 @@ def test_what_is_not_supported_is_left_out_and_told(told: Any, why: str, tmp_pat
     document = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"get": {"operationId": "op", **told}}}}
     made = imported(tmp_path, document)
     assert made.manifest["tools"] == []
-    assert made.notes == (f"`op` (GET /x) was left out: {why}",)
+    assert made.notes == (f"`op` (GET /x) was omitted: {why}",)
 
 
 def test_security_is_that_of_the_operation_else_of_the_document(tmp_path: Path) -> None:
@@ -418,14 +418,14 @@ def test_a_part_of_a_form_that_is_not_json_is_told(tmp_path: Path) -> None:
     told = {"operationId": "op", "requestBody": {"content": {"multipart/form-data": media}}}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": told}}})
     assert made.manifest["tools"] == []
-    assert made.notes[0] == "`op` (POST /x) was left out: the part `x` of its form is `application/xml`"
+    assert made.notes[0] == "`op` (POST /x) was omitted: the part `x` of its form is `application/xml`"
 
 
 def test_a_pattern_that_is_none_is_left_out_and_told(tmp_path: Path) -> None:
     told = {"operationId": "op", "parameters": [query("q", {"type": "string", "pattern": "["})]}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"get": told}}})
     assert made.manifest["tools"][0]["inputSchema"]["properties"]["q"] == {"type": "string"}
-    assert made.notes[0].startswith("the pattern `[` was left out: ")
+    assert made.notes[0].startswith("the pattern `[` was omitted: ")
 
 
 def test_a_document_without_a_host_needs_a_variable(tmp_path: Path) -> None:
@@ -446,7 +446,7 @@ def test_what_check_would_refuse_is_left_out_and_told(schema: Any, tmp_path: Pat
     )
     assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
     assert "schemas" not in made.manifest
-    assert made.notes[0].startswith("tool `bad` was left out: ")
+    assert made.notes[0].startswith("tool `bad` was omitted: ")
 
 
 @pytest.mark.parametrize(

@@ -119,10 +119,10 @@ def test_a_document_with_many_references_for_operations_gets_one_note(tmp_path: 
 @pytest.mark.parametrize(
     ("reference", "why"),
     [
-        ({"$ref": "#/x-none"}, "the reference `#/x-none` leads nowhere"),
+        ({"$ref": "#/x-none"}, "the reference `#/x-none` does not resolve"),
         ({"$ref": "#/paths/~1x/get"}, "the reference `#/paths/~1x/get` goes round in a circle"),
         ({"$ref": "#/x-op", "parameters": []},
-         "`parameters` stands beside a reference in document.json#/paths/~1x/get, which is undefined"),
+         "`parameters` is next to a reference in document.json#/paths/~1x/get, which is undefined"),
         ({"$ref": "https://e.example/op.yaml"},
          "the reference `https://e.example/op.yaml` would have to be fetched"),
     ],
@@ -131,12 +131,12 @@ def test_an_operation_whose_reference_leads_nowhere_is_left_out(reference: Any, 
     paths = {"/x": {"get": reference, "put": {"operationId": "good"}}}
     made = imported(tmp_path, {**HOST, "paths": paths, "x-op": {"operationId": "op"}})
     assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
-    assert made.notes == (f"`GET /x` was left out: {why}",)
+    assert made.notes == (f"`GET /x` was omitted: {why}",)
 
 
 @pytest.mark.parametrize("part", ["paths", "info"])
 def test_a_document_whose_own_parts_lead_nowhere_is_refused(part: str, tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match=f"its `{part}` cannot be read: the reference `#/x-none` leads nowhere"):
+    with pytest.raises(DocumentError, match=f"its `{part}` cannot be read: the reference `#/x-none` does not resolve"):
         imported(tmp_path, {"paths": {}, part: {"$ref": "#/x-none"}})
 
 
@@ -199,7 +199,7 @@ def test_a_parameter_of_an_operation_that_needs_no_key_stays_and_no_key_goes_bes
 ODD: list[tuple[Any, str]] = [
     ({"$recursiveRef": "#"}, "a schema has `$recursiveRef`, at document.json#"),
     ({"type": "array", "items": {"$ref": "#/components/schemas/Nobody"}},
-     "the reference `#/components/schemas/Nobody` leads nowhere"),
+     "the reference `#/components/schemas/Nobody` does not resolve"),
     ({"type": "strong"}, "`strong` is not a JSON Schema type"),
     ({"$ref": "#/components/schemas/Wrong"}, "`minLength` must be a whole number"),
     ({"$ref": "#/components/schemas/Loop"}, "goes round in a circle"),
@@ -226,7 +226,7 @@ def test_an_odd_request_costs_the_operation(schema: Any, why: str, tmp_path: Pat
     made = imported(tmp_path, {**HOST, "paths": paths, "components": {"schemas": SCHEMAS}})
     assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
     (note,) = made.notes
-    assert "was left out" in note
+    assert "was omitted" in note
     assert why in note or "circle" in why
 
 
@@ -234,7 +234,7 @@ def test_a_missing_schema_is_named_in_full(tmp_path: Path) -> None:
     name = "A.Very.Long.Name.Of.A.Schema.That.Nobody.Ever.Described.In.Any.Document"
     told = {"operationId": "op", "parameters": [query("q", {"$ref": f"#/components/schemas/{name}"})]}
     made = imported(tmp_path, {**HOST, "paths": {"/x": {"get": told}}})
-    assert made.notes == (f"`op` (GET /x) was left out: the reference `#/components/schemas/{name}` leads nowhere",)
+    assert made.notes == (f"`op` (GET /x) was omitted: the reference `#/components/schemas/{name}` does not resolve",)
 
 
 def test_a_response_whose_reference_leads_nowhere_costs_the_output_schema_alone(tmp_path: Path) -> None:
@@ -242,8 +242,8 @@ def test_a_response_whose_reference_leads_nowhere_costs_the_output_schema_alone(
     paths = {f"/{name}": {"get": {"operationId": name, "responses": gone}} for name in "abcdefgh"}
     made = imported(tmp_path, {**HOST, "paths": paths})
     assert len(made.manifest["tools"]) == 8
-    why = "the reference `#/components/responses/Gone` leads nowhere"
-    assert made.notes == (f"`a`, `b`, `c`, `d`, `e` and 3 more: the `outputSchema` was left out: {why}",)
+    why = "the reference `#/components/responses/Gone` does not resolve"
+    assert made.notes == (f"`a`, `b`, `c`, `d`, `e` and 3 more: the `outputSchema` was omitted: {why}",)
 
 
 def test_keywords_that_nobody_knows_cost_nothing(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_a_part_that_needs_a_header_is_told(tmp_path: Path) -> None:
         tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
     )
     assert made.notes[0] == (
-        "`op` (POST /x) was left out: its body is `multipart/form-data`, whose part `file` needs the header `X-Rate`"
+        "`op` (POST /x) was omitted: its body is `multipart/form-data`, whose part `file` needs the header `X-Rate`"
     )
 
 

@@ -78,7 +78,7 @@ def test_what_all_calls_send_is_not_an_argument(tmp_path: Path, monkeypatch: pyt
         assert "cannot hold line breaks" in there.refused("other", version="v")
         monkeypatch.delenv("SID")
         assert there.refused("list") == "list needs the environment variable SID of the server."
-        assert "sid: is set by the server; leave it out" in there.refused("list", sid="AC2")
+        assert "sid: is set by the server; omit it" in there.refused("list", sid="AC2")
 
 
 @pytest.mark.parametrize(("given", "seen"), [("5", 5), ('{"a": 1}', {"a": 1}), ("word", "word")])

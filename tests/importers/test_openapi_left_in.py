@@ -27,7 +27,7 @@ def test_what_only_the_path_names_is_a_required_string(tmp_path: Path) -> None:
 def test_a_path_with_odd_braces_is_still_left_out(path: str, tmp_path: Path) -> None:
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {path: {"get": {}}}})
     assert made.manifest["tools"] == []
-    assert f"`GET {path}` was left out" in made.notes[0]
+    assert f"`GET {path}` was omitted" in made.notes[0]
 
 
 def path_parameter(name: str, where: str = "path", kind: str = "string") -> dict[str, Any]:

@@ -124,8 +124,8 @@ def test_the_base_url(told: Any, base: str | None, tmp_path: Path) -> None:
     ("told", "why"),
     [
         ({"parameters": [{"in": "body", "name": "b", "schema": {"$ref": "#/definitions/None"}}]},
-         "the reference `#/definitions/None` leads nowhere"),
-        ({"parameters": [{"$ref": "#/parameters/none"}]}, "the reference `#/parameters/none` leads nowhere"),
+         "the reference `#/definitions/None` does not resolve"),
+        ({"parameters": [{"$ref": "#/parameters/none"}]}, "the reference `#/parameters/none` does not resolve"),
         ({"parameters": [{"$ref": "#/parameters/a"}]}, "the reference `#/parameters/a` goes round in a circle"),
         ({"parameters": [{"in": "body", "name": "b", "schema": {}}], "consumes": ["application/xml"]},
          "its body is `application/xml`"),
@@ -139,7 +139,7 @@ def test_what_cannot_be_read_costs_the_operation_alone(told: Any, why: str, tmp_
     circle = {"a": {"$ref": "#/parameters/a"}}
     made = swagger(tmp_path, paths=paths, parameters=circle, securityDefinitions={"s": {"type": "strange"}})
     assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
-    assert f"`op` (POST /x) was left out: {why}" in made.notes
+    assert f"`op` (POST /x) was omitted: {why}" in made.notes
 
 
 def test_files_that_a_document_refers_to_are_of_2_0_as_well(tmp_path: Path) -> None:

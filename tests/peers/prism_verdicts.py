@@ -103,7 +103,7 @@ def _argument(call: Call, wanted: str) -> Any:
 
 _RULES: tuple[tuple[Callable[[Call, Judged, Violation], bool], Verdict, str], ...] = (
     (_one_of_a_nullable_list, "Prism's", "takes one item of an array that can be null for a text"),
-    (_object_left_out, "Prism's", "takes an optional object in a query that is left out for an empty one"),
+    (_object_left_out, "Prism's", "takes an optional object in a query that is omitted for an empty one"),
     (_object_in_a_form, "Prism's", "takes an object that is a part of a form, as JSON, for a text"),
     (_paths_meet, "the document's", "has two paths that differ in the names of their parameters alone"),
     (_names_meet, "the document's", "has a parameter and a property of an object of one name in a query"),

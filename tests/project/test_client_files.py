@@ -233,7 +233,7 @@ def test_toml_in_one_value_is_left_to_people(before: str) -> None:
     with pytest.raises(UnfitError) as refused:
         toml.with_table(before, ("servers", "n"), {"c": "2"})
     assert refused.value.problem.help == (
-        "write it under a header of its own, such as `[servers.n]`, and run the command again"
+        "write it under its own header, such as `[servers.n]`, and run the command again"
     )
 
 

@@ -143,6 +143,6 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     done = stubwright("new", "calendar", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         1,
-        "stubwright: `calendar` is there already: choose another folder with --dir\n",
+        "stubwright: `calendar` already exists: choose another folder with --dir\n",
     )
     assert [path.name for path in (tmp_path / "calendar").iterdir()] == ["notes"]

@@ -1,4 +1,4 @@
-"""`runtime = "vendored"`: the runtime in the output folder, beside the packages, and what is left when that changes."""
+"""`runtime = "vendored"`: the runtime in the output folder, next to the packages."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ PATH = os.pathsep.join(map(str, conformance.paths()))
 TIMEOUT = 2.0
 """Seconds, as the manifest says."""
 
-FULL = "execute_sql runs 4 calls at once, and no more; try again when one has ended."
+FULL = "execute_sql runs 4 calls at a time; try again when one has ended."
 
 
 @pytest.fixture(scope="module")
@@ -431,8 +431,8 @@ async def test_tables_are_told(database: ModuleType, folder: Path) -> None:
         tables = (await client.list_tables(database="library")).tables
         [names] = await client.read_databases()
         [text] = await client.read_table(database="library", table="book")
-        with pytest.raises(mcp.MCPError, match="db://library/tables/nothing"):
-            await client.read_table(database="library", table="nothing")
+        with pytest.raises(mcp.MCPError, match="db://library/tables/no-such-table"):
+            await client.read_table(database="library", table="no-such-table")
         assert (await client.complete_read_table("database", "l")).values == ["library"]
         assert (await client.complete_read_table("table", "", {"database": "library"})).values == [
             *("author", "book", "lent", "loan")

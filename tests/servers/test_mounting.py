@@ -119,7 +119,7 @@ def test_requests_without_the_lifespan_say_what_to_do(packages: list[ModuleType]
 def test_clients_see_that_a_server_without_its_lifespan_fails(size: int, packages: list[ModuleType]) -> None:
     """Over a connection, on which what a client still sends must not hide the answer."""
     outer = Starlette(routes=[Mount("/one", packages[0].asgi_app(Handlers(), path="/"))])
-    why = "the server was mounted without its lifespan; its log says what to do"
+    why = "the server was mounted without its lifespan; see its log"
 
     async def call() -> None:
         async with packages[0].OneClient.connect(f"{url}/one/") as client:

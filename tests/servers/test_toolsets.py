@@ -321,7 +321,7 @@ def test_what_is_wrong_with_toolsets_is_said(tmp_path: Path) -> None:
         ("SW285", "no tool is called `x*`, which the toolset `a` names", None),
         (
             "SW286",
-            "`close_issue` is in the read-only toolset `a`, and does not say that it is read-only",
+            "`close_issue` is in the read-only toolset `a`, but is not marked as read-only",
             "take it out, or set `annotations: {readOnlyHint: true}` if it changes nothing",
         ),
     ]

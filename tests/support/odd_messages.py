@@ -1,4 +1,4 @@
-"""Messages with one thing odd about them, by rule: each place of each request is left out, changed and added to."""
+"""Messages with one thing odd about them, by rule: each place of each request is omitted, changed and added to."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Answers:
         """
         for word in given:
             if "=" not in word and word not in ("yes", "no"):
-                raise arguments.ArgumentError("--answer takes NAME=VALUE, or yes or no for what has no fields")
+                raise arguments.ArgumentError("--answer takes NAME=VALUE, or yes or no for a question without fields")
         self._words = [word for word in given if "=" not in word]
         self._fields = dict(word.split("=", 1) for word in given if "=" in word)
         self._stream = stream
@@ -225,5 +225,5 @@ def _describe(name: str, schema: Mapping[str, Any], *, is_required: bool) -> str
     if "default" in schema:
         words.append(f"(Enter: {json.dumps(schema['default'], ensure_ascii=False)})")
     elif not is_required:
-        words.append("(Enter: leave out)")
+        words.append("(Enter: omit)")
     return to_one_line(" ".join(words)) + ": "

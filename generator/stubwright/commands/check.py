@@ -84,5 +84,5 @@ def _report_clash(checked: Result, path: str, first: str) -> Diagnostic:
         "SW401",
         f"the package `{name}` is made from `{first}` already",
         build.locate_package(path, checked),
-        "give one of the two another `python: {package: …}`",
+        "set another `python: {package: …}` in one of the two",
     )

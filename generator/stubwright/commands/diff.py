@@ -164,9 +164,7 @@ class Difference:
         """Return the exit status, with a note if words alone make it 1."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
-            write_err(
-                "note: words that somebody else wrote changed: read them; with `--fail-on breaking` they do not count"
-            )
+            write_err("note: texts of other authors changed: read them; with `--fail-on breaking` they do not count")
         return 1 if worst else 0
 
 

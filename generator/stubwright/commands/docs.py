@@ -80,7 +80,7 @@ def _make_page(
     file = folder / f"{checked.manifest.package}.html"
     if file in sources:
         message = f"`{file}` is already made from `{sources[file]}`"
-        help_ = "give one of the two another `python: {package: …}`"
+        help_ = "set another `python: {package: …}` in one of the two"
         printer.add([Diagnostic("SW401", message, build.locate_package(path, checked), help_)])
         return
     sources[file] = path

@@ -36,9 +36,9 @@ def add(verbs: Any) -> None:
 
 def _generate(arguments: argparse.Namespace) -> int:
     if arguments.watch and arguments.check:
-        raise UsageError("--watch writes, and --check writes nothing: give one of them")
+        raise UsageError("--watch writes, and --check writes nothing: use only one")
     if arguments.check and arguments.stubs:
-        raise UsageError("--stubs writes, and --check writes nothing: give one of them")
+        raise UsageError("--stubs writes, and --check writes nothing: use only one")
     return _watch(arguments) if arguments.watch else generate_once(arguments)
 
 

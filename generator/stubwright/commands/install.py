@@ -50,7 +50,7 @@ def add(verbs: Any) -> None:
         metavar="NAME[=VALUE]",
         action="append",
         default=[],
-        help="a variable for the server; without VALUE as it is here",
+        help="a variable for the server; without VALUE, its value here",
     )
     install.add_argument(
         "--env-file", metavar="FILE", action="append", default=[], help="a file of variables, NAME=VALUE on each line"
@@ -76,7 +76,7 @@ def _install(arguments: argparse.Namespace) -> int:
         problem = "no client is named" if arguments.client is None else f"`{arguments.client}` is not a known client"
         raise UsageError(f"{problem}; it is one of {', '.join(table.CLIENTS)}")
     if arguments.print and arguments.remove:
-        raise UsageError("--print shows what would be written, and --remove writes nothing: give one of them")
+        raise UsageError("--print shows what would be written, and --remove writes nothing: use only one")
     printer = Printer("text", strict=False)
     client = table.CLIENTS[arguments.client]
     run = works.find_run(arguments, printer, arguments.output)

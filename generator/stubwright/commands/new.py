@@ -25,7 +25,7 @@ def add(verbs: Any) -> None:
     """Add the parser of the command."""
     new = verbs.add_parser(
         "new",
-        help="start a server project that runs at once",
+        help="start a server project that runs immediately",
         usage="stubwright new [options] NAME\n"
         "       stubwright new [options] NAME --from mcp URL\n"
         "       stubwright new [options] NAME --from mcp -- COMMAND ARGS…\n"
@@ -85,7 +85,7 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
         return None
     kind, *rest = arguments.origin
     if kind not in _ORIGINS or len(rest) > 1:
-        raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; NAME stands before it")
+        raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; put NAME before it")
     return _ORIGINS[kind](paths.use_slashes(rest[0]) if rest else None, arguments)
 
 

@@ -26,7 +26,7 @@ def add(verbs: Any) -> None:
     """Add the parser of the command."""
     publish = verbs.add_parser(
         "publish",
-        help="write what the MCP registry and clients get of a server, and say what to run; nothing is sent",
+        help="write the files of a server for the MCP registry and clients, and print what to run; sends nothing",
         epilog="[tool.stubwright.publish] in pyproject.toml has the server's name in the registry.",
     )
     works.add_options(publish)

@@ -19,7 +19,7 @@ def add(verbs: Any) -> None:
     """Add the parser of the command."""
     targets = verbs.add_parser(
         "targets",
-        help="show what clients and APIs take, and who says so",
+        help="show what clients and APIs accept, with sources",
         epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, judges tools by them.",
     )
     targets.add_argument("names", metavar="TARGET", nargs="*", help="one of them; without any, all are listed")

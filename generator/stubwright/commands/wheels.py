@@ -36,7 +36,7 @@ def _wheels(arguments: argparse.Namespace) -> int:
         if arguments.light:
             write_out(f"{light.write_requirements(folder).as_posix()}\n")
     except PackageNotFoundError as error:
-        write_err(f"stubwright: {error.name} is not installed, so that there is nothing to make its wheel of")
+        write_err(f"stubwright: {error.name} is not installed, so its wheel cannot be made")
         return 1
     except OSError as error:
         write_err(f"stubwright: cannot write `{error.filename or folder}`: {error.strerror or error}")

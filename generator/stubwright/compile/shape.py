@@ -38,7 +38,7 @@ _POSITION: Final[Mapping[str, Json]] = {
     "type": "string",
     "minLength": 1,
     "maxLength": _LONGEST,
-    "description": "`nextCursor` of the page before, with the same other arguments; leave it out for the first page.",
+    "description": "`nextCursor` of the page before, with the same other arguments; omit it for the first page.",
 }
 _NEXT_POSITION: Final[Mapping[str, Json]] = {
     "type": "string",

@@ -221,7 +221,7 @@ class _Loader:
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
             return
         if (path, prefix) in self._included:
-            fix = "include it once, or use another `prefix` for one of them"
+            fix = "include it once, or use another `prefix` for one"
             self._report("SW014", f"`{path}` is included twice with the same prefix", at, fix)
             return
         fix = "include each file once, from the manifest itself"
@@ -321,7 +321,7 @@ class _Loader:
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:
-            fix = "put it into a folder of its own, which has the skill's name"
+            fix = "put it into its own folder, which has the skill's name"
             self._report("SW275", f"`{root or '.'}` cannot be a skill itself", place, fix)
             return None
         if len(listed) > folders.MAX_FILES:
@@ -363,7 +363,7 @@ class _Loader:
             self._report("SW001", f"the name of `{path!r}` is not UTF-8", place, "rename the file or its folder")
             return None
         if not self._reader.is_within(path, posixpath.dirname(path)):
-            fix = "put the file itself there: a skill goes to others, and links may lead to what is no part of it"
+            fix = "put the file itself there: a skill is shared with others, and links may point outside it"
             self._report("SW012", f"`{path}` is a link to a place outside its folder", place, fix)
             return None
         self._portable(path, path, same, place)
@@ -389,7 +389,7 @@ class _Loader:
         other = same.setdefault(path.lower(), path)
         if other != path:
             message = f"`{path}` and `{other}` are one file on disks that ignore case, as those of Windows and macOS do"
-            self._report("SW345", message, at, "rename one of them")
+            self._report("SW345", message, at, "rename one")
 
     def _below(self, path: str, name: str, at: Place | None) -> bool:
         """Return whether a file that was named does not lie elsewhere, through a link; reported if it does."""

@@ -164,9 +164,7 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
             yield Diagnostic("SW105", message, (at / name).point_at_key(), _note(inner))
         case "uniqueItems":
             index = next(index for index, item in enumerate(here) if item in here[:index])
-            yield Diagnostic(
-                "SW105", f"{describe_found(here[index])} is listed twice", at / index, "remove one of them"
-            )
+            yield Diagnostic("SW105", f"{describe_found(here[index])} is listed twice", at / index, "remove one")
         case "minLength" | "minItems":
             yield Diagnostic("SW105", "this must not be empty", at, _such_as(schema))
         case "minimum" | "maximum":
@@ -202,7 +200,7 @@ def _version(value: Json, at: Place) -> Diagnostic:
     if value == "1":
         return Diagnostic("SW100", "the format's version is a number, not a string", at, "write `stubwright: 1`")
     shown_value = "this" if isinstance(value, (dict, list)) else f"`{format_scalar(value)}`"
-    fix = "write `stubwright: 1`, or use a release of stubwright that knows it"
+    fix = "write `stubwright: 1`, or use a newer release of stubwright"
     return Diagnostic("SW100", f"{shown_value} is not a version of the format that this stubwright knows", at, fix)
 
 

@@ -46,13 +46,13 @@ IN_TIME: Final = Check("answers-in-time", "error", "each call is answered within
 MESSAGES_ONLY: Final = Check(
     "sends-only-messages",
     "error",
-    "nothing but JSON-RPC messages comes from the server: a `print`, or the number `NaN`, is none",
+    "only JSON-RPC messages come from the server: a `print`, or the number `NaN`, is none",
     "MCP 2025-11-25, basic/transports, stdio (MUST NOT)",
 )
 NO_PROTOCOL_ERROR: Final = Check(
     "valid-is-no-protocol-error",
     "error",
-    "valid arguments of a listed tool never lead to a protocol error; a tool that refuses them says so in its result",
+    "valid arguments of a listed tool never cause a protocol error; a tool refuses them in its result",
     "MCP 2025-11-25, server/tools, Error Handling",
 )
 WELL_FORMED: Final = Check(
@@ -139,19 +139,19 @@ UNKNOWN_TOOL_ERROR: Final = Check(
 UNKNOWN_CURSOR: Final = Check(
     "unknown-cursor-is-refused",
     "warning",
-    "a cursor that the server never gave leads to the error -32602",
+    "a cursor that the server never gave causes the error -32602",
     "MCP 2025-11-25, server/utilities/pagination, Error Handling (SHOULD)",
 )
 UNKNOWN_METHOD: Final = Check(
     "unknown-method-is-refused",
     "error",
-    "a method that does not exist leads to an error",
+    "a method that does not exist causes an error",
     "JSON-RPC 2.0, section 5.1 (-32601)",
 )
 CONCURRENT: Final = Check(
     "answers-concurrent-calls",
     "error",
-    "calls that are sent at the same time are all answered, each as it is alone",
+    "calls that are sent at the same time all get the answers that each gets alone",
     "stubwright's own",
 )
 
@@ -164,13 +164,13 @@ CANCELLED: Final = Check(
 READ_ONLY: Final = Check(
     "read-only-changes-nothing",
     "error",
-    "a call of a tool that says `readOnlyHint: true` changes nothing that `--probe` shows",
+    "a call of a tool with `readOnlyHint: true` does not change the result of `--probe`",
     "MCP 2025-11-25, schema, ToolAnnotations",
 )
 IDEMPOTENT: Final = Check(
     "idempotent-changes-nothing-more",
     "error",
-    "a second call like the first, of a tool that says `idempotentHint: true`, changes nothing that `--probe` shows",
+    "a second identical call of a tool with `idempotentHint: true` does not change the result of `--probe`",
     "MCP 2025-11-25, schema, ToolAnnotations",
 )
 

@@ -219,7 +219,7 @@ def _describe(tool: ToolReport) -> str:
         words += f"; median {_show_seconds(median(tool.seconds))}, slowest {_show_seconds(max(tool.seconds))}"
         words += f", largest answer {tool.largest:,} bytes"
     if tool.valid and tool.refused == tool.valid:
-        words += "; it refused all valid ones, so no result was seen: give it an example"
+        words += "; it refused all valid arguments, so no result was seen: add an example"
     return f"{words}; {tool.ended}" if tool.ended else words
 
 

@@ -411,7 +411,7 @@ def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
         local = {"command": "python", "args": ["-m", manifest.package]}
         yield Snippet(
             "On this machine (stdio)",
-            "The entry that most clients take; `python` is one that has the package on its path.",
+            "The entry that most clients accept; `python` must have the package on its path.",
             "JSON",
             _to_json({"mcpServers": {name: local}}),
         )

@@ -165,7 +165,7 @@ def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
     server = {}
     for key, value in manifest["server"].items():
         if problems := jsontext.parse(json.dumps({"server": {key: value}}))[1]:
-            yield f"`{key}` of the server was left out: {problems[0].message}"
+            yield f"`{key}` of the server was omitted: {problems[0].message}"
         else:
             server[key] = value
     manifest["server"] = server
@@ -174,7 +174,7 @@ def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
         for entry in manifest.get(section.name, ()):
             problems = jsontext.parse(json.dumps({section.name: [entry]}))[1]
             if problems:
-                yield f"{section.noun} `{entry[section.key]}` was left out: {problems[0].message}"
+                yield f"{section.noun} `{entry[section.key]}` was omitted: {problems[0].message}"
             else:
                 writable.append(entry)
         if section.name in manifest:
@@ -196,7 +196,7 @@ def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator
             parent = parent[step]
         description = _describe(manifest, pointer)
         del parent[pointer[-1]]
-        yield f"{description} was left out: {reasons[pointer]}"
+        yield f"{description} was omitted: {reasons[pointer]}"
 
 
 def _descending(pointer: Pointer) -> tuple[int, int]:

@@ -85,7 +85,7 @@ def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
     notes: list[tuple[str, Callable[[str], str]]] = [
         ("twice", lambda at: f"`{name}` has keys twice in one mapping, and the last of them counts: {at}"),
         ("merged", lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were merged: {at}"),
-        ("odd", lambda at: f"`{name}` has examples that are no JSON, which were left out: {at}"),
+        ("odd", lambda at: f"`{name}` has examples that are no JSON, which were omitted: {at}"),
     ]
     return [say(find_places(kind)) for kind, say in notes if kinds[kind]]
 

@@ -25,17 +25,17 @@ def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], pr
     identifiers: set[str] = set()
     for index, raw in enumerate(listed):
         if not isinstance(raw, dict) or not isinstance(raw.get(key), str) or not raw[key]:
-            notes.append(f"entry {index} of `{section.name}` is not a {what} with a `{key}`, and was left out")
+            notes.append(f"entry {index} of `{section.name}` is not a {what} with a `{key}`, and was omitted")
             continue
         entry = fix_text(f"{what} `{raw[key]}`", raw, notes)
         identifier = prefix + entry[key] if key == "name" else entry[key]
         if identifier in identifiers:
-            notes.append(f"{what} `{identifier}` is listed twice; the second was left out")
+            notes.append(f"{what} `{identifier}` is listed twice; the second was omitted")
             continue
         identifiers.add(identifier)
         entry = {**entry, key: identifier}
         if entry.pop("stubwright", None) is not None:
-            notes.append(f"{what} `{identifier}` had a key `stubwright`, which only manifests have; it was left out")
+            notes.append(f"{what} `{identifier}` had a key `stubwright`, which only manifests have; it was omitted")
         if not isinstance(entry.get("name"), str) or not entry["name"]:
             entry["name"] = identifier
             notes.append(f"{what} `{identifier}` had no `name`; it got its `{key}` as one")

@@ -26,7 +26,7 @@ _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
 
 UNTRUSTED: Final = (
     "the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked before "
-    "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
+    "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust the hints of a tool"
 )
 """The note on a manifest of a client."""
 

@@ -171,21 +171,21 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
     names: set[str] = set()
     for index, raw in enumerate(entries):
         if not isinstance(raw, dict) or not isinstance(raw.get("name"), str) or not raw["name"]:
-            notes.append(f"entry {index} is not a tool with a name, and was left out")
+            notes.append(f"entry {index} is not a tool with a name, and was omitted")
             continue
         tool = fix_text(f"tool `{raw['name']}`", raw, notes)
         wire = prefix + tool["name"]
         if wire in names:
-            notes.append(f"tool `{wire}` is listed twice; the second was left out")
+            notes.append(f"tool `{wire}` is listed twice; the second was omitted")
             continue
         names.add(wire)
         fixed = {**tool, "name": wire}
         if fixed.pop("stubwright", None) is not None:
-            notes.append(f"tool `{wire}` had a key `stubwright`, which only manifests have; it was left out")
+            notes.append(f"tool `{wire}` had a key `stubwright`, which only manifests have; it was omitted")
         fixed["inputSchema"] = _find_dialect(wire, "inputSchema", _fix_input(wire, tool, notes), notes)
         if not isinstance(fixed.get("outputSchema", {}), dict):
             del fixed["outputSchema"]
-            notes.append(f"tool `{wire}` had an `outputSchema` that is not a schema; it was left out")
+            notes.append(f"tool `{wire}` had an `outputSchema` that is not a schema; it was omitted")
         if "outputSchema" in fixed:
             fixed["outputSchema"] = _find_dialect(wire, "outputSchema", fixed["outputSchema"], notes)
         tools.append(fixed)
@@ -197,7 +197,7 @@ def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
     if not isinstance(schema, dict):
         # MCP has no `true` and `false` here, unlike JSON Schema.
         had = f"`{shorten(json.dumps(schema))}` as its" if "inputSchema" in tool else "no"
-        notes.append(f"tool `{wire}` had {had} `inputSchema`; it got one that takes any arguments")
+        notes.append(f"tool `{wire}` had {had} `inputSchema`; it got a schema that accepts any arguments")
         return {"type": "object"}
     if "type" not in schema:
         notes.append(f"the `inputSchema` of tool `{wire}` had no `type`; it got `type: object`, as MCP requires")

@@ -189,7 +189,7 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     """Check that the root of an `inputSchema` says `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
-        where = " beside the `$ref`, which clients do not follow" if "$ref" in schema else ""
+        where = " next to the `$ref`, which clients do not follow" if "$ref" in schema else ""
         fix = f"add `type: object`{where}"
         yield Diagnostic("SW201", "an `inputSchema` must say `type: object`", place.point_at_key(), fix)
     elif (kind in TYPES and kind != "object") or (
@@ -280,9 +280,7 @@ def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
     if isinstance(value, list) and value:
         for index, name in enumerate(value):
             if name in value[:index]:
-                yield Diagnostic(
-                    "SW204", f"`type` lists {describe_found(name)} twice", at / index, "remove one of them"
-                )
+                yield Diagnostic("SW204", f"`type` lists {describe_found(name)} twice", at / index, "remove one")
             elif name not in TYPES:
                 yield _no_type(name, at / index)
     else:
@@ -316,7 +314,7 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
         twice = next((index for index, item in enumerate(value) if item in value[:index]), None)
         if twice is not None:
             yield Diagnostic(
-                "SW204", f"`{keyword}` lists {describe_found(value[twice])} twice", at / twice, "remove one of them"
+                "SW204", f"`{keyword}` lists {describe_found(value[twice])} twice", at / twice, "remove one"
             )
             return
     what = f"not {describe_found(value)}" if pointer[-1] == keyword else f"but holds {describe_found(value)}"
@@ -329,21 +327,21 @@ def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[D
     """Report a draft-04 bound that is `exclusive`, but missing; a value that is no boolean is reported elsewhere."""
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
-        message = f"`{bound}` is missing beside its exclusive bound"
+        message = f"`{bound}` is missing next to its exclusive bound"
         yield Diagnostic("SW204", message, (at / keyword).point_at_key(), f"add `{bound}: …`, or remove `{keyword}`")
 
 
 def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
     """Suggest how to write `value` at `step`: at the keyword itself, or at a name or index in its value."""
     if keyword == "required" and isinstance(value, bool):
-        return "list the names of required properties beside `properties`, such as `required: [name]`"
+        return "list the names of required properties next to `properties`, such as `required: [name]`"
     if keyword in ("exclusiveMaximum", "exclusiveMinimum"):
         bound = keyword.removeprefix("exclusive").lower()
         if isinstance(value, bool):
             return f"since draft-06 it is the bound itself: write `{keyword}: …` in place of `{bound}`"
         if dialect is DRAFT_4:
             number = format_scalar(value) if isinstance(value, (int, float)) else "…"
-            return f"in draft-04 it is `true` beside `{bound}`: write `{bound}: {number}` and `{keyword}: true`"
+            return f"in draft-04 it is `true` next to `{bound}`: write `{bound}: {number}` and `{keyword}: true`"
     if keyword == "items" and isinstance(value, list) and dialect is dialects.DRAFT_2020_12:
         return "a list of schemas by position is `prefixItems` since 2020-12"
     if value == [] and keyword in ("required", "enum"):

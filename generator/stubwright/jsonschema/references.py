@@ -321,7 +321,7 @@ class _Walk:
             return Broken("SW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "refer to a schema")
         if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
             fix = f"refer to a schema, or fix this one: it must be valid in {self.dialect.name}"
-            return Broken("SW220", f"`{text}` leads to something that is not a valid schema", fix)
+            return Broken("SW220", f"`{text}` refers to something that is not a valid schema", fix)
         return Local(pointer, rooted=not uri)
 
     def _meant(self, text: str, fragment: str) -> str | None:

@@ -199,7 +199,7 @@ def _problems(table: object, keys: Keys) -> Iterable[Diagnostic]:
             "SW410",
             '`runtime` in `[tool.stubwright]` must be "installed" or "vendored"',
             keys.find_span("runtime"),
-            help='write `runtime = "vendored"` to have the runtime in the output folder, beside the packages',
+            help='write `runtime = "vendored"` to have the runtime in the output folder, next to the packages',
         )
     output = table.get("output", "generated")
     if not isinstance(output, str) or not output.strip():

@@ -95,7 +95,7 @@ def create(
     slug = _make_slug(name)
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
+            raise ScaffoldError(f"`{target}` already exists: choose another folder with --dir")
         wheel = None if is_published else _pack_runtime()
         start = origin() if origin is not None else None
         staged = _fill(name, slug, target, start, wheel)
@@ -126,7 +126,7 @@ def _pack_runtime() -> wheels.Wheel:
         return wheels.pack_runtime()
     except PackageNotFoundError:
         raise ScaffoldError(
-            f"{wheels.RUNTIME} is not installed, so that there is nothing to make its wheel of: install it, or say "
+            f"{wheels.RUNTIME} is not installed, so its wheel cannot be made: install it, or say "
             "--from-index if your package index has it"
         ) from None
 

@@ -26,7 +26,7 @@ def find_problems(folder: Path, publication: Publication) -> Iterator[Diagnostic
     if publication.is_indexed:
         line = f"<!-- mcp-name: {publication.name} -->"
         if publication.readme is None:
-            message = "`[project]` names no `readme`, in which the registry looks for the server's name"
+            message = "`[project]` names no `readme`, where the registry looks for the server's name"
             yield Diagnostic("SW410", message, help=f'write `readme = "README.md"`, and there the line `{line}`')
         else:
             yield from _look(folder / publication.readme, _README, publication.name, f"write the line `{line}`")

@@ -145,5 +145,5 @@ def _find_lacking(project: Mapping[str, Any], keys: Keys) -> Iterator[Diagnostic
         if not isinstance(project.get(key), str):
             message = f"`[project]` has no `{key}`, by which the server is published"
             yield Diagnostic(
-                "SW410", message, keys.find_span(key), f"write `{key}` there; one that is computed is not read"
+                "SW410", message, keys.find_span(key), f"write `{key}` there; computed values are not read"
             )

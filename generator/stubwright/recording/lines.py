@@ -108,7 +108,7 @@ def _check_header(path: str, number: int, value: Mapping[str, Any]) -> None:
 
 def _read_line(path: str, number: int, value: Mapping[str, Any], runs: set[str]) -> Line:
     if value.get("run") not in runs:
-        raise RecordingError(path, number, "no header stands above this line for its `run`")
+        raise RecordingError(path, number, "there is no header above this line for its `run`")
     if value.get("from") not in _SENDERS:
         raise RecordingError(path, number, "`from` is neither `client` nor `server`")
     exchange = value.get("exchange")

@@ -42,7 +42,7 @@ def _description(tool: Listed, value: Sequence[int | None]) -> Found:
     text = tool.definition.get("description")
     length = len(text) if isinstance(text, str) else 0
     if shortest is not None and length < shortest:
-        yield ("description",), "has no description", "add one that says what it does and when to use it"
+        yield ("description",), "has no description", "describe what it does and when to use it"
     elif longest is not None and length > longest:
         fix = f"shorten it to {longest:,} characters"
         yield ("description",), f"has a description of {length:,} characters, more than {longest:,}", fix
@@ -57,14 +57,14 @@ def _titled(tool: Listed, among_annotations: bool) -> Found:
 
 def _any_hint(tool: Listed, names: Sequence[str]) -> Found:
     if not any(_says(tool, name) for name in names):
-        fix = "say in `annotations` whether it only reads, or what it destroys"
+        fix = "set hints in `annotations`: whether it only reads, or destroys something"
         yield ("annotations",), f"has neither {' nor '.join(f'`{name}`' for name in names)}", fix
 
 
 def _hints(tool: Listed, names: Sequence[str]) -> Found:
     for name in names:
         if not _says(tool, name):
-            yield ("annotations",), f"does not say `{name}`", "say it in `annotations`, true or false"
+            yield ("annotations",), f"does not say `{name}`", "set it in `annotations` to true or false"
 
 
 def _reads_or_destroys(tool: Listed) -> Found:
@@ -78,7 +78,7 @@ def _reads_or_destroys(tool: Listed) -> Found:
                 "destructiveHint",
             ),
             what,
-            "say `destructiveHint: true` if it changes what was there before",
+            "set `destructiveHint: true` if it changes existing data",
         )
 
 
@@ -153,7 +153,7 @@ def _string_enums(tool: Listed) -> Found:
 def _items(tool: Listed) -> Found:
     for pointer, schema in tool.schemas:
         if _is(schema, "array") and not schema.keys() & {"items", "prefixItems", "$ref"}:
-            yield (*_INPUT, *pointer), "has an array without `items`", "say what its items are, with `items`"
+            yield (*_INPUT, *pointer), "has an array without `items`", "declare its items with `items`"
 
 
 def _closed(tool: Listed) -> Found:
@@ -190,17 +190,17 @@ def _typed(tool: Listed) -> Found:
     for pointer, schema in tool.schemas:
         is_place = pointer[-1:] != ("$defs",)
         if is_place and _SAYING.isdisjoint(schema):
-            yield (*_INPUT, *pointer), "has a schema without a type", "say which type it is"
+            yield (*_INPUT, *pointer), "has a schema without a type", "declare its type"
     for pointer, schema in dialects.iterate_subschemas(tool.schema, tool.dialect):
         if schema is True:
-            yield (*_INPUT, *pointer), "has a schema without a type", "say which type it is"
+            yield (*_INPUT, *pointer), "has a schema without a type", "declare its type"
 
 
 def _least_items(tool: Listed, allowed: Sequence[int]) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("minItems", allowed[0]) not in allowed:
             what = f"has `minItems: {schema['minItems']}`, and only {' or '.join(map(str, allowed))} is taken"
-            yield (*_INPUT, *pointer, "minItems"), what, "say it in the description"
+            yield (*_INPUT, *pointer, "minItems"), what, "put it in the description"
 
 
 def _formats(tool: Listed, allowed: Sequence[str]) -> Found:
@@ -208,7 +208,7 @@ def _formats(tool: Listed, allowed: Sequence[str]) -> Found:
         name = schema.get("format")
         if isinstance(name, str) and name not in allowed:
             what = f"uses the `format` `{name}`, which is not one of {', '.join(allowed)}"
-            yield (*_INPUT, *pointer, "format"), what, "say it in the description"
+            yield (*_INPUT, *pointer, "format"), what, "put it in the description"
 
 
 def _no_recursion(tool: Listed) -> Found:
@@ -240,7 +240,7 @@ def _no_recursion(tool: Listed) -> Found:
                 *place,
             ),
             "has a schema that contains itself",
-            "say how deep it may go, with a schema for each level",
+            "limit its depth, with a schema for each level",
         )
 
 

@@ -223,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 _WAITING: Final = """\
 <!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Waiting</title>
-<p>No save has been served yet. The terminal of <code>stubwright dev</code> says why. This page looks again by itself.
+<p>No save has been served yet. See the terminal of <code>stubwright dev</code>. This page reloads automatically.
 """
 
 

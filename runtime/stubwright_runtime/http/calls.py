@@ -380,7 +380,7 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
             target = urljoin(url, target)
             is_same = _origin(target) == _origin(url)
         except ValueError:
-            raise ToolError("The API redirects to what is no URL.") from None
+            raise ToolError("The API redirects to an invalid URL.") from None
         if answer.status == HTTPStatus.SEE_OTHER and outgoing.method not in _READING:
             outgoing = _reading(outgoing)
         if not is_same and outgoing.method in _READING:

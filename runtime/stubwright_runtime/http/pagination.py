@@ -96,9 +96,7 @@ class Page:
         value: Json = _decoded(cursor) if isinstance(cursor, str) else None
         is_ours = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
         if not isinstance(value, list) or not is_ours or not self.is_position(value[2]):
-            raise ToolError(
-                "`cursor` is none that this tool gave: take it from `next` of a page, or leave it out for the first."
-            )
+            raise ToolError("`cursor` did not come from this tool: use `next` of a page, or omit it for the first.")
         return value[2]
 
     def is_position(self, value: Json) -> bool:
@@ -213,7 +211,7 @@ class Following:
             there = parse_qsl(urlsplit(urljoin(answer.url, target)).query, keep_blank_values=True)
             here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
         except ValueError:
-            raise Deviation("The API links its next page with what is no URL.") from None
+            raise Deviation("The API's link to its next page is not a URL.") from None
         # Only what differs from this request: credentials in the query must not get into a cursor.
         changed = {name for name, _ in {*there} - {*here}}
         strange = sorted(changed - self.page.parameters)

@@ -207,7 +207,7 @@ class Binding:
         api = self.api
         base = (environment.get(api.base_env) if api.base_env else None) or api.base
         if not base and api.base_env:
-            raise ToolError(f"The server does not know where the API is: {api.base_env} is not set in its environment.")
+            raise ToolError(f"The address of the API is missing: {api.base_env} is not set in its environment.")
         if base:
             try:
                 parts = urlsplit(base)
@@ -229,7 +229,7 @@ class Binding:
                 return match[0][0]
             name = match[1]
             if values.get(name) is None:
-                raise ToolError(f"`{name}` is part of the URL, and cannot be left out.")
+                raise ToolError(f"`{name}` is part of the URL, and cannot be omitted.")
             spec = self._path.get(name, {})
             given = _json(values[name]) if "contentType" in spec else values[name]
             _refuse_steps(name, given)

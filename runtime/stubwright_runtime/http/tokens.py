@@ -259,7 +259,9 @@ def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Pri
         raise ToolError(f"The API is called with your own token, which belongs into {variable} of the server.")
     subject = find_subject(principal)
     if subject is None:
-        raise ToolError("The API is called with your own access token in exchange, and this call has none.")
+        raise ToolError(
+            "The API is called with a token in exchange for your access token, and this call has no access token."
+        )
     if missing := [variable for variable in grant(scheme) if not environment.get(variable)]:
         names = ", ".join(missing)
         raise ToolError(f"The server cannot get a token from {host}: {names} is not set in its environment.")

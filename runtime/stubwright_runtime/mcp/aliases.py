@@ -36,7 +36,7 @@ class Alias:
     def find_clashes(self, sent: Mapping[str, Any]) -> list[str]:
         """Return a line for each argument that was sent under its old name and under its new one."""
         return [
-            f"`{old}` and `{new}` are the same argument; send one of them"
+            f"`{old}` and `{new}` are the same argument; send only one"
             for old, new in self.arguments.items()
             if old != new and old in sent and new in sent and new not in self.arguments
         ]

@@ -35,7 +35,7 @@ def set_arguments(tool: Tool, call_next: Handle) -> Handle:
 
     async def call(request: Request) -> Outcome:
         if sent := [name for name in bound if name in request.arguments]:
-            lines = "".join(f"\n- {name}: is set by the server; leave it out" for name in sent)
+            lines = "".join(f"\n- {name}: is set by the server; omit it" for name in sent)
             return refuse(f"Invalid arguments for {tool.name}:{lines}", "invalid", "bound_argument")
         values = {name: _value(binding, request.principal) for name, binding in bound.items()}
         for name, binding in bound.items():

@@ -51,7 +51,7 @@ def _limit_size(tool: Tool, most: int, call_next: Handle) -> Handle:
             return outcome
         return refuse(
             f"The result of {tool.name} is too large: {size:,} bytes; the limit is {most:,}. "
-            "The call was made; ask for less at once.",
+            "The call was made; ask for less at a time.",
             "limited",
             "result_size",
         )
@@ -71,7 +71,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
         elif slots is not None and not slots.take():
             most = slots.most
             number = "one call" if most == 1 else f"{most:,} calls"
-            text = f"{tool.name} runs {number} at once, and no more; try again when one has ended."
+            text = f"{tool.name} runs {number} at a time; try again when one has ended."
             return refuse(text, "limited", "concurrency")
         with anyio.CancelScope(deadline=math.inf if timeout is None else anyio.current_time() + timeout) as scope:
             keeper = request.limits = _Keeper(scope, slots)

@@ -55,14 +55,14 @@ def limit_result(tool: Tool, call_next: Handle) -> Handle:
 
 def _shorten(tool: Tool, outcome: Outcome, size: int, most: int) -> Outcome:
     if outcome.ending == "tool_error":
-        end = f"… (the rest is left out: the message was about {size:,} tokens; the limit is {most:,})"
+        end = f"… (the rest is omitted: the message was about {size:,} tokens; the limit is {most:,})"
         return replace(outcome, result={**outcome.result, "content": _cut_error(outcome.result, most, end)})
     content = _cut_lines(outcome.result, tool, size, most)
     if content is not None:
         return replace(outcome, result={**outcome.result, "content": content})
     return refuse(
         f"The result of {tool.name} is too large: about {size:,} tokens; the limit is {most:,}. "
-        f"The call was carried out, and only its result is left out. {_advise(tool)}",
+        f"The call was carried out, and only its result is omitted. {_advise(tool)}",
         "limited",
         "result_size",
     )
@@ -110,7 +110,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
 
     def write_note(left_out: int) -> str:
         return (
-            f"[{left_out:,} of {lines:,} lines are left out: the result was about {size:,} tokens; the limit is "
+            f"[{left_out:,} of {lines:,} lines are omitted: the result was about {size:,} tokens; the limit is "
             f"{most:,}. The call was carried out. {_advise(tool)}]"
         )
 

@@ -155,7 +155,7 @@ class Object(Codec):
                 continue
             member = self.members[name]
             if below is None and member.null_is_absent and not (member.is_wrapped or isinstance(member.codec, Text)):
-                raise NotExpressibleError(f"null for `{key}`, which says there that it is left out")
+                raise NotExpressibleError(f"null for `{key}`, which says there that it is omitted")
             inner = member.codec.encode(below)
             encoded[name] = {"value": inner} if member.is_wrapped else inner
         for name, member in self.members.items():

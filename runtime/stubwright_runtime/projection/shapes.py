@@ -334,7 +334,7 @@ class Shaping:
 
 _ALL_TYPES: Final = 7
 _FURTHER: Final = tuple(f"further_properties{suffix}" for suffix in ("", *(f"_{number}" for number in range(2, 100))))
-_LEFT_OUT: Final = "Null leaves it out; an object with `value` gives it, which may itself be null."
+_LEFT_OUT: Final = "Null omits it; an object with `value` gives it, which may itself be null."
 
 
 class _Nullable(Codec):

@@ -52,7 +52,7 @@ def listen(port: int | None, *, wait: bool) -> None:
         *(host, bound, host, bound),
     )
     if wait:
-        log().warning("waiting until a debugger is attached; without --debug-wait the server starts at once")
+        log().warning("waiting until a debugger is attached; without --debug-wait the server starts immediately")
         debugpy.wait_for_client()
 
 

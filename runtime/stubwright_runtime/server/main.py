@@ -159,8 +159,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="NAME",
         action="append",
         default=[],
-        help="offer only the tools of this one of the manifest's toolsets; given several times, those that are in all "
-        "of them (default: all tools)",
+        help="offer only the tools of this toolset; if repeated, only the tools that are in each (default: all tools)",
     )
     parser.add_argument("--path", default="/mcp", help="with --http: the path of the endpoint (default: /mcp)")
     parser.add_argument(
@@ -185,7 +184,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--stateless",
         action="store_true",
         help="with --http: keep no sessions, so that older clients can also call any of several processes; "
-        "they cannot be asked questions, and are not told of changes",
+        "they get no questions and no notifications of changes",
     )
     parser.add_argument(
         "--connections",
@@ -422,7 +421,7 @@ def _serve_http(
             if server.started:
                 raise
             if not server.is_given_up and core.lifespan.failure is None:
-                raise StartError("the server could not start; the log says why", status=1) from end
+                raise StartError("the server could not start; see the log", status=1) from end
     end_without_threads()
 
 

@@ -165,7 +165,10 @@ class Outages:
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
             log().warning(
-                "something at %s is not as it was kept (%d times so far): %s", self._url, self._unreadable, why
+                "something at %s was changed since it was stored (%d times so far): %s",
+                self._url,
+                self._unreadable,
+                why,
             )
 
     def note_found(self, *, writes: bool = False) -> None:
@@ -173,7 +176,7 @@ class Outages:
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):
             self._is_lost = False
-            log().warning("the state at %s is there again; %d exchanges failed", self._url, self._failed)
+            log().warning("the state at %s is available again; %d exchanges failed", self._url, self._failed)
 
 
 def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:

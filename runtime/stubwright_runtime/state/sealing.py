@@ -88,7 +88,7 @@ class Sealing:
         if now >= expiry:
             raise InvalidStateError("it has expired")
         if now + self._seconds + _SKEW < expiry:  # otherwise a clock that was wrong once would make it hold for years
-            raise InvalidStateError("it expires too late: the clock was set back, or that of another process is fast")
+            raise InvalidStateError("it expires too late: the clock was set back, or another process has a fast clock")
         if server != _digest(self._server):
             raise InvalidStateError("it belongs to another server")
         if caller != _digest(call.caller):

@@ -167,7 +167,7 @@ class Runs:
                 try:
                     await self._store.release(lease_name, holder)
                 except StateLost:
-                    log().info("the lease on a task was not given back, and ends by itself")
+                    log().info("the lease on a task was not released, and will expire")
         return True
 
     async def _take(self, name: str, holder: str) -> Task | None:
@@ -396,7 +396,7 @@ class Runs:
                     lambda now: _to_failed(now, INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
                 )
         except StateLost:
-            log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
+            log().info("a task was stopped while its state was lost; it counts as killed with its process")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
         """Save the end of a run, however long the store is lost: the task is retained no longer than its time."""

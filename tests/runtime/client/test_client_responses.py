@@ -183,7 +183,7 @@ async def test_extra_takes_no_argument_of_the_method(package: Any, server: Any) 
     events: list[Any] = []
     async with package.OpenClient.connect(server, on_call=events.append) as client:
         with pytest.raises(
-            TypeError, match="forecast: 'place' in `extra` is an argument of the method; give it as that"
+            TypeError, match="forecast: 'place' in `extra` is an argument of the method; pass it as such"
         ):
             await client.forecast(extra={"place": "Paris"})
         with pytest.raises(TypeError, match="renamed: 'from' in `extra` is an argument of the method"):

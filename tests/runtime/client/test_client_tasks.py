@@ -126,7 +126,7 @@ async def test_a_required_tool_of_a_server_without_tasks_is_called(shop: Any) ->
 async def test_a_server_that_makes_no_task_of_a_tool_is_told_apart(shop: Any) -> None:
     refusal = mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="no task support")
     async with _connected(shop, "pipe legacy", Tasking(first=refusal)) as client:
-        with pytest.raises(shop.TasksUnsupported, match="no task support; generate the client anew"):
+        with pytest.raises(shop.TasksUnsupported, match="no task support; generate the client again"):
             await client.tasks.ship_order(order_id="7")
 
 
@@ -273,7 +273,7 @@ async def test_a_protocol_error_is_raised_as_in_a_call(shop: Any, kind: str) -> 
 
 async def test_a_failure_without_an_error_says_so(shop: Any) -> None:
     async with _connected(shop, "memory", Tasking(["failed"], interval=10)) as client:
-        with pytest.raises(mcp.MCPError, match="the task failed, and the server does not say why"):
+        with pytest.raises(mcp.MCPError, match="the task failed, and the server gave no reason"):
             await (await client.tasks.ship_order(order_id="7"))
 
 

@@ -636,7 +636,7 @@ def test_variables_that_a_command_may_have_needed(
     ("names", "told"),
     [
         (["A_KEY"], "did not get A_KEY, which is set here; pass it on with --env A_KEY"),
-        (["A", "B"], "did not get A, B, which are set here; pass on those that it needs with --env NAME"),
+        (["A", "B"], "did not get A, B, which are set here; pass on the ones it needs with --env NAME"),
         (list("ABCDEFG"), "did not get A, B, C, D, E and 2 more, which are set here; pass on"),
     ],
 )

@@ -134,7 +134,7 @@ def test_other_revisions_refuse_batches(revision: str, http: httpx2.Client, url:
     headers = dict(usual(ping(1), revision, None)) if revision == "2026-07-28" else shake(http, url, revision)
     response = http.post(url, json=[ping(1)], headers=headers)
     assert (response.status_code, response.json()["error"]["code"]) == (400, -32600)
-    assert "send each message in a request of its own" in response.json()["error"]["message"]
+    assert "send each message in its own request" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

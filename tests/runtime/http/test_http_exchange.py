@@ -269,7 +269,7 @@ async def test_a_task_has_no_token_to_exchange(tmp_path: Path, monkeypatch: pyte
         async with server.module.SampleClient.connect(server.url, headers=headers) as connected:
             [text] = await connected.whose()
             assert json.loads(text.text) == {"owner": token("ann")}
-            with pytest.raises(server.module.ToolFailed, match="and this call has none"):
+            with pytest.raises(server.module.ToolFailed, match="and this call has no access token"):
                 await (await connected.tasks.whose())
     assert len(exchange.forms) == 1
 

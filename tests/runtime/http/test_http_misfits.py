@@ -45,7 +45,7 @@ def test_what_does_not_fit_is_sent_and_logged(at: str, tmp_path: Path, caplog: p
 
 def test_what_cannot_be_sent_is_still_refused(tmp_path: Path) -> None:
     with running(tmp_path, tools(input="lenient"), echo) as there:
-        assert there.refused("send", kind="a") == "`id` is part of the URL, and cannot be left out."
+        assert there.refused("send", kind="a") == "`id` is part of the URL, and cannot be omitted."
         assert there.refused("send", id="..", kind=1) == (
             "`id` is part of the URL, and cannot hold `.` or `..` as a step of a path."
         )

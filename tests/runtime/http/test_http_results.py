@@ -705,7 +705,7 @@ def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, 
         blocks = [block.model_dump(by_alias=True, exclude_none=True) for block in result.content]
         assert measure({"content": blocks}) <= 300
         assert read.contents[0].text == body
-        assert cut.content[0].text.startswith("é" * 1000 + "\n[1 of 2 lines are left out"), "nothing is kept"
+        assert cut.content[0].text.startswith("é" * 1000 + "\n[1 of 2 lines are omitted"), "nothing is kept"
 
 
 def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:

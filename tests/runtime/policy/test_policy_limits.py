@@ -356,7 +356,7 @@ def _places(module: Any) -> dict[str, int]:
     return {tool: one.slots._taken for tool, one in bounds.items() if one.slots is not None}
 
 
-BUSY = "! {} runs one call at once, and no more; try again when one has ended."
+BUSY = "! {} runs one call at a time; try again when one has ended."
 LATE = (
     "! {} took longer than 100ms and was stopped. What it did until then may stay done; try again with less work, "
     "or later."
@@ -610,7 +610,7 @@ async def test_sizes_are_those_of_the_json_in_bytes(mode: str, module: Any) -> N
             )
         assert await _said(client, "short", text="x" * 100) == "x" * 100
         too_large = (
-            "! The result of short is too large: {} bytes; the limit is 200. The call was made; ask for less at once."
+            "! The result of short is too large: {} bytes; the limit is 200. The call was made; ask for less at a time."
         )
         assert await _said(client, "short", text="x" * 157) == "x" * 157  # exactly the limit
         assert await _said(client, "short", text="x" * 158) == too_large.format(201)

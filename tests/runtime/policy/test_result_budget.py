@@ -114,7 +114,7 @@ async def test_text_is_cut_at_a_whole_line_and_says_how_to_get_the_rest(mode: st
         assert len(lines) > 30
         assert len(text) <= 200 * 4.4
         assert last == (
-            f"[{1000 - len(lines)} of 1,000 lines are left out: the result was about 2,021 tokens; the limit is 200. "
+            f"[{1000 - len(lines)} of 1,000 lines are omitted: the result was about 2,021 tokens; the limit is 200. "
             "The call was carried out. Call it again and ask for less, with `limit`, `cursor`.]"
         )
         assert handlers.ran == {"read": 2}
@@ -140,7 +140,7 @@ async def test_structured_content_is_whole_or_refused(mode: str, module: Any) ->
         assert (failed, json.loads(text), len(structured["rows"])) == (False, structured, 50)
         text = (
             "The result of rows is too large: about 478 tokens; the limit is 200. The call was carried out, and only "
-            "its result is left out. Call it again and ask for less, with `per_page`."
+            "its result is omitted. Call it again and ask for less, with `per_page`."
         )
         assert await call(client, "rows", size=200) == (True, text, None)
         assert handlers.ran == {"rows": 2}
@@ -150,7 +150,7 @@ async def test_json_and_single_lines_are_not_cut(module: Any) -> None:
     async with connected(module, "auto") as (client, _):
         failed, text, _ = await call(client, "json_text", size=1000)
         assert failed
-        assert text.endswith("only its result is left out. Call it again and ask for less, with `query`.")
+        assert text.endswith("only its result is omitted. Call it again and ask for less, with `query`.")
         failed, text, _ = await call(client, "roomy", size=30_000)
         assert failed
         assert text.startswith("The result of roomy is too large: about 6,819 tokens; the limit is 5,000. The call was")
@@ -167,7 +167,7 @@ async def test_a_failure_stays_the_failure_that_it_was(module: Any) -> None:
     async with connected(module, "auto") as (client, _):
         failed, text, _ = await call(client, "fails", size=5000)
         assert failed
-        end = "… (the rest is left out: the message was about 1,137 tokens; the limit is 200)"
+        end = "… (the rest is omitted: the message was about 1,137 tokens; the limit is 200)"
         assert text == "y" * (880 - len(end)) + end
 
 
@@ -180,7 +180,7 @@ async def test_what_is_not_text_stays_and_images_cost_nothing(module: Any) -> No
         assert [block.type for block in cut.content] == ["text", "image", "text", "resource_link"]
         first, _, second, _ = cut.content
         kept = first.text.count("first\n") + second.text.count("second\n")
-        assert f"[{160 - kept} of 160 lines are left out" in first.text + second.text
+        assert f"[{160 - kept} of 160 lines are omitted" in first.text + second.text
 
 
 class Fitting:
@@ -213,7 +213,7 @@ def test_whatever_is_cut_fits_and_is_a_start_of_what_was_there(texts: list[str],
         return
     assert measure(outcome.result) <= most
     content = [block["text"] for block in outcome.result["content"]]
-    note = re.search(r"\[([\d,]+) of ([\d,]+) lines are left out: .*\]$", content[-1])
+    note = re.search(r"\[([\d,]+) of ([\d,]+) lines are omitted: .*\]$", content[-1])
     assert note is not None
     content[-1] = content[-1][: note.start()]
     assert all(whole.startswith(part) for whole, part in zip(texts, content, strict=False))

@@ -196,7 +196,7 @@ async def test_an_argument_that_comes_under_both_names_is_refused(new: ModuleTyp
     assert both["isError"]
     [block] = both["content"]
     assert block["text"] == (
-        "Invalid arguments for get_weather:\n- `city` and `location` are the same argument; send one of them"
+        "Invalid arguments for get_weather:\n- `city` and `location` are the same argument; send only one"
     )
     assert only_new["structuredContent"] == {"degrees": 5}
 

@@ -389,7 +389,7 @@ async def test_one_principal_has_so_many_and_no_more(package: ModuleType, state:
         baskets = [await made(connected) for _ in range(5)]
         assert refused(await call(connected, "create_basket")) == (
             "You already have 5 handles of the kind 'basket', which is the limit. "
-            "Use one of them, end one, or wait until one expires."
+            "Use one, end one, or wait until one expires."
         )
         await call(connected, "drop_basket", basket_id=baskets[2])
         await made(connected)

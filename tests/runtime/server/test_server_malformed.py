@@ -272,7 +272,7 @@ def test_a_refused_body_is_told_in_plain_words(project: Path) -> None:
         assert told["no JSON"]["code"] == PARSE
         assert told["no JSON"]["message"].startswith("The message is not valid JSON: ")
         batch = client.post(b'[{"jsonrpc":"2.0","id":5,"method":"ping"}]').json()
-        assert batch["error"]["message"] == "The message is a batch; send each message in a request of its own"
+        assert batch["error"]["message"] == "The message is a batch; send each message in its own request"
         assert client.post(b" ").json()["error"] == {"code": PARSE, "message": "The message is empty"}
         long = client.post(b'{"jsonrpc":"1.0","id":5,"method":"' + b"x" * 100_000 + b'"}').json()
         assert long == {

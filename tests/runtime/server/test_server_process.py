@@ -532,7 +532,7 @@ def refused(project: Path, *command_lines: list[str]) -> list[str]:
 
 def test_mistakes_are_told_in_a_line(project: Path) -> None:
     cases = {
-        (): "no handlers given; say where they are, such as --handlers weather:Weather",
+        (): "no handlers given; name them, such as --handlers weather:Weather",
         ("--handlers", "weather"): "--handlers is 'weather'; it must be MODULE:NAME, such as weather:Weather",
         ("--handlers", "no.where:X"): f"there is no module 'no'; looked in {project} and in sys.path",
         ("--handlers", "broken:X"): (

@@ -136,7 +136,7 @@ def test_a_token_shows_nothing() -> None:
     [
         (NOW + SECONDS, "it has expired"),
         (NOW + SECONDS * 100, "it has expired"),
-        (NOW - 61, "it expires too late: the clock was set back, or that of another process is fast"),
+        (NOW - 61, "it expires too late: the clock was set back, or another process has a fast clock"),
     ],
 )
 def test_a_state_holds_for_its_time(now: float, why: str) -> None:

@@ -181,7 +181,7 @@ async def test_every_request_gets_the_one_message(
     assert not [record for record in caplog.records if record.exc_info], caplog.text
     lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     about = [line for line in lines if "the state at" in line]
-    assert [("is lost" in line, "is there again" in line) for line in about] == [(True, False), (False, True)], lines
+    assert [("is lost" in line, "is available again" in line) for line in about] == [(True, False), (False, True)], lines
     assert len(lines) <= 3, "the worker has a line of its own"
 
 
@@ -427,7 +427,7 @@ async def test_the_log_says_how_many_exchanges_failed(number: int, caplog: pytes
             pass
         assert [record.getMessage() for record in caplog.records] == [
             "the state at redis://x is lost: away",
-            f"the state at redis://x is there again; {number} exchanges failed",
+            f"the state at redis://x is available again; {number} exchanges failed",
         ]
 
 

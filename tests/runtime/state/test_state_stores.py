@@ -344,7 +344,7 @@ async def test_a_lost_store_says_so_and_comes_back(tmp_path: Path, caplog: pytes
             await _until(lambda: heard == [None])
             await store.publish("news", b"1")
             await _until(lambda: heard == [None, b"1"])
-    assert caplog.text.count("is lost") == caplog.text.count("is there again") == 1
+    assert caplog.text.count("is lost") == caplog.text.count("is available again") == 1
 
 
 async def test_a_server_starts_without_its_store(tmp_path: Path) -> None:

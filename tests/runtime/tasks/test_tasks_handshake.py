@@ -422,7 +422,7 @@ async def test_a_caller_has_so_many_under_way(package: ModuleType) -> None:
         both = [await made(wire, "few") for _ in range(2)]
         said = await wire("tools/call", **called("few", **TASK))
         assert said["isError"]
-        assert first(said) == "few runs 2 tasks of a caller at once, and no more; try again when one has ended."
+        assert first(said) == "few runs 2 tasks of a caller at a time; try again when one has ended."
         await made(wire, "work")  # another tool has places of its own
         await wire("tasks/cancel", taskId=both[0])
         await made(wire, "few")
@@ -430,16 +430,19 @@ async def test_a_caller_has_so_many_under_way(package: ModuleType) -> None:
 
 async def test_a_task_waits_for_a_place_where_a_call_is_refused(package: ModuleType) -> None:
     inside = []
+    is_refused = asyncio.Event()
 
     async def works(args: Any, _ctx: Any) -> str:
         inside.append(args.x)
-        await asyncio.sleep(0.05)
+        await is_refused.wait()
+        await asyncio.sleep(0.01)
         return f"alone {inside.pop() == args.x and not inside}"
 
     async with client(package, Handlers(slow=works)) as wire:
         names = [await made(wire, "slow", number) for number in range(4)]
         refused = await wire("tools/call", **called("slow"))
-        assert "runs one call at once" in first(refused)
+        assert "runs one call at a time" in first(refused)
+        is_refused.set()
         assert [first(await wire("tasks/result", taskId=name)) for name in names] == ["alone True"] * 4
 
 
@@ -457,7 +460,7 @@ async def test_the_result_of_a_run_has_its_budget(package: ModuleType) -> None:
 
     async with client(package, Handlers(few=lines)) as wire:
         text = first(await wire("tasks/result", taskId=await made(wire, "few")))
-        assert "of 500 lines are left out" in text.rpartition("\n")[2]
+        assert "of 500 lines are omitted" in text.rpartition("\n")[2]
 
 
 async def test_sizes_and_rates_are_kept(package: ModuleType) -> None:

@@ -65,9 +65,9 @@ def add(verbs: Any) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="an answer to what the server asks, by the name of the field; yes or no if there is none",
+        help="an answer to a question of the server, by the name of the field; yes or no without fields",
     )
-    call.add_argument("--no-input", action="store_true", help="ask nothing at the terminal")
+    call.add_argument("--no-input", action="store_true", help="never prompt at the terminal")
     call.set_defaults(verb=_call)
 
 
@@ -175,7 +175,7 @@ def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_out(results.to_json(outcome.result) + "\n")
     elif outcome.failed:
-        write_err(results.show(outcome.result).rstrip("\n") or "the tool failed and did not say why")
+        write_err(results.show(outcome.result).rstrip("\n") or "the tool failed without a reason")
     else:
         write_out(results.show(outcome.result))
     if arguments.save is not None:

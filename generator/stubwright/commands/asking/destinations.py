@@ -172,7 +172,7 @@ def _of_manifest(
     from stubwright.project import launch
 
     if arguments.mock:
-        _refuse(arguments, ("scope", "handlers", "python"), "has no effect on a mock, which serves all tools by itself")
+        _refuse(arguments, ("scope", "handlers", "python"), "has no effect on a mock, which serves all tools anyway")
     arguments.manifests = () if word is None else (word,)
     run = works.find_run(arguments, printer, arguments.output)
     starts = generated and not arguments.mock

@@ -27,7 +27,7 @@ def add(verbs: Any) -> None:
         "inspect",
         help="show what clients of each revision of MCP see of a server",
         usage="stubwright inspect [options] [MANIFEST | URL] [NAME] [-- COMMAND…]",
-        epilog="Of a manifest a mock is asked, unless --scope or --handlers ask for its own server. NAME is a tool, a "
+        epilog="For a manifest, a mock answers, unless --scope or --handlers ask for its own server. NAME is a tool, a "
         "prompt, or the URI of a resource: it is shown as it is sent.",
     )
     inspect.add_argument(

@@ -32,7 +32,7 @@ def make_name(name: str) -> str:
 def refuse_twice(path: str, first: str, second: str) -> Diagnostic:
     """Return the diagnostic for two servers of one run whose contracts would be the same file."""
     message = f"this file was just written for `{first}`; `{second}` has the same name"
-    return Diagnostic("SW403", message, Place(path), "lock it by itself, with `-o`")
+    return Diagnostic("SW403", message, Place(path), "lock it separately, with `-o`")
 
 
 def write(path: str, text: str, location: Location | None, *, force: bool) -> tuple[Diagnostic | None, str]:
@@ -42,7 +42,7 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
         path: The file.
         text: Its text.
         location: The server whose contract may be replaced; None for any.
-        force: True if a contract is replaced although it was edited, or is that of another server.
+        force: True if a contract is replaced although it was edited, or belongs to another server.
 
     Raises:
         DocumentError: The contract that exists does not specify where its server is.
@@ -62,14 +62,14 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
     """Return the obstacle to replacing the text of a file; None if there is none."""
     if not yamlwriter.is_locked(existing):
-        return Diagnostic("SW403", "this file is not a contract, and is left as it is", Place(path), _OTHER_FILE)
+        return Diagnostic("SW403", "this file is not a contract, and is left unchanged", Place(path), _OTHER_FILE)
     if force:
         return None
     if not yamlwriter.is_intact(existing):
-        message = "this contract was edited after it was locked, and is left as it is"
+        message = "this contract was edited after it was locked, and is left unchanged"
         return Diagnostic("SW403", message, Place(path), "look at the difference, and lose the edits with `--force`")
     known = None if location is None else contract.read_contract(path, disk.Disk()).location
     if location is not None and known is not None and known.label != location.label:
-        message = f"this is the contract of another server, `{known.label}`, and is left as it is"
+        message = f"this is the contract of another server, `{known.label}`, and is left unchanged"
         return Diagnostic("SW403", message, Place(path), "choose another file with `-o`, or replace it with `--force`")
     return None

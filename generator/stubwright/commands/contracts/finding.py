@@ -76,7 +76,7 @@ def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, st
     if not location.is_complete:
         where = "its URL" if location.url else "`--` and its command"
         raise UnaskedError(
-            f"parts of where the server is were left out, because they may be secret; add {where}, as in "
+            f"parts of where the server is were omitted, because they may be secret; add {where}, as in "
             f"`{contract.path} {'URL' if location.url else '-- COMMAND ARGS…'}`"
         )
     variables = {**{name: os.environ[name] for name in location.env if name in os.environ}, **given}

@@ -68,7 +68,7 @@ def add(verbs: Any) -> None:
         help=f"where to write; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)",
     )
     lock.add_argument(
-        "--force", action="store_true", help="replace a contract that was edited by hand, or is that of another server"
+        "--force", action="store_true", help="replace a contract that was edited by hand, or belongs to another server"
     )
     servers.add_options(lock)
     lock.set_defaults(verb=_lock)
@@ -83,7 +83,7 @@ def _lock(arguments: argparse.Namespace) -> int:
     output: str | None = arguments.output
     if output is not None:
         if len(targets) > 1:
-            raise UsageError("-o names one file: lock one server at a time, or leave it out")
+            raise UsageError("-o names one file: lock one server at a time, or omit it")
         if output != _STANDARD_OUTPUT and not output.lower().endswith((".yaml", ".yml")):
             raise UsageError(f"-o is `{output}`; a contract is a .yaml file, or `-` for standard output")
     written: dict[str, str] = {}
@@ -125,7 +125,7 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
     for name, entry in configurations.read(arguments.config).items():
         label = f"`{name}` of {arguments.config}"
         if entries.is_disabled(entry):
-            write_err(to_one_line(f"note: {label} is disabled, and was left out"))
+            write_err(to_one_line(f"note: {label} is disabled, and was omitted"))
             continue
         try:
             server = entries.parse(entry, os.environ)

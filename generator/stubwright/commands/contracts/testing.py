@@ -37,8 +37,8 @@ _FAULTS: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  0 nothing is wrong, 1 something is (with --strict, also a warning), 2 the command line is wrong,
-  3 no answer from a server, and nothing that is 1
+  0 no errors, 1 errors (with --strict, also a warning), 2 the command line is wrong,
+  3 no answer from a server, and no errors
 
 examples:
   stubwright test specs/weather.yaml
@@ -251,7 +251,7 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
     if word is not None and arguments.command is not None:
         raise UsageError("name a server, or a command after `--`, not both")
     if word is not None and not destinations.is_named(word):
-        raise UsageError(f"`{word}` is not a manifest, a contract or a URL; a command stands after `--`")
+        raise UsageError(f"`{word}` is not a manifest, a contract or a URL; put a command after `--`")
     if word is not None and not http.is_url(word) and _is_contract(word):
         target = _find_target(word, arguments)
         if target.source is not None:
@@ -303,7 +303,7 @@ def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _U
 
     for name, entry in configurations.read(arguments.config).items():
         if entries.is_disabled(entry):
-            write_err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was left out"))
+            write_err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was omitted"))
             continue
         try:
             server = entries.parse(entry, os.environ)

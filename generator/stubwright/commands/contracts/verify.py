@@ -31,8 +31,8 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  0 nothing that counts changed, 1 something breaks (or what --fail-on says) or a contract is wrong,
-  2 the command line is wrong, 3 no answer from a server, and nothing that is 1
+  0 no change that counts, 1 a breaking change (or what --fail-on selects) or an invalid contract,
+  2 the command line is wrong, 3 no answer from a server, and no errors
 
 examples:
   stubwright verify
@@ -72,7 +72,7 @@ def add(verbs: Any) -> None:
         "--against",
         metavar="FILE",
         type=paths.use_slashes,
-        help="compare one contract with a saved tools/list result, and ask no server",
+        help="compare one contract with a saved tools/list result, without a server",
     )
     verify.add_argument("--update", action="store_true", help="lock again what changed, after it was shown")
     diff.add_options(verify)
@@ -159,7 +159,7 @@ def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argpars
     if len(files) != 1:
         raise UsageError("--against compares one contract: name it")
     if urls or arguments.command is not None or arguments.header or arguments.env or arguments.config is not None:
-        raise UsageError("--against asks no server: no URL, command, --header, --token, --env or --config")
+        raise UsageError("--against uses no server: give no URL, command, --header, --token, --env or --config")
     if arguments.update:
         raise UsageError("--update locks what a server lists: it cannot go with --against")
 

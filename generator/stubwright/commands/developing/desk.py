@@ -71,9 +71,9 @@ class Reporter:
     def report_slow(self, seconds: int, stack: str, *, is_running: bool) -> None:
         """Report that the server of a save is not made yet, and where its handlers stand, if that is known."""
         goes_on = "the server of the last good save goes on" if is_running else "no server runs"
-        text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts anew"
+        text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts again"
         if stack:
-            text += f"; the handlers stand at\n{stack.rstrip()}"
+            text += f"; the handlers are at\n{stack.rstrip()}"
         first, *others = text.splitlines()
         if self._desk is not None:
             self._desk.journal.add("print", text=first)

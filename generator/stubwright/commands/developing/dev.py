@@ -62,7 +62,7 @@ def _dev(arguments: argparse.Namespace) -> int:
     work = _find_run(arguments)
     if work is None:
         return 1
-    arguments.manifests = (launching.find_manifest(work),)  # alone: the project's other packages are left as they are
+    arguments.manifests = (launching.find_manifest(work),)  # alone: the project's other packages are left unchanged
     launching.find_interpreter(arguments)
     host, port = parse_address("--http", arguments.http)
     debugging = _list_debug_options(arguments)

@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SCOPE",
-        help="take no tokens but those of this run; the first is printed and has this scope; may be repeated",
+        help="accept only tokens of this run; the first is printed and has this scope; may be repeated",
     )
     parser.add_argument("--as", dest="subject", metavar="NAME", help=f"whom that token is for (default: {_SUBJECT})")
     parser.add_argument(

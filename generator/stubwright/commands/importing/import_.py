@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    imports = verbs.add_parser("import", help="make a manifest from what others describe")
+    imports = verbs.add_parser("import", help="make a manifest from an existing server or API")
     kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
     live = kinds.add_parser(
         "mcp",
@@ -58,12 +58,12 @@ def add(verbs: Any) -> None:
     openapi.set_defaults(verb=_import_openapi)
 
 
-_FRAGMENT: Final = "leave out `server`: a file for another one's `include`"
+_FRAGMENT: Final = "omit `server`: a file for another one's `include`"
 
 
 def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
     """Add the options that select the operations of an OpenAPI document as tools, and name these."""
-    for option, what in (("--include", "take only"), ("--exclude", "leave out")):
+    for option, what in (("--include", "take only"), ("--exclude", "omit")):
         parser.add_argument(
             option,
             metavar="GLOB",
@@ -93,7 +93,7 @@ def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
         help=f"{note}authenticate like this, whatever the document says: bearer, basic, apiKey=HEADER, "
         "apiKey=query:NAME or clientCredentials=TOKEN_URL; secrets come from environment variables",
     )
-    parser.add_argument("--no-output-schema", action="store_true", help=f"{note}leave out all output schemas")
+    parser.add_argument("--no-output-schema", action="store_true", help=f"{note}omit all output schemas")
     parser.add_argument(
         "--trim-descriptions",
         metavar="N",
@@ -162,7 +162,7 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
     if arguments.client and arguments.prefix:
         raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
     if arguments.client and arguments.fragment:
-        raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
+        raise UsageError("`emit` is not allowed in an included file: --client cannot go with --fragment")
     source = sources.parse_source(arguments.url, arguments.command, arguments)
 
     def make(listed: ServerListing) -> ImportResult:
@@ -336,9 +336,9 @@ def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
         known = yamlwriter.parse_origin(existing or "")
         if existing and existing.strip() and known is None:
             help_ = "move or delete it, or choose another file with `-o`"
-            return Diagnostic("SW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
+            return Diagnostic("SW403", "this file was not imported, and is left unchanged", Place(str(path)), help_)
         if known is not None and known.is_edited and existing != text and not force:
-            message = "this file was edited after it was imported, and is left as it is"
+            message = "this file was edited after it was imported, and is left unchanged"
             help_ = "move the changes into the `overlay` of a file that includes it, or lose them with `--force`"
             return Diagnostic("SW403", message, Place(str(path)), help_)
         disk.create(path, text)

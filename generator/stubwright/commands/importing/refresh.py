@@ -32,7 +32,7 @@ def add(verbs: Any) -> None:
         metavar="MANIFEST",
         nargs="*",
         type=paths.normalize,
-        help="manifests, whose imported files are refreshed (default: those of [tool.stubwright] in pyproject.toml)",
+        help="manifests, whose imported files are refreshed (default: from [tool.stubwright] in pyproject.toml)",
     )
     refresh.add_argument("--check", action="store_true", help="write nothing; exit 1 if something would change")
     refresh.add_argument("--force", action="store_true", help="replace imported files that were edited by hand")
@@ -65,7 +65,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
     if printer.failed:
         return printer.close()
     if not imports:
-        raise UsageError("none of the manifests, and none of what they include, was imported by a command it names")
+        raise UsageError("no manifest, and no file that they include, was imported by a command it names")
     status, fresh = 0, dict[str, str]()
     for imported in imports.values():
         text = _import_again(imported)
@@ -164,7 +164,7 @@ def _parse(command: str) -> argparse.Namespace:
     if program != "stubwright" or words[:1] != ["import"] or "--help" in words or "-h" in words:
         raise _UnrepeatableError("its first lines name another command than `stubwright import`")
     if words[1:2] not in (["openapi"], ["tools"]):
-        raise _UnrepeatableError("a live server is imported by hand, because a file does not say what may be started")
+        raise _UnrepeatableError("a live server is imported by hand, because a file cannot allow a command to start")
     arguments = parser.parse_args(words)
     arguments.kind = words[1]
     if arguments.file == "-":

@@ -57,7 +57,7 @@ def add(verbs: Any) -> None:
         metavar="FILE",
         type=paths.use_slashes,
         default=_DEFAULT,
-        help=f"the recording; one that is there is continued (default: {_DEFAULT})",
+        help=f"the recording; an existing one is continued (default: {_DEFAULT})",
     )
     record.add_argument(
         "--redact",

@@ -50,7 +50,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         whole = lines.count_whole(path, data)
         if 0 < whole < len(data):  # `record` was killed while it wrote, or writes still
             data = data[:whole]
-            write_err(to_one_line(f"note: {path}: the last line is cut off, and is left out"))
+            write_err(to_one_line(f"note: {path}: the last line is cut off, and is omitted"))
         conversation = conversations.read(lines.parse(path, data))
         manifest = _make_manifest(conversation) if arguments.mock is None else read_manifest(arguments.mock)
     except lines.RecordingError as error:

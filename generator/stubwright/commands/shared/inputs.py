@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "manifests",
         metavar="MANIFEST",
         nargs="*",
-        help="manifests (default: those of [tool.stubwright] in pyproject.toml)",
+        help="manifests (default: from [tool.stubwright] in pyproject.toml)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
     parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="how to print diagnostics")

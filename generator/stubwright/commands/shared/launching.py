@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--handlers", metavar="MODULE:NAME", help="where the handlers are (default: as the manifest says)"
     )
     parser.add_argument(
-        "--python", metavar="FILE", help="the interpreter that runs the server (default: the one that runs stubwright)"
+        "--python", metavar="FILE", help="the interpreter that runs the server (default: the interpreter of stubwright)"
     )
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="where packages are (default: as the project says, otherwise generated)"

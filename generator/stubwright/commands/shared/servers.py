@@ -224,7 +224,7 @@ def check_url(text: str) -> str:
     except ValueError:
         is_valid = False
     if not is_valid:
-        advice = "" if "://" in text else f"; a command stands after `--`, as in: -- {text}"
+        advice = "" if "://" in text else f"; put a command after `--`, as in: -- {text}"
         raise UsageError(f"`{text}` is not an http or https URL{advice}")
     return text
 

@@ -45,9 +45,9 @@ def suggest_cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the cuts that would save most, each with its savings; at most `MOST_CUTS`."""
     before = [tokens.count(definition) for definition in definitions]
     savings = {
-        "leave out every `outputSchema`": [_without(each, "outputSchema") for each in definitions],
+        "omit every `outputSchema`": [_without(each, "outputSchema") for each in definitions],
         "shorten descriptions of tools to their first paragraph": [_shortened(each) for each in definitions],
-        "leave out descriptions inside schemas": [_bare(each) for each in definitions],
+        "omit descriptions inside schemas": [_bare(each) for each in definitions],
     }
     ranked = {
         what: sum(before) - sum(tokens.count(definition) for definition in after) for what, after in savings.items()
@@ -55,7 +55,7 @@ def suggest_cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:
     if len(definitions) > 2 * _LARGEST:
         largest = sorted(zip(before, definitions, strict=True), key=lambda each: -each[0])[:_LARGEST]
         names = ", ".join(f"`{definition['name']}`" for _, definition in largest)
-        ranked[f"move the largest tools to a toolset of their own: {names}"] = sum(cost for cost, _ in largest)
+        ranked[f"move the largest tools to their own toolset: {names}"] = sum(cost for cost, _ in largest)
     best = sorted(ranked, key=lambda what: -ranked[what])[:MOST_CUTS]
     return [f"{what} (saves {ranked[what]:,})" for what in best if ranked[what] > 0]
 

@@ -119,7 +119,7 @@ def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Map
 
 def _say_what_it_does(finding: Finding) -> str:
     if finding.rule.kind in IGNORED:
-        return f"`{finding.target.name}` leaves out"
+        return f"`{finding.target.name}` omits"
     if finding.target.name == targets.PORTABLE:
         return "some clients refuse"
     return f"`{finding.target.name}` {'refuses' if finding.rule.is_sure else 'is reported to refuse'}"

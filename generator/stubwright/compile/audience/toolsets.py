@@ -36,16 +36,16 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
             elif toolset.get("readOnly") and not _is_wild(pattern) and not _is_read_only(by_name[pattern]):
                 yield Diagnostic(
                     "SW286",
-                    f"`{pattern}` is in the read-only toolset `{name}`, and does not say that it is read-only",
+                    f"`{pattern}` is in the read-only toolset `{name}`, but is not marked as read-only",
                     place,
                     "take it out, or set `annotations: {readOnlyHint: true}` if it changes nothing",
                 )
             elif toolset.get("readOnly") and not any(_is_read_only(by_name[each]) for each in matching):
                 yield Diagnostic(
                     "SW286",
-                    f"no tool that `{pattern}` matches says that it is read-only, as the toolset `{name}` demands",
+                    f"no tool that `{pattern}` matches is marked as read-only, as the toolset `{name}` demands",
                     place,
-                    "set `annotations: {readOnlyHint: true}` on those that change nothing",
+                    "set `annotations: {readOnlyHint: true}` on the tools that change nothing",
                 )
 
 

@@ -71,7 +71,7 @@ def check_sources(resolved: Resolved) -> Iterator[Diagnostic]:
     if places:
         yield Diagnostic(
             "SW336",
-            "scopes are required, but no `auth` says who issues them: over HTTP no caller has any",
+            "scopes are required, but no `auth` names their issuer: over HTTP no caller has any",
             places[0],
             "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, use `--scope` for the local user",
         )
@@ -80,7 +80,7 @@ def check_sources(resolved: Resolved) -> Iterator[Diagnostic]:
             if "claim" in binding and "local" not in binding:
                 yield Diagnostic(
                     "SW336",
-                    f"`{name}` comes from a claim, but no `auth` says who issues claims",
+                    f"`{name}` comes from a claim, but no `auth` names an issuer",
                     tool.place_of("bind", name).point_at_key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
                 )

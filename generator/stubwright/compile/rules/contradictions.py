@@ -55,7 +55,7 @@ def check_bounds(resolved: Resolved) -> Iterator[Diagnostic]:
                             f"`{lower}: {format_scalar(schema[lower])}` and `{upper}: {format_scalar(schema[upper])}` "
                             "contradict each other: no value is valid",
                             _below(outline, pointer) / lower,
-                            "change one of them",
+                            "change one",
                         )
 
 

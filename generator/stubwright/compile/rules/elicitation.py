@@ -68,7 +68,7 @@ def check_names(resolved: Resolved) -> Iterator[Diagnostic]:
                     "SW211",
                     f"the questions `{other}` and `{name}` get the same name in Python",
                     place,
-                    "rename one of them",
+                    "rename one",
                 )
 
 

@@ -52,7 +52,7 @@ def check_places(resolved: Resolved) -> Iterator[Diagnostic]:
         document = Document("", ir.Schema(bundled.wire, outline.dialect.uri, outline.place, bundled.shared))
         for pointer, schema in marked:
             if not _is_text(document, pointer):
-                fix = "write it beside `type: string`; for a list, in its `items`"
+                fix = "write it next to `type: string`; for a list, in its `items`"
                 yield Diagnostic("SW271", "only a string can be the id of a handle", _at(outline, pointer), fix)
             elif "default" in schema:
                 fix = "remove the default: ids are created when the server runs"

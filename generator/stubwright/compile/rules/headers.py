@@ -78,7 +78,7 @@ def check_unique(resolved: Resolved) -> Iterator[Diagnostic]:
                             "SW231",
                             f"`{other}` and `{name}` of `{tool.name}` have the same header `{value}` (ignoring case)",
                             place / HEADER,
-                            "give one of them another header",
+                            "use another header for one",
                         )
 
 

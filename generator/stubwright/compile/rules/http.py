@@ -56,7 +56,7 @@ def check_apis(resolved: Resolved) -> Iterator[Diagnostic]:
                 "SW261",
                 f"the API `{name}` is already declared at {other.file}:{other.line}:{other.column}",
                 place.point_at_key(),
-                "rename one of them: names under `apis` are shared by all files of the manifest",
+                "rename one: names under `apis` are shared by all files of the manifest",
             )
         first.setdefault(name, place)
         yield from _based(place, name, api)
@@ -81,7 +81,7 @@ def check_apis(resolved: Resolved) -> Iterator[Diagnostic]:
             if flow == "tokenExchange" and not resolved.entry.get("auth"):
                 yield Diagnostic(
                     "SW336",
-                    f"`{scheme}` exchanges the tokens of callers, but no `auth` says who issues these",
+                    f"`{scheme}` exchanges the tokens of callers, but no `auth` names their issuer",
                     (place / "auth" / scheme).point_at_key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`",
                 )

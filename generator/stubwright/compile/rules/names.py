@@ -40,7 +40,7 @@ def check_unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
         else:
             prefixed = ", or include its file with a `prefix`" if declared.section.key == "name" else ""
             message = f"the {kind} `{declared.key}` is already declared at {_at(resolved, other)}"
-            yield Diagnostic("SW210", message, place, f"rename one of them{prefixed}")
+            yield Diagnostic("SW210", message, place, f"rename one{prefixed}")
 
 
 def check_unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -66,7 +66,7 @@ def check_unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
                     f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` get the same name in "
                     f"Python: the {part} `{shown}`",
                     _python_place(declared),
-                    "give one of them a `pythonName` under `stubwright`",
+                    "add a `pythonName` to one, under `stubwright`",
                 )
                 break
 

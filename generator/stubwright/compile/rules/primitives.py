@@ -49,7 +49,7 @@ def check_contents(resolved: Resolved) -> Iterator[Diagnostic]:
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "stubwright" / "text").point_at_key()
-            yield Diagnostic("SW257", f"`{resource.name}` has both `file` and `text`", at, "remove one of them")
+            yield Diagnostic("SW257", f"`{resource.name}` has both `file` and `text`", at, "remove one")
 
 
 def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -60,7 +60,7 @@ def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
             if argument["name"] in seen:
                 at = prompt.place / "arguments" / index / "name"
                 message = f"`{prompt.name}` has the argument `{argument['name']}` twice"
-                yield Diagnostic("SW210", message, at, "rename one of them")
+                yield Diagnostic("SW210", message, at, "rename one")
             seen.add(argument["name"])
 
 

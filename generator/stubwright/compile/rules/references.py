@@ -135,7 +135,7 @@ def check_unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
                 "SW226",
                 f"`{get_at(outline.schema, pointer)}` is used twice in the same schema",
                 _below(outline, pointer),
-                "rename one of them",
+                "rename one",
             )
     if not any(outline.anchors for outline in resolved.shared.values()):
         return

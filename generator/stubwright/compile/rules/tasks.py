@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stubwright.compile.resolve import Resolved
     from stubwright.ir import Json
 
-_FIX = "add `execution: {taskSupport: optional}`, or `required`, beside its `inputSchema`"
+_FIX = "add `execution: {taskSupport: optional}`, or `required`, next to its `inputSchema`"
 
 
 def check_possible(resolved: Resolved) -> Iterator[Diagnostic]:

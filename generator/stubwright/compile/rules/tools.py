@@ -69,12 +69,12 @@ def check_paginated(resolved: Resolved) -> Iterator[Diagnostic]:
 def _unpaginated(tool: Declared) -> Iterator[tuple[Place, str, str]]:
     paginate, at = tool.extension["paginate"], tool.place_of("paginate")
     if "http" in tool.extension:
-        fix = "write `page` under `http`, which says how the API gives pages"
+        fix = "write `page` under `http`, which describes the API's pages"
         yield at.point_at_key(), f"`{tool.name}` is an HTTP call, whose pages the API makes", fix
         return
     if not isinstance(tool.wire.get("outputSchema"), dict):
         fix = f"add an `outputSchema` with the array `{paginate['items']}`"
-        yield at.point_at_key(), f"`{tool.name}` gives pages, but has no `outputSchema` that says what is on one", fix
+        yield at.point_at_key(), f"`{tool.name}` gives pages, but has no `outputSchema` that describes a page", fix
         return
     for field, added in (("inputSchema", vocabulary.CURSOR), ("outputSchema", vocabulary.NEXT_CURSOR)):
         schema: Mapping[str, Json] = tool.wire[field]
@@ -84,7 +84,7 @@ def _unpaginated(tool: Declared) -> Iterator[tuple[Place, str, str]]:
             message = f"`paginate` adds `{added}` to the `{field}`, which `{indirect}` may refuse"
             yield tool.place / field / indirect, message, "write all `properties` in the schema itself"
         elif added in properties:
-            fix = "rename it, or remove it: the server adds it by itself"
+            fix = "rename it, or remove it: the server adds it"
             message = f"the `{field}` already has `{added}`, which `paginate` adds"
             yield (tool.place / field / "properties" / added).point_at_key(), message, fix
         elif field == "outputSchema" and not _is_array(properties.get(paginate["items"])):
@@ -254,13 +254,13 @@ def _find_change(tool: Declared) -> str | None:
         return f"is a {method}"
     if (tool.extension.get("policy") or {}).get("confirm"):
         return "asks for confirmation before it runs"
-    return "its name says that it destroys something" if _DESTROYING.match(tool.name) else None
+    return "its name suggests that it destroys something" if _DESTROYING.match(tool.name) else None
 
 
 def _find_destruction(tool: Declared) -> str | None:
     if _get_method(tool) == "DELETE":
         return "is a DELETE"
-    return "its name says that it does" if _DESTROYING.match(tool.name) else None
+    return "its name suggests that it does" if _DESTROYING.match(tool.name) else None
 
 
 def check_web_resources(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -24,7 +24,7 @@ MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
 """The size of one skill in bytes that every host accepts (SEP-2640, "Limits")."""
 
-FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on a line of its own"
+FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on its own line"
 """The advice for a file without frontmatter."""
 
 # A line is told from the next by `\n` alone: two ways to match the end of one took exponential time in texts with CRLF.

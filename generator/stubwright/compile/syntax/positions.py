@@ -169,4 +169,4 @@ def report_nothing(message: str) -> Problem:
 def report_duplicate(key: str, line: int, again: Node) -> Problem:
     """Return the problem of a key that its mapping has already, on `line`."""
     message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
-    return Problem("SW005", message, again.start, again.end, "remove or rename one of them")
+    return Problem("SW005", message, again.start, again.end, "remove or rename one")

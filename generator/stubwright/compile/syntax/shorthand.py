@@ -230,7 +230,7 @@ class _Writer:
             if long is None:
                 result[key] = child
             elif long in tool:
-                self._report((*at, key), f"`{key}` replaces `{long}`", "remove one of them", key=True)
+                self._report((*at, key), f"`{key}` replaces `{long}`", "remove one", key=True)
             else:
                 self.origins[*at, long] = (*at, key)
                 result[long] = self._make_root(child, key, (*at, long))

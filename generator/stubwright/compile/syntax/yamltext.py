@@ -193,7 +193,7 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
     unprintable = _UNPRINTABLE.search(text)
     if unprintable:
         at = unprintable.start()
-        message = f"the character U+{ord(text[at]):04X} may not stand in YAML"
+        message = f"the character U+{ord(text[at]):04X} is not allowed in YAML"
         fix = 'remove it, or write it as an escape in double quotes, such as "\\u0007"'
         builder.report("SW004", message, at, at + 1, fix)
     elif masked and (_STAND_IN.search(text) or _STAND_IN_CHARACTER.search(text)):
@@ -308,7 +308,7 @@ class _Builder:
 
     def _end(self, _event: yaml.StreamEndEvent) -> bool:
         if not self._documents:
-            self.problems.append(report_nothing("the file holds nothing but comments"))
+            self.problems.append(report_nothing("the file contains only comments"))
         return False
 
     def _scalar(self, event: yaml.ScalarEvent) -> bool:
@@ -378,7 +378,7 @@ class _Builder:
         start, end = _offsets(event)
         if event.anchor not in self._anchors:
             near = find_nearest(str(event.anchor), list(self._anchors))
-            fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before the value that it stands for"
+            fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before its value"
             self.report("SW004", f"there is no anchor `&{event.anchor}` before this alias", start, end, fix)
             self._put(None, Node(start, end))
             return True
@@ -394,7 +394,7 @@ class _Builder:
             return False
         self._aliased += target.size
         if self._aliased > MAX_ALIASED:
-            message = f"aliases stand for more than {MAX_ALIASED:,} values up to here"
+            message = f"aliases expand to more than {MAX_ALIASED:,} values up to here"
             self.report("SW008", message, start, end, "use `$ref` in schemas")
             return False
         if len(self._stack) + target.height > MAX_DEPTH:

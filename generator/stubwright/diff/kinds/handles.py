@@ -56,7 +56,7 @@ def _compare_kind(
     old, new = was.get("most", _MOST), now.get("most", _MOST)
     if old != new:
         message = f"the limit for each principal was {old:,}, and is {new:,}"
-        why = "existing handles are kept, but no new ones can be created" if new < old else None
+        why = "existing handles remain, but no new ones can be created" if new < old else None
         yield _make_change(
             name, "may break" if new < old else "compatible", message, at[0] / "most", at[1] / "most", why
         )

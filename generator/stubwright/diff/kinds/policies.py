@@ -85,7 +85,7 @@ def compare_result_budgets(about: str, was: int | None, now: int | None, at: tup
         f"`budget.result` was {_quote(was)}, and is {_quote(now)}",
         at[0] / "result",
         at[1] / "result",
-        "results that were whole may be cut, or be left out, now" if is_less else None,
+        "whole results may now be cut or omitted" if is_less else None,
     )
 
 
@@ -101,7 +101,7 @@ def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
             why = "calls that count something are refused now while the server's store cannot be reached"
             return ("breaking", why) if closes else ("compatible", None)
         case "sanitize":
-            return "may break", "texts in results may differ from what they were"
+            return "may break", "texts in results may change"
         case "confirm":
             return _judge_confirmation(was, now)
     return "may break", _REFUSED

@@ -80,7 +80,7 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
         if was is not None and not _is_same_signature(was, method):
             message = f"its signature was `{_show_signature(was)}`, and is `{_show_signature(method)}`"
             is_harsh = not (_is_same(was.returns, method.returns) or was.is_optional)
-            why_optional = "handlers need not have it; one that does must change" if was.is_optional else None
+            why_optional = "handlers without it stay valid; handlers with it must change" if was.is_optional else None
             yield subject.change("SW583", "breaking" if is_harsh else "may break", message, why_optional)
     for name, removed in old.items():
         if name not in new and not removed.is_optional:

@@ -1,7 +1,7 @@
 """Unions whose alternatives exclude each other, with `anyOf` instead of `oneOf`, so that alternatives can be compared.
 
 `oneOf` says the same as `anyOf` if no instance fits two of the alternatives (JSON Schema 2020-12, Core 10.2.1.3), and
-is left as it is if that is not proved.
+is left unchanged if that is not proved.
 """
 
 from __future__ import annotations

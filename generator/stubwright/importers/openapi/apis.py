@@ -253,7 +253,7 @@ class Apis:
         try:
             return [*self._describe_schemes()]
         except UnsupportedError:
-            return []  # an operation that needs one is left out, with the reason
+            return []  # an operation that needs one is omitted, with the reason
 
     def _describe_schemes(self) -> dict[str, Located]:
         components = self.documents.root.get("components")

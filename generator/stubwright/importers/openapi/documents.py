@@ -179,7 +179,7 @@ class Documents:
             return at
         beside = [key for key in at.value if key not in ("$ref", "summary", "description") and not key.startswith("x-")]
         if beside:
-            raise UnsupportedError(f"`{beside[0]}` stands beside a reference in {at.reference}, which is undefined")
+            raise UnsupportedError(f"`{beside[0]}` is next to a reference in {at.reference}, which is undefined")
         target = self.resolve(at)
         self.followed.setdefault((at.file, at.pointer), what)
         return target
@@ -253,7 +253,7 @@ class Documents:
             try:
                 at = at / name
             except (KeyError, IndexError, TypeError, ValueError):
-                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leads nowhere") from None
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` does not resolve") from None
         return at
 
     def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> Located | None:

@@ -66,13 +66,13 @@ def make_manifest(
         try:
             converted_tools.append(_convert_tool(wire, operation, schemas, api_list, options))
         except (UnsupportedError, RecursionError) as error:
-            notes.append(f"{operation.label} was left out: {explain(error)}")
+            notes.append(f"{operation.label} was omitted: {explain(error)}")
         else:
             if is_renamed:
                 notes.append(f"{operation.label} has the same name as another operation; its tool is called `{wire}`")
             notes += [f"{operation.label}: {note}" for note in converted_tools[-1].notes]
             if operation.at.get_field("callbacks"):
-                notes.append(f"{operation.label}: its callbacks were left out, because the API calls them")
+                notes.append(f"{operation.label}: its callbacks were omitted, because the API calls them")
     draft: dict[str, Any] = {"stubwright": 1, "server": server}
     draft["apis"] = api_list.entries
     draft["schemas"] = schemas.list_shared({use for converted in converted_tools for use in converted.uses})
@@ -320,7 +320,7 @@ def _note_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
     for converted in tools:
         if converted.no_schema_reason is not None:
             reasons.setdefault(converted.no_schema_reason, []).append(f"`{converted.tool['name']}`")
-    return [f"{_list_names(names)}: the `outputSchema` was left out: {why}" for why, names in reasons.items()]
+    return [f"{_list_names(names)}: the `outputSchema` was omitted: {why}" for why, names in reasons.items()]
 
 
 def _note_streams(tools: Iterable[_ConvertedTool]) -> list[str]:

@@ -1,6 +1,6 @@
 """The operations of an OpenAPI document: their requests, and what they take and give.
 
-Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections "Path Item Object" and "Operation Object").
+Schemas are left unchanged (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections "Path Item Object" and "Operation Object").
 """
 
 from __future__ import annotations
@@ -147,23 +147,23 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
         try:
             item = _resolve_item(documents, entry)
         except UnsupportedError as error:
-            notes.append(f"`{path}` was left out: {error}")
+            notes.append(f"`{path}` was omitted: {error}")
             continue
         for method in item.value:
             if method in METHODS and (method != "query" or documents.minor >= 2):
                 try:
                     at = documents.follow(item / method, "an operation")
                 except UnsupportedError as error:
-                    notes.append(f"`{method.upper()} {path}` was left out: {error}")
+                    notes.append(f"`{method.upper()} {path}` was omitted: {error}")
                     continue
                 if isinstance(at.value, dict):
                     yield Operation(method, path, at, item)
             elif method in _UNCALLED and item.value[method]:
                 others = "" if method == "trace" else f" ({', '.join(read_mapping(item.value[method]))})"
-                notes.append(f"`{method}` of `{path}`{others} was left out: no tool can call it")
+                notes.append(f"`{method}` of `{path}`{others} was omitted: no tool can call it")
     webhooks = read_mapping(documents.root.get_field("webhooks"))
     if webhooks:
-        notes.append(f"webhooks were left out, because the API calls them: {', '.join(webhooks)}")
+        notes.append(f"webhooks were omitted, because the API calls them: {', '.join(webhooks)}")
 
 
 def _resolve_item(documents: Documents, entry: Located) -> Located:
@@ -174,9 +174,9 @@ def _resolve_item(documents: Documents, entry: Located) -> Located:
         return entry
     target = documents.resolve(Located({"$ref": entry.value["$ref"]}, entry.file, entry.pointer))
     if not isinstance(target.value, dict):
-        raise UnsupportedError("its reference does not lead to a path item")
+        raise UnsupportedError("its reference does not refer to a path item")
     if any(key in entry.value for key in (*METHODS, "parameters", "servers")):
-        raise UnsupportedError("it has a reference and operations beside it, which is undefined")
+        raise UnsupportedError("it has a reference and operations next to it, which is undefined")
     return target
 
 

@@ -123,7 +123,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
     except OSError as error:
         reason = error.strerror or str(error)
         raise RefusedError(Diagnostic("SW406", f"this file cannot be written: {reason}", Place(str(file)))) from error
-    message = "this file changes all the time, so that nothing is written into it"
+    message = "this file changes all the time, so it is not edited"
     raise RefusedError(Diagnostic("SW406", message, Place(str(file)), "close the client, and run the command again"))
 
 

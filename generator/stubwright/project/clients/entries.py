@@ -59,7 +59,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
                 entries: Mapping[str, Any] = document[key]
                 return entries
     keys = ", ".join(f"`{key}`" for key in _KEYS)
-    raise UnfitError(Problem("SW101", f"this file names no servers: it has none of {keys}", 0, 1))
+    raise UnfitError(Problem("SW101", f"this file names no servers: it lacks {keys}", 0, 1))
 
 
 def is_disabled(entry: Any) -> bool:
@@ -82,7 +82,7 @@ def parse(entry: Any, environment: Mapping[str, str]) -> Server:
     used: dict[str, str] = {}
     if "command" in entry:
         if entry.get("cwd") not in (None, "", "."):
-            raise EntryError("its command runs in a folder of its own (`cwd`); lock it from there, with `-- COMMAND`")
+            raise EntryError("its command runs in its own folder (`cwd`); lock it from there, with `-- COMMAND`")
         words = _expand_all([entry["command"], *_get_list(entry, "args")], environment, used)
         own = _expand_values(_get_mapping(entry, "env"), environment, used)
         return Server(command=tuple(words), variables={**used, **own})

@@ -194,7 +194,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ("https://zed.dev/docs/ai/mcp", "https://zed.dev/docs/configuring-zed"),
             {"source": "custom"},
             None,
-            "look at the agent panel's settings: a green dot says that it runs",
+            "look at the agent panel's settings: a green dot shows that it runs",
         ),
     )
 }

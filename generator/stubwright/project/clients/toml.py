@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tomlkit.items import Item, Key, Table
 
 _PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
-_FIX: Final = "write it under a header of its own, such as `[{}.{}]`, and run the command again"
+_FIX: Final = "write it under its own header, such as `[{}.{}]`, and run the command again"
 _TOGETHER: Final = "put the headers that begin with `{}` next to each other, and run the command again"
 
 
@@ -149,7 +149,7 @@ def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, 
 
 def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> UnfitError:
     start = max(0, text.find(path[0]))
-    message = f"`{'.'.join(path)}` cannot be edited as it is written here"
+    message = f"`{'.'.join(path)}` cannot be edited in this form"
     return UnfitError(Problem("SW102", message, start, start + len(path[0]), fix.format(*path)))
 
 

@@ -42,7 +42,7 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
         if not isinstance(name, str):
             raise TypeError(f"{tool.method}: the names in `extra` are strings, not {name!r}")
         if name in given:
-            raise TypeError(f"{tool.method}: {name!r} in `extra` is an argument of the method; give it as that")
+            raise TypeError(f"{tool.method}: {name!r} in `extra` is an argument of the method; pass it as such")
     return {**given, **extra}
 
 

@@ -145,7 +145,7 @@ class Binding:
             env: Environment variables for the command, next to the few that the SDK passes on (`PATH`, `HOME` and the
                 like); `os.environ` for all.
             cwd: The folder that the command starts in.
-            drift: What to do where the server's tools are not those that this client was compiled for: another title or
+            drift: What to do where the server's tools differ from those this client was compiled for: another title or
                 description, other schemas or annotations, tools that are new or not listed any more. `warn` gives a
                 `DriftWarning`, and `error` raises `DriftError`, when the block is entered. `ignore` asks for nothing.
             raise_errors: Raise what a handler raised, itself, in the place of `Internal error in … (reference …)`: for

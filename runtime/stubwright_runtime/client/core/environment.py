@@ -89,4 +89,4 @@ def describe_withheld(names: Sequence[str], option: str) -> str:
         shown += f" and {len(names) - _SHOWN} more"
     if len(names) == 1:
         return f"the command did not get {shown}, which is set here; pass it on with {option.replace('NAME', shown)}"
-    return f"the command did not get {shown}, which are set here; pass on those that it needs with {option}"
+    return f"the command did not get {shown}, which are set here; pass on the ones it needs with {option}"

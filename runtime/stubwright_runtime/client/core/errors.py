@@ -33,7 +33,7 @@ class ToolFailed(Exception):
     def __init__(self, result: CallToolResult) -> None:
         """Wrap the result of the tool that failed."""
         texts = [block.text for block in result.content if block.type == "text"]
-        super().__init__(replace_controls("\n".join(texts)) or "the tool failed and did not say why")
+        super().__init__(replace_controls("\n".join(texts)) or "the tool failed without a reason")
         self.result = result
 
 

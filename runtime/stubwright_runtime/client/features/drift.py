@@ -58,7 +58,7 @@ _CHANGES: Final = 20
 def _format_message(changes: Sequence[str]) -> str:
     more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
     lines = "".join(f"\n  {line}" for line in [*changes[:_CHANGES], *more])
-    return replace_controls(f"the server's tools are not those that this client was compiled for:{lines}")
+    return replace_controls(f"the server's tools differ from those this client was compiled for:{lines}")
 
 
 class DriftError(Exception):
@@ -108,7 +108,7 @@ async def report_drift(
     except MCPError as error:
         if error.code not in (PARSE_ERROR, INVALID_REQUEST):
             raise
-        changes = [f"its list of tools is not one that MCP knows: {error.message}"]
+        changes = [f"its list of tools is not valid in MCP: {error.message}"]
     else:
         changes = list(compare(*_select(package, toolsets, live), session.client.protocol_version))
     if changes and drift == "error":

@@ -311,7 +311,7 @@ def _make_silent_error() -> Exception:
     from ..rpc.mcp_error import MCPError
 
     message = (
-        "this server does not tell of changed resources (it has no method `resources/subscribe`); a generated server "
+        "this server does not report changed resources (it has no method `resources/subscribe`); a generated server "
         "does if its manifest has `resources` or `resourceTemplates`, or `server: {capabilities: {resources: true}}`"
     )
     return MCPError(code=METHOD_NOT_FOUND, message=message)

@@ -150,7 +150,7 @@ class TaskRequests:
                 raise
             raise TasksUnsupported(
                 f"the server makes no task of {self._tool.name!r}, though `execution.taskSupport` says so here: "
-                f"{error.message}; generate the client anew, or call the method itself"
+                f"{error.message}; generate the client again, or call the method itself"
             ) from error
 
     async def get(self, task: str) -> WireTask:

@@ -398,4 +398,4 @@ def _read_failure(error: dict[str, Any]) -> MCPError:
     code, message = error.get("code"), error.get("message")
     if isinstance(code, int) and isinstance(message, str):
         return make_safe_to_show(MCPError(code=code, message=message, data=error.get("data")))
-    return MCPError(code=INTERNAL_ERROR, message="the task failed, and the server does not say why")
+    return MCPError(code=INTERNAL_ERROR, message="the task failed, and the server gave no reason")

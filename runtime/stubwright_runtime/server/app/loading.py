@@ -69,7 +69,7 @@ class Handwritten:
             if all(method.is_optional for method in find_needed()):
                 return None
             sign = " " if self.option.startswith("-") else "="
-            raise StartError(f"no handlers given; say where they are, such as {self.option}{sign}weather:Weather")
+            raise StartError(f"no handlers given; name them, such as {self.option}{sign}weather:Weather")
         handlers = _find(self.path, self.option, "weather:Weather")
         is_class = isinstance(handlers, type)
         if is_class and (reason := check.explain_abstract(find_needed(), handlers)):

@@ -153,7 +153,7 @@ class Handles(Generic[_State, _Id]):
         ):
             count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
             raise TooManyHandles(
-                f"You already have {count}, which is the limit. Use one of them, end one, or wait until one expires."
+                f"You already have {count}, which is the limit. Use one, end one, or wait until one expires."
             )
         self._bound.known.add((kind.name, new_id))
         typed_id: _Id = new_id

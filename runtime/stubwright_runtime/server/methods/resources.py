@@ -157,7 +157,7 @@ def _describe_page(
 
 
 def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
-    """Return the error for a URI that leads nowhere: up to 2025-11-25 with its own code (server/resources)."""
+    """Return the error for a URI that does not resolve: up to 2025-11-25 with its own code (server/resources)."""
     code = INVALID_PARAMS if revision.has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 

@@ -92,7 +92,9 @@ class AuditFile:
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
             where = self._path or "standard error"
             log().error(
-                "audit records cannot be written to %s: %s; they are kept, and writing is tried again", where, reason
+                "audit records cannot be written to %s: %s; they stay in memory until they can be written",
+                where,
+                reason,
             )
 
 

@@ -113,7 +113,7 @@ def refuse_before_handshake() -> ProtocolError:
 
 def refuse_id_in_use() -> ProtocolError:
     """Return the error for a request with the id of another one under way (JSON-RPC 2.0, 4)."""
-    return ProtocolError(INVALID_REQUEST, "A request with this id is under way; give each request an id of its own")
+    return ProtocolError(INVALID_REQUEST, "A request with this id is in progress; give each request its own id")
 
 
 _SHAKEN: Final = "The connection is initialized already; send initialize once, as its first request"

@@ -192,7 +192,7 @@ class StreamEngine:
                 await asyncio.wait([taker], timeout=grace)
                 taker.cancel()
                 if (await asyncio.wait([taker], timeout=_CANCEL_TIMEOUT))[1]:
-                    log().warning("a task does not end although it is cancelled; it is left behind")
+                    log().warning("a task does not end although it was cancelled; it is abandoned")
             await self._pool.disconnect()
 
     async def _take(self, work: TaskWork) -> None:

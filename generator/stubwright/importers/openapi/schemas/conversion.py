@@ -202,7 +202,7 @@ class Schemas:
         """
         target = self.documents.find_target(reference, at.file, at.pointer)
         if not isinstance(target.value, dict | bool):
-            raise UnsupportedError(f"the reference `{reference}` does not lead to a schema")
+            raise UnsupportedError(f"the reference `{reference}` does not refer to a schema")
         return self.name_target(target, side, excluded)
 
     def name_target(self, target: Located, side: Side, excluded: Names = ()) -> str:
@@ -504,7 +504,7 @@ class _Conversion:
         if key in DIALECT.single and isinstance(entry, dict | bool):
             return {key: self.convert(below)}
         if key == "pattern" and isinstance(entry, str) and (problem := _find_problem(entry)):
-            self.schemas.notes.append(f"the pattern `{shorten(entry)}` was left out: {problem}")
+            self.schemas.notes.append(f"the pattern `{shorten(entry)}` was omitted: {problem}")
             return {}
         if key == "examples" and not isinstance(entry, list):
             return {}

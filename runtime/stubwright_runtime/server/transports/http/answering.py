@@ -83,7 +83,7 @@ _NO_ROOM_FOR_ADDRESS: Final = Refused(
     INTERNAL_ERROR,
 )
 _EMPTY: Final = ProtocolError(PARSE_ERROR, "The message is empty")
-_BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send each message in a request of its own")
+_BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send each message in its own request")
 
 
 class _Sender(NamedTuple):

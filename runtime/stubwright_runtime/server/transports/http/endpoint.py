@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .resumption.shared import Resumption
     from .sessions import Session
 
-_NOT_STARTED: Final = Refused(500, "the server was mounted without its lifespan; its log says what to do")
+_NOT_STARTED: Final = Refused(500, "the server was mounted without its lifespan; see its log")
 
 _RESUMED: Final = 500
 """The maximum number of open requests with `Last-Event-ID`."""
