@@ -31,6 +31,7 @@ _POLICIES: Final = {
     "resultTokens": "Maximum result tokens",
     "maxArgumentBytes": "Maximum argument size",
     "confirm": "Requires confirmation",
+    "once": "Safe to repeat",
     "redact": "Redacted from logs",
     "sanitize": "Cleaned in results",
     "onStateLoss": "On loss of state",
@@ -401,7 +402,7 @@ def _show_values(value: Any) -> tuple[str, ...]:
     if isinstance(value, bool):
         return ("yes" if value else "no",)
     if isinstance(value, dict):
-        return tuple(f"{key}: {inner}" for key, inner in value.items()) or ("yes",)
+        return tuple(f"{key}: {', '.join(_show_values(inner))}" for key, inner in value.items()) or ("yes",)
     return (str(value),)
 
 

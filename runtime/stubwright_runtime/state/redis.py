@@ -31,7 +31,7 @@ from .budget import Budget, count_bytes
 from .encryption import MIN_KEY_BYTES, DecryptionError, Encryption
 from .outages import PATIENCE, Outages
 from .rosters import Entry, Roster, Seen, choose_part
-from .store import Listener, Record, StateLost, StoreConfigurationError
+from .store import Claimed, Listener, Record, StateLost, StoreConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -243,6 +243,24 @@ class RedisStore:
         if not tracked:
             return bool(self._check_budget(await self._script("create", names, arguments)))
         return bool(await self._change("create", names, arguments, first.roster, enrol))
+
+    async def claim(
+        self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
+    ) -> Claimed | None:
+        """Claim a key; the protocol has the details."""
+        name = self._name(kind, key)
+        names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
+        names += [self._name("account", owner), self._name("lease", f"{kind}:{key}")]
+        first = _Version(name, 0, "")
+        ciphertexts = [await self._encrypt(_pack(key, data), first.place), await self._encrypt(b"", first.head)]
+        limits = [_to_milliseconds(ttl), _NEVER, _NEVER, 0, count_bytes(key, data), 0, *self._limits]
+        result = await self._script("claim", names, [*ciphertexts, *limits, holder, _to_milliseconds(lease)])
+        if not is_list(result) or result[0] != scripts.CLAIMED.encode():
+            self._check_budget(result)
+            return None
+        current = self._version(name, *result[2:5])
+        plaintext = await self._decrypt(result[1], current.place)
+        return Claimed(Record(_unpack(plaintext)[1] if plaintext else b"", current.version), bool(result[5]))
 
     async def get(self, kind: str, key: str) -> Record | None:
         """Implement the protocol."""

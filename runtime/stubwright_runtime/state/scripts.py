@@ -128,11 +128,13 @@ end
 CHANGED: Final = "changed"
 """The result of a script if the roster is not the expected one; nothing was done."""
 
-ALL: Final = {
-    "create": f"""{_NOW}{_USE}
+CLAIMED: Final = "claimed"
+"""The first part of the result of `claim` if there was a record; nothing was done."""
+
+_CREATE: Final = f"""{_NOW}{_USE}
 local ACCOUNTS, USED = KEYS[4], KEYS[5]
 {_ACCOUNTS}{_ROSTER}
-local record, index, account, roster = KEYS[1], KEYS[2], KEYS[6], KEYS[7]
+local record, index, account = KEYS[1], KEYS[2], KEYS[6]
 local sealed, head, spare = ARGV[1], ARGV[2], ARGV[6]
 local ttl, idle, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes, room, each, all = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -151,6 +153,21 @@ redis.call('HSET', record, 'd', sealed, 'h', head, 'v', 0, 'e', fixed, 'i', idle
 charge(account, bytes)
 use(record, index, set, bytes, over_at(fixed, idle))
 settle(account)
+"""
+"""Keeps a record; `roster` vouches for it, or is nil."""
+
+ALL: Final = {
+    "create": f"""local roster = KEYS[7]
+{_CREATE}
+return 1
+""",
+    "claim": f"""local found = redis.call('HMGET', KEYS[1], 'd', 'v', 'r', 'f')
+if found[1] and found[4] then
+  return {{'{CLAIMED}', found[1], found[2], found[3], found[4], redis.call('EXISTS', KEYS[7])}}
+end
+local roster = nil
+{_CREATE}
+redis.call('SET', KEYS[7], ARGV[11], 'PX', ARGV[12])
 return 1
 """,
     # A record without an end lives on by use; its roster must not end before it.

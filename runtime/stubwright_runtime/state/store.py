@@ -84,6 +84,19 @@ class Record:
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A record whose key another caller claimed before.
+
+    Attributes:
+        record: The record; its data are empty if this server cannot decrypt them.
+        is_held: True if its lease is held.
+    """
+
+    record: Record
+    is_held: bool
+
+
 Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
 """Hears what is published; `None` specifies that some of it may have been missed."""
 
@@ -149,6 +162,28 @@ class Store(Protocol):
 
         Returns:
             True if it is retained: the owner had less than `most`.
+
+        Raises:
+            BudgetExceeded: A budget has no room for it.
+        """
+        ...
+
+    async def claim(
+        self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
+    ) -> Claimed | None:
+        """Store a new record and take the lease `KIND:KEY`, unless a record with this key exists.
+
+        Args:
+            kind: Its kind.
+            key: Its key.
+            data: Its bytes.
+            owner: Its owner, whose budget it counts against.
+            ttl: Seconds after which it expires.
+            holder: The holder of the lease.
+            lease: Seconds for which the lease is held.
+
+        Returns:
+            The record that exists; `None` if the new one is stored.
 
         Raises:
             BudgetExceeded: A budget has no room for it.

@@ -19,6 +19,10 @@ SERVED: Mapping[str, tuple[Any, str]] = {
     "concurrency": (2, "tests/runtime/policy/test_policy_limits.py::test_a_thread_keeps_its_place_until_it_ends"),
     "confirm": (True, "tests/runtime/server/test_input_requests.py::test_the_server_asks_before_it_runs_a_tool"),
     "maxResultBytes": ("1KiB", "tests/runtime/policy/test_policy_limits.py::test_sizes_are_those_of_the_json_in_bytes"),
+    "once": (
+        {"key": "all"},
+        "tests/runtime/policy/test_once.py::test_a_repeated_call_has_one_effect_and_the_first_result",
+    ),
     "rateLimit": ("2/minute", "tests/runtime/policy/test_policy_limits.py::test_each_principal_has_its_own_window"),
     "redact": (["/a"], "tests/servers/test_secrets.py::test_no_secret_is_logged"),
     "scopes": (["read"], "tests/runtime/policy/test_policy_scopes.py::test_the_matrix"),

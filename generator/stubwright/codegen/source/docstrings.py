@@ -33,6 +33,11 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
         yield f"Needs the scope{'s' if len(scopes) > 1 else ''} {', '.join(f'``{scope}``' for scope in scopes)}."
     if rate := tool.policy.get("rateLimit"):
         yield f"At most ``{rate}``."
+    if once := tool.policy.get("once"):
+        key = once["key"]
+        names = {"all": "the same arguments", "request": "the same idempotency key"}
+        words = names[key] if isinstance(key, str) else f"the same {', '.join(f'``{name}``' for name in key)}"
+        yield f"Repeated calls with {words} run it once."
     arguments = tool.input.wire.get("properties") or {}
     redacted = [
         pointer for pointer in tool.policy.get("redact") or () if split_pointer(f"{pointer}/")[0] in {*arguments, ""}

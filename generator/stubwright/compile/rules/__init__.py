@@ -75,6 +75,7 @@ _RULES = (
     handles.check_uses,
     tools.check_redactions,
     tools.check_confirmations,
+    tools.check_once,
     authorization.check_one_source,
     authorization.check_bound,
     authorization.check_bound_in_all,

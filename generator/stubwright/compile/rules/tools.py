@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from stubwright.compile.apis import list_patched
 from stubwright.compile.resolve import LOOSE, find_argument_names, list_entries, list_overlays, resolve_use
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean, shorten
+from stubwright.diagnostics.suggestions import did_you_mean, quote, shorten
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.text import BRACES, split_pointer
 
@@ -145,6 +145,37 @@ def check_confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
                 if "." in name and name.split(".")[0] in known:
                     fix = f"only whole arguments can be shown: write `{{{name.split('.')[0]}}}`"
                 yield Diagnostic("SW258", message, at, fix)
+
+
+def check_once(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that the key of `policy.once` names arguments of its tool, and that the tool does not run as a task."""
+    for tool in resolved.tools:
+        once = (tool.extension.get("policy") or {}).get("once")
+        if once is None:
+            continue
+        at, key = tool.place_of("policy", "once", "key"), once["key"]
+        if (tool.wire.get("execution") or {}).get("taskSupport", "forbidden") != "forbidden":
+            message = f"`{tool.name}` may run as a task, which `once` does not cover"
+            fix = "remove it, and call `ctx.once` in the handler"
+            yield Diagnostic("SW259", message, tool.place_of("policy", "once").point_at_key(), fix)
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        known = find_argument_names(resolved.bundle_schema(outline).wire, outline.dialect)
+        if isinstance(key, str):
+            if key in _ONCE_KEYS:
+                continue
+            is_argument = known is None or key in known
+            fix = f"write `[{key}]`" if is_argument else f"write {quote(_ONCE_KEYS)}, or a list of arguments"
+            yield Diagnostic("SW104", f"`key` cannot be the string `{shorten(key)}`", at, fix)
+            continue
+        for index, name in enumerate(key):
+            if known is not None and name not in known:
+                message = f"`{tool.name}` has no argument `{name}` for the key"
+                fix = did_you_mean(name, known, "arguments") if known else "it has no arguments: write `request`"
+                yield Diagnostic("SW258", message, at / index, fix)
+
+
+_ONCE_KEYS: Final = ("all", "request")
+"""The keys of `once` that are not arguments."""
 
 
 def _message(policy: Mapping[str, Json]) -> str | None:

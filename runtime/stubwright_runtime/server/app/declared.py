@@ -5,9 +5,10 @@ Modules that the manifest does not need are not imported.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ..calls.pipeline import Steps
+from ..calls.pipeline import Steps, refuse_error
 from ..calls.sizes import limit_arguments
 
 if TYPE_CHECKING:
@@ -102,6 +103,11 @@ def _list_binding(package: Package) -> Iterator[Wrap]:
 
 
 def _list_preparation(package: Package, host: Host, results: Results) -> Iterator[Wrap]:
+    if "once" in package.policies:
+        from ...policy.once import Once
+
+        # The outermost: a repeated call is not confirmed again, and its handles may have ended.
+        yield Once(host.store, partial(refuse_error, results)).wrap
     if any(tool.is_paginated for tool in package.tools.values()):
         from ..features.paging import Cursors
 

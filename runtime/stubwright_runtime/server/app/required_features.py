@@ -18,6 +18,7 @@ POLICY: Final = frozenset(
         "maxArgumentBytes",
         "maxResultBytes",
         "onStateLoss",
+        "once",
         "rateLimit",
         "redact",
         "sanitize",

@@ -112,7 +112,7 @@ def _validate(results: Results, host: Host, tool: Tool, call_next: Handle) -> Ha
         except BaseException as error:  # a handler's SystemExit must not end the server
             if leaves_handler(error):
                 raise
-            return _refuse_error(results, tool, request, error)
+            return refuse_error(results, tool, request, error)
 
     return call
 
@@ -140,7 +140,8 @@ def _call_handler(results: Results, host: Host, tool: Tool) -> Handle:
     return call
 
 
-def _refuse_error(results: Results, tool: Tool, request: Request, error: BaseException) -> Outcome:
+def refuse_error(results: Results, tool: Tool, request: Request, error: BaseException) -> Outcome:
+    """Return the outcome of a call that ends with an exception."""
     if isinstance(error, BudgetExceeded):
         return refuse(str(error), "limited", "storage")
     if isinstance(error, NoFreeThreadError):

@@ -44,6 +44,7 @@ class CallState:
         reference: The id, if the log says more under it.
         result: The result of the tool that the caller gets.
         cleaned: The number of texts in it that were sanitized.
+        is_replay: True if an earlier call had this result.
         seconds: The duration of the call.
         trace: The trace that it belongs to.
         traceparent: The valid `traceparent` of its caller, if calls are recorded.
@@ -68,6 +69,7 @@ class CallState:
     reference: str | None = None
     result: Mapping[str, Any] | None = None
     cleaned: int = 0
+    is_replay: bool = False
     seconds: float = 0.0
     trace: str | None = None
     traceparent: str | None = None

@@ -80,6 +80,7 @@ class CallRecord:
         argument_bytes: The size of the arguments as JSON; `None` if it was not measured.
         result_bytes: The size of the result as JSON; `None` if there is none.
         cleaned: The number of texts in the result that were sanitized.
+        replayed: True if an earlier call had this result (`policy.once`).
     """
 
     time: datetime
@@ -108,6 +109,7 @@ class CallRecord:
     argument_bytes: int | None = None
     result_bytes: int | None = None
     cleaned: int = 0
+    replayed: bool = False
 
 
 Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
@@ -264,6 +266,7 @@ class Recorder:
             argument_bytes=call_state.size,
             result_bytes=call_state.result_bytes,
             cleaned=call_state.cleaned,
+            replayed=call_state.is_replay,
         )
 
 

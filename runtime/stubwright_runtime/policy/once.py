@@ -1,0 +1,431 @@
+"""Calls that are safe to repeat: `once` in a tool's policy.
+
+Takes calls; runs the first one with a key, and gives the others its result. A call claims its key in the store before
+it runs, and stores its result afterwards. A claim without a result whose lease has ended belongs to an interrupted
+call: whether that call took effect is unknown, and later callers read so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import secrets
+import time
+from collections import OrderedDict
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import anyio
+
+from ..mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
+from ..observability.logs import log
+from ..server.core.outcomes import Ending, Outcome, refuse
+from ..server.features.input_requests import MissingCapability, find_inner, is_suspended, leaves_handler
+from ..server.features.url_elicitation import UrlRequired
+from ..state.budget import BudgetExceeded
+from ..state.store import StateLost, describe_lost_state
+from ..values.json import is_list, is_mapping
+from ..values.units import describe_wait, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+
+    from ..package import Tool
+    from ..server.core.request import Handle, Request
+    from ..state.store import Store
+
+FOR: Final = "24h"
+"""The default of `for`."""
+
+LEASE: Final = 30.0
+"""Seconds after which a process that has not renewed its lease on a call counts as dead."""
+
+_KIND: Final = "once"
+_PATIENCE: Final = 60.0
+"""Seconds that a call without a timeout waits for the first one, at most."""
+
+_MARGIN: Final = 0.1
+"""Seconds before its timeout at which a waiting call is answered."""
+
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
+"""Seconds between looks at a call in another process; the last holds from then on."""
+
+_EARLIER: Final = 0.99
+"""The part of the lifetime of a result for which a process remembers its key: never longer than the store."""
+
+_KEPT: Final = ("completed", "tool_error")
+"""The endings whose results are given again; after any other one it is unknown whether the call took effect."""
+
+_REMEMBERED: Final = 10_000
+"""The number of keys that a process remembers, to notice that the store has lost them."""
+
+_KEY: Final = 255
+"""The maximum length of a key from a client, in characters."""
+
+_SHOWN: Final = 100
+"""The maximum number of characters of an argument in a message."""
+
+_ARGUMENTS: Final = 50
+"""The maximum number of arguments that are stored for messages."""
+
+_Refuse: TypeAlias = "Callable[[Tool, Request, BaseException], Outcome]"
+_State: TypeAlias = Literal["running", "done", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The terms of one tool, from the manifest."""
+
+    key: Sequence[str] | str
+    seconds: float
+    runs_unknown: bool
+
+    @classmethod
+    def from_tool(cls, tool: Tool) -> _Terms | None:
+        once: Mapping[str, Any] | None = tool.policy.get("once")
+        if not once:
+            return None
+        return cls(once["key"], parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
+
+    def find_key(self, request: Request) -> Any:
+        """Return the key of a call as JSON; `None` without one. Raises ValueError if the client's key is not valid."""
+        if self.key == "all":
+            return request.arguments
+        if is_list(self.key):
+            return {name: request.arguments[name] for name in self.key if name in request.arguments} or None
+        meta = request.params.get("_meta")
+        key = meta.get(IDEMPOTENCY_META_KEY) if is_mapping(meta) else None
+        if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY):
+            raise ValueError(f"`{IDEMPOTENCY_META_KEY}` in `_meta` must be a string of 1 to {_KEY} characters")
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A call as the store has it.
+
+    Attributes:
+        state: What is known about it.
+        digest: The digest of its arguments.
+        shown: Its arguments as messages show them, shortened and without secrets.
+        holder: The holder of its lease.
+        result: Its result; `None` if there is none yet, or there was no room for it.
+        ending: How it ended.
+        reason: The reason in one word, if it did not complete.
+    """
+
+    state: _State
+    digest: str
+    shown: Mapping[str, str]
+    holder: str
+    result: dict[str, Any] | None = None
+    ending: Ending = "completed"
+    reason: str | None = None
+
+    def dump(self) -> bytes:
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def load(cls, data: bytes) -> _Record | None:
+        """Read a record; `None` if it could not be decrypted."""
+        return cls(**json.loads(data.decode("utf-8", "surrogatepass"))) if data else None
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One call in this process.
+
+    Attributes:
+        name: The key of its record.
+        owner: Its caller.
+        words: Its key in words.
+        record: Its record while it runs.
+        ended: Set when it has ended here.
+        outcome: Its outcome, if other calls may have it, too.
+    """
+
+    name: str
+    owner: str
+    words: str
+    record: _Record
+    ended: anyio.Event
+    outcome: Outcome | None = None
+
+
+class Once:
+    """The calls of one server's tools that are safe to repeat."""
+
+    def __init__(self, store: Store, refuse_error: _Refuse) -> None:
+        """Take the store of the results, and what makes an outcome of a handler's exception."""
+        self._store = store
+        self._refuse_error = refuse_error
+        self._running: dict[str, _Call] = {}
+        self._begun: OrderedDict[str, float] = OrderedDict()
+        self._void: OrderedDict[str, str] = OrderedDict()
+
+    def wrap(self, tool: Tool, call_next: Handle) -> Handle:
+        """Run the calls of a tool once for each key."""
+        found = _Terms.from_tool(tool)
+        if found is None:
+            return call_next
+        terms = found
+
+        async def call(request: Request) -> Outcome:
+            try:
+                key = terms.find_key(request)
+            except ValueError as error:
+                return refuse(f"{tool.name} was not run: {error}.", "invalid", "idempotency_key")
+            if key is None or request.task_id is not None:
+                return await call_next(request)
+            return await self._call(tool, terms, request, key, call_next)
+
+        return call
+
+    async def _call(self, tool: Tool, terms: _Terms, request: Request, key: Any, call_next: Handle) -> Outcome:
+        """Answer a call with a key: run it, or wait for the call that runs."""
+        began = anyio.current_time()
+        end = min(anyio.current_effective_deadline() - _MARGIN, began + _PATIENCE)
+        own = _make_call(tool, terms, request, key)
+        looks = 0
+        while True:
+            if (other := self._running.get(own.name)) is None:
+                self._running[own.name] = own
+                try:
+                    outcome = await self._claim(tool, terms, request, own, call_next)
+                finally:
+                    del self._running[own.name]
+                    own.ended.set()
+                if outcome is not None:
+                    return outcome
+                own.ended = anyio.Event()
+                pause = min(_PAUSES[min(looks, len(_PAUSES) - 1)], end - anyio.current_time())
+                looks += 1
+                await anyio.sleep(max(0.0, pause))
+            elif other.record.digest != own.record.digest:
+                return _refuse_conflict(tool, own, other.record)
+            else:
+                with anyio.CancelScope(deadline=end):
+                    await other.ended.wait()
+                if other.outcome is not None:
+                    return _replay(request, other.outcome)
+            if anyio.current_time() >= end:
+                return _refuse_running(tool, own, anyio.current_time() - began)
+
+    async def _claim(self, tool: Tool, terms: _Terms, request: Request, call: _Call, run: Handle) -> Outcome | None:
+        """Claim the key of a call, and answer it; `None` if another process is running it."""
+        data, holder = call.record.dump(), call.record.holder
+        try:
+            claimed = await self._store.claim(
+                _KIND, call.name, data, owner=call.owner, ttl=terms.seconds, holder=holder, lease=LEASE
+            )
+        except StateLost as error:
+            if error.is_unknown:  # the claim may exist; it is void, since nothing was run
+                _remember(self._void, call.name, holder)
+            return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
+        if claimed is None:
+            if time.monotonic() >= self._begun.get(call.name, -math.inf):
+                return await self._run(tool, terms, request, call, run, 0)
+            log().warning("the store has lost a call of %s that was kept there", tool.name)
+            version = 0
+        else:
+            kept, version = _Record.load(claimed.record.data), claimed.record.version
+            if kept is not None:
+                if kept.digest != call.record.digest:
+                    return _refuse_conflict(tool, call, kept)
+                if kept.state == "done":
+                    call.outcome = _restore(tool, call, kept)
+                    return _replay(request, call.outcome)
+                is_void = kept.state == "running" and self._void.get(call.name) == kept.holder
+                if kept.state == "running" and claimed.is_held and not is_void:
+                    return None
+                if is_void:
+                    return await self._take_over(tool, terms, request, call, run, version)
+        if terms.runs_unknown:
+            return await self._take_over(tool, terms, request, call, run, version)
+        if claimed is None:
+            await self._save(tool, call, version, replace(call.record, state="unknown"))
+        return _refuse_unknown(tool, call)
+
+    async def _take_over(
+        self, tool: Tool, terms: _Terms, request: Request, call: _Call, run: Handle, version: int
+    ) -> Outcome | None:
+        """Run a call in place of an interrupted one; `None` if another process does."""
+        if not await self._store.replace(_KIND, call.name, call.record.dump(), version=version):
+            return None
+        await self._store.hold(f"{_KIND}:{call.name}", call.record.holder, LEASE)
+        return await self._run(tool, terms, request, call, run, version + 1)
+
+    async def _run(
+        self, tool: Tool, terms: _Terms, request: Request, call: _Call, call_next: Handle, version: int
+    ) -> Outcome:
+        """Run a call whose key is claimed, and keep its result."""
+        self._void.pop(call.name, None)
+        if self._store.is_shared:
+            _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
+        try:
+            async with self._keep_lease(call):
+                outcome = await call_next(request)
+        except BaseException as error:
+            asks = _asks(error)
+            if asks or leaves_handler(error):
+                with anyio.CancelScope(shield=True):
+                    await self._settle(tool, request, call, version, None, asks=asks)
+                raise
+            outcome = self._refuse_error(tool, request, error)
+        with anyio.CancelScope(shield=True):
+            await self._settle(tool, request, call, version, outcome)
+        return outcome
+
+    async def _settle(
+        self, tool: Tool, request: Request, call: _Call, version: int, outcome: Outcome | None, *, asks: bool = False
+    ) -> None:
+        """Keep the outcome of a call; if it never reached the handler or asks a question first, give its key back."""
+        if asks or not request.has_begun or (request.rounds is not None and request.rounds.pending):
+            await self._release(tool, call)
+        elif outcome is None or outcome.ending not in _KEPT:
+            await self._save(tool, call, version, replace(call.record, state="unknown"))
+        else:
+            call.outcome = outcome
+            fields: dict[str, Any] = {"result": outcome.result, "ending": outcome.ending, "reason": outcome.reason}
+            await self._save(tool, call, version, replace(call.record, state="done", **fields))
+
+    async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:
+        """Keep what is known after a call has run. What is not kept counts as unknown later, but this call has it."""
+        try:
+            try:
+                is_kept = await self._store.replace(_KIND, call.name, record.dump(), version=version)
+            except BudgetExceeded:
+                small = replace(record, result=None).dump()
+                is_kept = await self._store.replace(_KIND, call.name, small, version=version, final=True)
+        except StateLost as error:
+            log().warning("the result of a call of %s could not be kept: %s", tool.name, error)
+            return
+        if not is_kept:
+            log().warning("the result of a call of %s was not kept: its claim is gone, or another has it", tool.name)
+
+    async def _release(self, tool: Tool, call: _Call) -> None:
+        """Give back the key of a call that did not reach the handler, or that asks a question first."""
+        self._begun.pop(call.name, None)
+        try:
+            await self._store.delete(_KIND, call.name)
+        except StateLost as error:
+            _remember(self._void, call.name, call.record.holder)
+            log().warning("the key of a call of %s could not be given back: %s", tool.name, error)
+
+    @asynccontextmanager
+    async def _keep_lease(self, call: _Call) -> AsyncGenerator[None, None]:
+        """Renew the lease of a call during the block, if other processes look at it."""
+        if not self._store.is_shared:
+            yield
+            return
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(LEASE / 3)
+                with suppress(StateLost):  # which the log has; the next renewal may be in time
+                    await self._store.hold(f"{_KIND}:{call.name}", call.record.holder, LEASE)
+
+        renewing = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
+
+
+def _asks(error: BaseException) -> bool:
+    """Return whether a call ends with a question to its client; the handler runs again after the answer."""
+    return is_suspended(error) or any(find_inner(error, kind) is not None for kind in (MissingCapability, UrlRequired))
+
+
+def _make_call(tool: Tool, terms: _Terms, request: Request, key: Any) -> _Call:
+    principal = request.principal.key
+    redacted = tool.redact(request.arguments)
+    shown = {name: _show(value) for name, value in [*redacted.items()][:_ARGUMENTS]}
+    if terms.key == "all":
+        words = "these arguments"
+    elif is_list(terms.key):
+        words = ", ".join(f"{name} {shown.get(name, '…')}" for name in key)
+    else:
+        words = f"the idempotency key {_show(key)}"
+    record = _Record("running", _digest(request.arguments), shown, secrets.token_hex(8))
+    return _Call(_digest([tool.name, principal, terms.key, key]), principal, words, record, anyio.Event())
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(_normalize(value), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _normalize(value: Any) -> Any:
+    """Return JSON in which equal numbers are written alike: `1` and `1.0` are the same (JSON Schema 2020-12, 4.2.2)."""
+    if is_mapping(value):
+        return {name: _normalize(each) for name, each in value.items()}
+    if is_list(value):
+        return [_normalize(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _remember(memory: OrderedDict[str, Any], name: str, value: Any) -> None:
+    memory[name] = value
+    memory.move_to_end(name)
+    if len(memory) > _REMEMBERED:
+        memory.popitem(last=False)
+
+
+def _replay(request: Request, outcome: Outcome) -> Outcome:
+    """Return the outcome of an earlier call, marked as such."""
+    if request.record is not None:
+        request.record.is_replay = True
+    meta = {**(outcome.result.get("_meta") or {}), REPLAY_META_KEY: True}
+    return replace(outcome, result={**outcome.result, "_meta": meta})
+
+
+def _restore(tool: Tool, call: _Call, kept: _Record) -> Outcome:
+    """Return the stored outcome of an earlier call."""
+    if kept.result is not None:
+        return Outcome(kept.result, kept.ending, kept.reason)
+    return refuse(
+        f"{tool.name} was carried out with {call.words}, and is not run again; there was no room to keep its result.",
+        "limited",
+        "once_result",
+    )
+
+
+def _refuse_conflict(tool: Tool, call: _Call, first: _Record) -> Outcome:
+    now, before = call.record.shown, first.shown
+    names = [name for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)]
+    lines = "".join(f"\n- {name}: was {before.get(name, 'absent')}, is {now.get(name, 'absent')}" for name in names)
+    return refuse(
+        f"{tool.name} was called with {call.words} before, and with other arguments"
+        f"{f':{lines}' if lines else '; where they differ cannot be shown.'}\n"
+        "Nothing was done now. Repeat the first arguments to get the first result; a new call needs a new key.",
+        "invalid",
+        "once_conflict",
+    )
+
+
+def _refuse_running(tool: Tool, call: _Call, seconds: float) -> Outcome:
+    return refuse(
+        f"{tool.name} with {call.words} is still running, after a wait of {describe_wait(seconds)}. It was not begun a "
+        "second time; call it again with the same arguments to get its result.",
+        "limited",
+        "once_running",
+    )
+
+
+def _refuse_unknown(tool: Tool, call: _Call) -> Outcome:
+    return refuse(
+        f"It is unknown whether {tool.name} took effect with {call.words}: an earlier call began, and its result was "
+        "lost. It was not run again; check what it did before you do anything else.",
+        "limited",
+        "once_unknown",
+    )

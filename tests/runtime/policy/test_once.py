@@ -1,0 +1,430 @@
+"""Repeated calls: one effect for each key, and the first result for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp.server.auth.provider import AccessToken
+
+from packages import generate, imported, manifest, tool
+from serving import asgi
+from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
+from stubwright_runtime.policy import once
+from stubwright_runtime.state.stores import store_at
+from task_wire import HANDSHAKE, STATELESS, Wire, in_memory, over_http
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+pytestmark = pytest.mark.anyio
+
+ERAS = [HANDSHAKE, STATELESS]
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
+_ORDER: dict[str, Any] = {"order_id": {"type": "string"}, "amount": {"type": "number"}, "card": {"type": "string"}}
+
+
+def paying(name: str, policy: dict[str, Any] | None = None, **rule: Any) -> dict[str, Any]:
+    """A tool that charges for an order."""
+    return tool(name, _ORDER, stubwright={"policy": {"once": {"key": ["order_id"], **rule}, **(policy or {})}})
+
+
+_QUESTION = {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}}}
+MANIFEST = manifest(
+    [
+        paying("pay"),
+        paying("brief", **{"for": "500ms"}),
+        paying("hasty", {"timeout": "300ms"}),
+        paying("bold", onUnknown="run"),
+        paying("secret", {"redact": ["/card"]}),
+        paying("confirmed", {"confirm": True}),
+        paying("small"),
+        paying("keyed", key="request"),
+        paying("whole", key="all"),
+        paying("pair", key=["order_id", "card"]),
+        tool("asks", _ORDER, stubwright={"policy": {"once": {"key": ["order_id"]}}, "ask": _QUESTION}),
+        tool("plain", _ORDER),
+    ],
+    name="till",
+    storage={"maxBytesPerPrincipal": "64KiB", "maxBytes": "1MiB"},
+)
+
+
+class Handlers:
+    """The effects of all calls, in order; `failure` is raised by the next call, and `gate` is waited for."""
+
+    def __init__(self) -> None:
+        self.effects: list[str] = []
+        self.failure: BaseException | None = None
+        self.gate: asyncio.Event | None = None
+        self.size = 0
+
+    async def pay(self, args: Any, _ctx: Any) -> str:
+        self.effects.append(args.order_id or "")
+        if self.gate is not None:
+            await self.gate.wait()
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+        return f"receipt {len(self.effects)}" + "x" * self.size
+
+    brief = hasty = bold = secret = confirmed = small = keyed = whole = pair = plain = pay
+
+    async def asks(self, args: Any, ctx: Any) -> str:
+        answer = await ctx.ask.sure()
+        self.effects.append(args.order_id)
+        return f"receipt of {answer.name}"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder: Path = tmp_path_factory.mktemp("till")
+    with imported(folder, generate(folder, MANIFEST)) as made:
+        yield made
+
+
+async def call(wire: Wire, name: str = "pay", key: Any = None, **arguments: Any) -> dict[str, Any]:
+    """The result of a call, with a key of the client's own if there is one."""
+    more = {} if key is None else {"_meta": {IDEMPOTENCY_META_KEY: key}}
+    return await wire("tools/call", name=name, arguments=arguments, **more)
+
+
+def text(result: dict[str, Any]) -> str:
+    found: str = result["content"][0]["text"]
+    return found
+
+
+def is_replay(result: dict[str, Any]) -> bool:
+    return bool(result.get("_meta", {}).get(REPLAY_META_KEY, False))
+
+
+def is_unknown(result: dict[str, Any]) -> bool:
+    return text(result).startswith("It is unknown whether pay took effect")
+
+
+@pytest.mark.parametrize("revision", ERAS)
+async def test_a_repeated_call_has_one_effect_and_the_first_result(
+    package: ModuleType, revision: str, state: str
+) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=state), revision, {}) as wire:
+        first = await call(wire, order_id="A1", amount=10)
+        again = [await call(wire, order_id="A1", amount=amount) for amount in (10, 10.0)]
+        other = await call(wire, order_id="A2", amount=10)
+    assert [text(result) for result in (first, *again, other)] == ["receipt 1"] * 3 + ["receipt 2"]
+    assert [is_replay(result) for result in (first, *again, other)] == [False, True, True, False]
+    assert handlers.effects == ["A1", "A2"]
+
+
+async def test_other_arguments_are_refused_and_both_are_shown(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, {}) as wire:
+        await call(wire, order_id="A1", amount=10)
+        refused = await call(wire, order_id="A1", amount=20, card="x" * 200)
+        await call(wire, "secret", order_id="A1", card="1234-first")
+        hidden = await call(wire, "secret", order_id="A1", card="1234-second")
+        await call(wire, "pair", order_id="A1", card="a")
+        pair = await call(wire, "pair", order_id="A1", card="b")
+    assert refused["isError"]
+    assert text(refused).splitlines()[:3] == [
+        'pay was called with order_id "A1" before, and with other arguments:',
+        "- amount: was 10, is 20",
+        f'- card: was absent, is "{"x" * 99}…',
+    ]
+    assert hidden["isError"]
+    assert "1234" not in text(hidden)
+    assert "where they differ cannot be shown" in text(hidden)
+    assert not pair.get("isError")
+    assert handlers.effects == ["A1"] * 4
+
+
+async def test_a_key_may_be_the_clients_or_all_arguments_or_absent(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, {}) as wire:
+        for key in ("k1", "k1", "k2"):
+            await call(wire, "keyed", key, order_id="A")
+        assert handlers.effects == ["A"] * 2
+        conflict = await call(wire, "keyed", "k1", order_id="B")
+        assert text(conflict).startswith('keyed was called with the idempotency key "k1" before')
+        for bad in (1, "", "x" * 256):
+            assert "must be a string of 1 to 255 characters" in text(await call(wire, "keyed", bad, order_id="A"))
+        assert len(handlers.effects) == 2
+        for _ in range(2):
+            await call(wire, "keyed", order_id="no key")
+            await call(wire, "pay", amount=1)
+        assert handlers.effects[2:] == ["no key", "", "no key", ""]
+        handlers.effects.clear()
+        for arguments in ({"order_id": "A"}, {"order_id": "B"}, {"order_id": "A"}, {}, {}):
+            await call(wire, "whole", **arguments)
+        assert handlers.effects == ["A", "B", ""]
+
+
+async def test_of_a_hundred_calls_at_once_one_runs(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    handlers.gate = asyncio.Event()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, {}) as wire:
+        calls = [asyncio.ensure_future(call(wire, order_id="A1", amount=1)) for _ in range(100)]
+        while not handlers.effects:  # noqa: ASYNC110 - the handler notes it in a list
+            await asyncio.sleep(0.01)
+        conflict = await call(wire, order_id="A1", amount=2)
+        handlers.gate.set()
+        results = await asyncio.gather(*calls)
+    assert handlers.effects == ["A1"]
+    assert {text(result) for result in results} == {"receipt 1"}
+    assert sum(map(is_replay, results)) == 99
+    assert "amount: was 1, is 2" in text(conflict)
+
+
+async def test_two_servers_share_the_effects_in_redis(package: ModuleType, redis_url: str) -> None:
+    handlers = Handlers()
+    handlers.gate = asyncio.Event()
+    servers = [package.build_server(handlers, state=redis_url) for _ in range(2)]
+    async with in_memory(servers[0], STATELESS, {}) as one, in_memory(servers[1], STATELESS, {}) as two:
+        calls = [asyncio.ensure_future(call(wire, order_id="A1")) for wire in (one, two) * 20]
+        while not handlers.effects:  # noqa: ASYNC110 - the handler notes it in a list
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        handlers.gate.set()
+        results = await asyncio.gather(*calls)
+        assert is_replay(await call(one, order_id="A1"))
+        assert is_replay(await call(two, order_id="A1"))
+    assert handlers.effects == ["A1"]
+    assert {text(result) for result in results} == {"receipt 1"}
+    assert sum(map(is_replay, results)) == 39
+
+
+async def test_a_waiting_call_is_told_that_the_first_one_is_still_running(
+    package: ModuleType, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(once, "_PATIENCE", 0.3)
+    handlers = Handlers()
+    handlers.gate = asyncio.Event()
+    servers = [package.build_server(handlers, state=redis_url) for _ in range(2)]
+    async with in_memory(servers[0], STATELESS, {}) as near, in_memory(servers[1], STATELESS, {}) as far:
+        first = asyncio.ensure_future(call(near, order_id="A1"))
+        while not handlers.effects:  # noqa: ASYNC110 - the handler notes it in a list
+            await asyncio.sleep(0.01)
+        told = [await call(wire, order_id="A1") for wire in (near, far)]
+        handlers.gate.set()
+        assert text(await first) == "receipt 1"
+    for result in told:
+        assert result["isError"]
+        assert text(result).startswith('pay with order_id "A1" is still running, after a wait of 1 second.')
+    assert handlers.effects == ["A1"]
+
+
+async def test_a_timeout_leaves_the_effect_unknown(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    handlers.gate = asyncio.Event()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, {}) as wire:
+        first, second = await asyncio.gather(*(call(wire, "hasty", order_id="A1") for _ in range(2)))
+        handlers.gate.set()
+        later = await call(wire, "hasty", order_id="A1")
+    assert "took longer than 300ms and was stopped" in text(first)
+    assert text(second).startswith('hasty with order_id "A1" is still running')
+    assert text(later).startswith('It is unknown whether hasty took effect with order_id "A1"')
+    assert handlers.effects == ["A1"]
+
+
+async def test_tool_errors_are_results_and_other_failures_leave_it_unknown(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, {}) as wire:
+        handlers.failure = package.ToolError("The card was declined.")
+        declined = [await call(wire, order_id="A1") for _ in range(2)]
+        handlers.failure = RuntimeError("power cut")
+        failed = [await call(wire, order_id="A2") for _ in range(3)]
+        handlers.failure = RuntimeError("power cut")
+        bold = [await call(wire, "bold", order_id="A3") for _ in range(3)]
+    assert [text(result) for result in declined] == ["The card was declined."] * 2
+    assert all(result["isError"] for result in declined)
+    assert [is_replay(result) for result in declined] == [False, True]
+    assert [is_unknown(result) for result in failed] == [
+        False,
+        True,
+        True,
+    ]
+    assert [text(result) for result in bold[1:]] == ["receipt 4"] * 2
+    assert [is_replay(result) for result in bold] == [False, False, True]
+    assert handlers.effects == ["A1", "A2", "A3", "A3"]
+
+
+@pytest.mark.parametrize("name", ["pay", "bold"])
+async def test_a_process_that_dies_leaves_the_effect_unknown(
+    package: ModuleType, redis_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(once, "LEASE", 0.3)
+    dead, alive = Handlers(), Handlers()
+    dead.gate = asyncio.Event()
+
+    async def die(*_: object) -> None:
+        """A dead process keeps nothing."""
+
+    monkeypatch.setattr(once.Once, "_settle", die)
+    async with in_memory(package.build_server(dead, state=redis_url), STATELESS, {}) as wire:
+        lost = asyncio.ensure_future(call(wire, name, order_id="A1"))
+        while not dead.effects:  # noqa: ASYNC110 - the handler notes it in a list
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        async with in_memory(package.build_server(alive, state=redis_url), STATELESS, {}) as other:
+            monkeypatch.setattr(once, "_PATIENCE", 0.1)
+            waiting = await call(other, name, order_id="A1")
+            assert "is still running" in text(waiting), "the lease is renewed while the process lives"
+        dead.gate.set()
+        await lost
+    monkeypatch.undo()
+    async with in_memory(package.build_server(alive, state=redis_url), STATELESS, {}) as wire:
+        results = [await call(wire, name, order_id="A1") for _ in range(2)]
+    if name == "pay":
+        assert [is_unknown(result) for result in results] == [True, True]
+        assert alive.effects == []
+    else:
+        assert [text(result) for result in results] == ["receipt 1"] * 2
+        assert alive.effects == ["A1"]
+
+
+@pytest.mark.parametrize(("name", "effects"), [("pay", 1), ("bold", 2)])
+async def test_a_store_that_lost_what_it_kept_is_noticed(
+    package: ModuleType, redis_url: str, name: str, effects: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=redis_url), STATELESS, {}) as wire:
+        await call(wire, name, order_id="A1")
+        shop: Any = type("Package", (), {"name": "till_mcp", "manifest": {"server": {"name": "till"}}})
+        store: Any = store_at(redis_url, shop)
+        redis: Any = vars(store)["_redis"]
+        names = await redis.keys(f"{store.prefix}:once:*")
+        assert len(names) == 1
+        await redis.delete(*names)
+        await redis.aclose()
+        with caplog.at_level(logging.WARNING):
+            later = [await call(wire, name, order_id="A1") for _ in range(2)]
+    assert "the store has lost a call of" in caplog.text
+    assert len(handlers.effects) == effects
+    if name == "pay":
+        assert [is_unknown(each) for each in later] == [True, True]
+    else:
+        assert [is_replay(each) for each in later] == [False, True]
+
+
+async def test_nothing_runs_while_the_store_cannot_be_reached(package: ModuleType) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state="redis://127.0.0.1:1/0"), STATELESS, {}) as wire:
+        refused = await call(wire, order_id="A1")
+        await call(wire, "plain", order_id="B1")
+    assert text(refused) == "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
+    assert handlers.effects == ["B1"]
+
+
+async def test_a_result_is_over_in_time(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, {}) as wire:
+        await call(wire, "brief", order_id="A1")
+        assert is_replay(await call(wire, "brief", order_id="A1"))
+        await asyncio.sleep(0.6)
+        assert text(await call(wire, "brief", order_id="A1", amount=2)) == "receipt 2"
+
+
+async def test_a_call_that_did_not_reach_the_handler_takes_no_key(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    answers = iter(["decline", "accept"])
+
+    def answer(_message: Any) -> dict[str, Any]:
+        action = next(answers)
+        return {"action": action, "content": {"confirm": True}} if action == "accept" else {"action": action}
+
+    async with in_memory(package.build_server(handlers, state=state), HANDSHAKE, FORMS, answer) as wire:
+        invalid = await call(wire, order_id=1)
+        declined = await call(wire, "confirmed", order_id="A1")
+        accepted = [await call(wire, "confirmed", order_id="A1") for _ in range(2)]
+        await call(wire, order_id="1")
+    assert text(invalid).startswith("Invalid arguments for pay")
+    assert "declined" in text(declined)
+    assert [text(result) for result in accepted] == ["receipt 1"] * 2, "a repeated call is not confirmed again"
+    assert handlers.effects == ["A1", "1"]
+
+
+async def test_a_question_gives_the_key_back_until_it_is_answered(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, FORMS) as wire:
+        for _ in range(2):
+            asked = await call(wire, "asks", order_id="A1")
+            assert asked["resultType"] == "input_required"
+        answers = {name: {"action": "accept", "content": {"name": "Ada"}} for name in asked["inputRequests"]}
+        more = {"inputResponses": answers, "requestState": asked["requestState"]}
+        done = await wire("tools/call", name="asks", arguments={"order_id": "A1"}, **more)
+        again = await call(wire, "asks", order_id="A1")
+    assert text(done) == text(again) == "receipt of Ada"
+    assert is_replay(again)
+    assert handlers.effects == ["A1"]
+
+
+async def test_results_count_against_the_bytes_of_their_caller(package: ModuleType, state: str) -> None:
+    handlers = Handlers()
+    async with in_memory(package.build_server(handlers, state=state), STATELESS, {}) as wire:
+        handlers.size = 80 * 1024
+        large = [await call(wire, "small", order_id="large") for _ in range(2)]
+        handlers.size = 0
+        results = [await call(wire, "small", order_id=f"{number}") for number in range(60)]
+    assert len(text(large[0])) > 80 * 1024, "the call itself has its result"
+    assert text(large[1]) == (
+        'small was carried out with order_id "large", and is not run again; there was no room to keep its result.'
+    )
+    refused = [result for result in results if result.get("isError")]
+    assert 0 < len(refused) < 60
+    assert "stored here, and the limit is 64 KiB" in text(refused[0])
+    assert len(handlers.effects) == 61 - len(refused)
+
+
+class Verifier:
+    """Any token is a user's."""
+
+    async def verify_token(self, token: str) -> AccessToken:
+        return AccessToken(token=token, client_id="c", scopes=[], subject=token)
+
+
+async def test_another_caller_has_keys_of_its_own(package: ModuleType) -> None:
+    handlers = Handlers()
+    records: list[Any] = []
+    app = package.asgi_app(handlers, token_verifier=Verifier(), audit=records.append)
+    with asgi(app) as url:
+        for user in ("ann", "bob", "ann"):
+            headers = {"authorization": f"Bearer {user}"}
+            async with over_http(f"{url}/mcp", STATELESS, {}, headers=headers) as wire:
+                await call(wire, order_id="A1", amount=1 if user == "ann" else 2)
+                conflict = await call(wire, order_id="A1", amount=3)
+                assert "was 1" in text(conflict) if user == "ann" else "was 2" in text(conflict)
+    assert handlers.effects == ["A1", "A1"]
+    async with asyncio.timeout(10):
+        while len(records) < 6:  # noqa: ASYNC110 - a thread writes the records
+            await asyncio.sleep(0.01)
+    assert [(each.reason, each.replayed) for each in records] == [
+        (None, False),
+        ("once_conflict", False),
+        (None, False),
+        ("once_conflict", False),
+        (None, True),
+        ("once_conflict", False),
+    ]
+
+
+async def test_what_redis_holds_is_sealed(package: ModuleType, redis_url: str) -> None:
+    async with in_memory(package.build_server(Handlers(), state=redis_url), STATELESS, {}) as wire:
+        await call(wire, order_id="very-secret-order")
+    shop: Any = type("Package", (), {"name": "till_mcp", "manifest": {"server": {"name": "till"}}})
+    store: Any = store_at(redis_url, shop)
+    redis: Any = vars(store)["_redis"]
+    names = await redis.keys(f"{store.prefix}:once:*")
+    fields = [await redis.hgetall(name) for name in names]
+    await redis.aclose()
+    assert len(fields) == 1
+    assert "very-secret" not in repr(fields)
+    assert "receipt" not in repr(fields)
