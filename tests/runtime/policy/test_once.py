@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
 from serving import asgi
+from stubwright.diff.kinds import policies
 from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from stubwright_runtime.policy import once
 from stubwright_runtime.state.stores import store_at
@@ -414,6 +417,12 @@ async def test_another_caller_has_keys_of_its_own(package: ModuleType) -> None:
         (None, True),
         ("once_conflict", False),
     ]
+
+
+def test_the_default_lifetime_is_the_same_everywhere() -> None:
+    schema = json.loads((files("stubwright") / "compile" / "manifest.schema.json").read_text("utf-8"))
+    default = schema["$defs"]["policy"]["properties"]["once"]["properties"]["for"]["default"]
+    assert default == once.FOR == policies.ONCE_FOR
 
 
 async def test_what_redis_holds_is_sealed(package: ModuleType, redis_url: str) -> None:

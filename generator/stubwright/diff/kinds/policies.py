@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
 """The meaning of an absent key; an absent limit limits only the size of arguments."""
 
+ONCE_FOR: Final = "24h"
+"""The meaning of an absent `for` of `once`."""
+
 _REFUSED: Final = "calls that were allowed may be refused now"
 
 
@@ -104,6 +107,8 @@ def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
             return "may break", "texts in results may change"
         case "confirm":
             return _judge_confirmation(was, now)
+        case "once":
+            return _judge_once(was, now)
     return "may break", _REFUSED
 
 
@@ -131,6 +136,26 @@ def _judge_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
     if new == "allow":
         return "may break", "the user is asked before a call now"
     return "may break", "clients that cannot ask their user are refused now"
+
+
+def _judge_once(was: Any, now: Any) -> tuple[Impact, str | None]:
+    """Judge a change of `once`: whether clients that repeat a call can still rely on a single effect."""
+    if was is None:
+        return "may break", "a call with the key of an earlier one gets the first result, or is refused, now"
+    if now is None:
+        return "breaking", "a repeated call takes effect again now"
+    old, new = (once["key"] if isinstance(once["key"], str) else sorted(once["key"]) for once in (was, now))
+    if old != new:
+        return "breaking", "calls with the same former key may take effect again now"
+    before, after = (units.parse_duration(once.get("for", ONCE_FOR)) for once in (was, now))
+    if after < before:
+        return "breaking", "a call that is repeated later takes effect again now"
+    runs_before, runs = (once.get("onUnknown") == "run" for once in (was, now))
+    if runs and not runs_before:
+        return "breaking", "a repeated call takes effect again now if the fate of the first one is unknown"
+    if runs_before and not runs:
+        return "may break", _REFUSED
+    return ("cosmetic", "it means the same") if before == after else ("compatible", None)
 
 
 def _get_fallback(confirm: Any) -> str:
