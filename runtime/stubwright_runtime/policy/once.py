@@ -266,6 +266,7 @@ class Once:
         self._void.pop(call.name, None)
         if self._store.is_shared:
             _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
+        request.outlives_client = True
         try:
             async with self._keep_lease(call):
                 outcome = await call_next(request)

@@ -58,18 +58,20 @@ MANIFEST = manifest(
 
 
 class Handlers:
-    """The effects of all calls, in order; `failure` is raised by the next call, and `gate` is waited for."""
+    """The effects of all calls, in order; `failure` is raised by the next call, and `gate` and `pause` delay all calls."""
 
     def __init__(self) -> None:
         self.effects: list[str] = []
         self.failure: BaseException | None = None
         self.gate: asyncio.Event | None = None
         self.size = 0
+        self.pause = 0.0
 
     async def pay(self, args: Any, _ctx: Any) -> str:
         self.effects.append(args.order_id or "")
         if self.gate is not None:
             await self.gate.wait()
+        await asyncio.sleep(self.pause)
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure
@@ -417,6 +419,23 @@ async def test_another_caller_has_keys_of_its_own(package: ModuleType) -> None:
         (None, True),
         ("once_conflict", False),
     ]
+
+
+@pytest.mark.parametrize("revision", ERAS)
+async def test_a_call_whose_client_leaves_goes_on(package: ModuleType, revision: str) -> None:
+    handlers = Handlers()
+    handlers.pause = 1.0
+    with asgi(package.asgi_app(handlers)) as url:
+        async with over_http(f"{url}/mcp", revision, {}) as wire:
+            lost = asyncio.ensure_future(call(wire, order_id="A1"))
+            while not handlers.effects:  # noqa: ASYNC110 - the handler notes it in a list
+                await asyncio.sleep(0.01)
+        lost.cancel()
+        async with over_http(f"{url}/mcp", revision, {}) as wire:
+            again = await call(wire, order_id="A1")
+    assert text(again) == "receipt 1"
+    assert is_replay(again)
+    assert handlers.effects == ["A1"]
 
 
 def test_the_default_lifetime_is_the_same_everywhere() -> None:

@@ -136,6 +136,7 @@ class Request(Scope):
         page: The page of a list that the call asks for.
         handles: The state handles of the call.
         has_begun: True if the handler has been called.
+        outlives_client: True if it goes on when its client leaves, since a repeated call gets its result.
     """
 
     method: str
@@ -170,6 +171,7 @@ class Request(Scope):
     page: Any = None
     handles: Any = None
     has_begun: bool = False
+    outlives_client: bool = False
     _channel: Channel | None = None
     _cancellation: Cancellation | None = None
     _call_id: str | None = None

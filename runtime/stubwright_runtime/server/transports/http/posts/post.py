@@ -83,7 +83,7 @@ class Post(ClientRequest):
             self.stream.abandon()
             if not self.has_ended and not self.answering.may_go_on(self):
                 self.cancel()
-        else:
+        elif not (self.outlives_client and self.answering.may_go_on(self)):
             self.cancel()
 
     def _close_connection(self) -> None:
