@@ -122,6 +122,8 @@ _POLICY: Json = {
     "x-more": "m",
 }  # fmt: skip
 
+_ONCE: Json = {"key": ["q"], "for": "1h", "onUnknown": "run", "x-more": "m"}
+
 _BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}, "x-more": "m"}}
 
 _TASK: Json = {"ttl": "1h", "pollInterval": "1s", "most": 10, "lease": "10s", "x-more": "m"}
@@ -183,7 +185,7 @@ BASE: Json = {
             "name": "call_it", "description": "d",
             "inputSchema": {"type": "object", "properties": {
                 name: {"type": "string"} for name in ("id", "q", "h", "c", "b", "api_key")}},
-            "stubwright": {"bind": _BIND, "http": {
+            "stubwright": {"policy": {"once": _ONCE}, "bind": _BIND, "http": {
                 "api": "api", "method": "POST", "url": "/v1/{id}", "path": {"id": {"contentType": "text/plain",
                 "x-more": "m"}}, "query": {"q": {"value": "{q}", "contentType": "text/plain", "x-more": "m"},
                 "fixed": "always"},
@@ -195,7 +197,7 @@ BASE: Json = {
         {
             "name": "page_it", "description": "d",
             "inputSchema": {"type": "object", "properties": {name: {"type": "string"} for name in ("after", "many")}},
-            "stubwright": {"http": {
+            "stubwright": {"policy": {"once": {"key": "all"}}, "http": {
                 "api": "api", "url": "/v1", "query": {"after": "{after}", "many": "{many}"}, "timeout": "5s",
                 "maxResponseBytes": "1MiB", "select": ["/rows/*/id"],
                 "responseHeaders": {"total": "X-Total", "tag": {"name": "ETag", "x-more": "m"}},

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import textwrap
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
+from server_process import Process
 from serving import asgi
 from stubwright.diff.kinds import policies
 from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from stubwright_runtime.policy import once
 from stubwright_runtime.state.stores import store_at
-from task_wire import HANDSHAKE, STATELESS, Wire, in_memory, over_http
+from task_wire import HANDSHAKE, HELLO, STATELESS, Wire, in_memory, over_http
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +34,7 @@ FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 _ORDER: dict[str, Any] = {"order_id": {"type": "string"}, "amount": {"type": "number"}, "card": {"type": "string"}}
 
 
-def paying(name: str, policy: dict[str, Any] | None = None, **rule: Any) -> dict[str, Any]:
+def paying(name: str, policy: dict[str, Any] | None = None, /, **rule: Any) -> dict[str, Any]:
     """A tool that charges for an order."""
     return tool(name, _ORDER, stubwright={"policy": {"once": {"key": ["order_id"], **rule}, **(policy or {})}})
 
@@ -57,8 +60,11 @@ MANIFEST = manifest(
 )
 
 
+TILL: Any = SimpleNamespace(name="till_mcp", manifest={"server": {"name": "till"}})
+
+
 class Handlers:
-    """The effects of all calls, in order; `failure` is raised by the next call, and `gate` and `pause` delay all calls."""
+    """The effects of all calls, in order; `failure` is raised by the next call, `gate` and `pause` delay all calls."""
 
     def __init__(self) -> None:
         self.effects: list[str] = []
@@ -99,7 +105,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 async def call(wire: Wire, name: str = "pay", key: Any = None, **arguments: Any) -> dict[str, Any]:
     """The result of a call, with a key of the client's own if there is one."""
-    more = {} if key is None else {"_meta": {IDEMPOTENCY_META_KEY: key}}
+    more: dict[str, Any] = {} if key is None else {"_meta": {IDEMPOTENCY_META_KEY: key}}
     return await wire("tools/call", name=name, arguments=arguments, **more)
 
 
@@ -303,8 +309,7 @@ async def test_a_store_that_lost_what_it_kept_is_noticed(
     handlers = Handlers()
     async with in_memory(package.build_server(handlers, state=redis_url), STATELESS, {}) as wire:
         await call(wire, name, order_id="A1")
-        shop: Any = type("Package", (), {"name": "till_mcp", "manifest": {"server": {"name": "till"}}})
-        store: Any = store_at(redis_url, shop)
+        store: Any = store_at(redis_url, TILL)
         redis: Any = vars(store)["_redis"]
         names = await redis.keys(f"{store.prefix}:once:*")
         assert len(names) == 1
@@ -421,6 +426,43 @@ async def test_another_caller_has_keys_of_its_own(package: ModuleType) -> None:
     ]
 
 
+async def test_a_killed_process_leaves_the_effect_unknown(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process takes effect, and is killed before it keeps the result."""
+    source = """
+        import os
+        import signal
+
+        class Till:
+            async def pay(self, args, ctx):
+                with open("effects", "a") as file:
+                    file.write("paid\\n")
+                os.kill(os.getpid(), signal.SIGKILL)
+    """
+    (tmp_path / "till.py").write_text(textwrap.dedent(source))
+    value = manifest([paying("pay")], name="process", python={"handlers": "till:Till"})
+    with imported(tmp_path, generate(tmp_path, value)) as made:
+        process = Process(tmp_path, "--state", redis_url)
+        process.send("initialize", {**HELLO, "protocolVersion": HANDSHAKE})
+        process.receive()
+        process.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        process.call("pay", order_id="A1")
+        with pytest.raises(AssertionError, match="no answer"):
+            process.receive()
+        handlers = Handlers()
+        async with in_memory(made.build_server(handlers, state=redis_url), STATELESS, {}) as wire:
+            monkeypatch.setattr(once, "_PATIENCE", 0.2)
+            assert "is still running" in text(await call(wire, order_id="A1")), "until its lease has ended"
+            store: Any = store_at(redis_url, TILL)
+            redis: Any = vars(store)["_redis"]
+            await redis.delete(*await redis.keys(f"{store.prefix}:lease:*"))
+            await redis.aclose()
+            assert is_unknown(await call(wire, order_id="A1"))
+    assert (tmp_path / "effects").read_text() == "paid\n"
+    assert handlers.effects == []
+
+
 @pytest.mark.parametrize("revision", ERAS)
 async def test_a_call_whose_client_leaves_goes_on(package: ModuleType, revision: str) -> None:
     handlers = Handlers()
@@ -447,8 +489,7 @@ def test_the_default_lifetime_is_the_same_everywhere() -> None:
 async def test_what_redis_holds_is_sealed(package: ModuleType, redis_url: str) -> None:
     async with in_memory(package.build_server(Handlers(), state=redis_url), STATELESS, {}) as wire:
         await call(wire, order_id="very-secret-order")
-    shop: Any = type("Package", (), {"name": "till_mcp", "manifest": {"server": {"name": "till"}}})
-    store: Any = store_at(redis_url, shop)
+    store: Any = store_at(redis_url, TILL)
     redis: Any = vars(store)["_redis"]
     names = await redis.keys(f"{store.prefix}:once:*")
     fields = [await redis.hgetall(name) for name in names]
