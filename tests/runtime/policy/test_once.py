@@ -14,13 +14,14 @@ import pytest
 from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
+from server_fixture import HELLO
 from server_process import Process
 from serving import asgi
 from stubwright.diff.kinds import policies
 from stubwright_runtime.mcp.vocabulary import IDEMPOTENCY_META_KEY, REPLAY_META_KEY
 from stubwright_runtime.policy import once
 from stubwright_runtime.state.stores import store_at
-from task_wire import HANDSHAKE, HELLO, STATELESS, Wire, in_memory, over_http
+from task_wire import HANDSHAKE, STATELESS, Wire, in_memory, over_http
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
