@@ -92,6 +92,15 @@ def test_export_writes_what_the_client_has(package: ModuleType, tmp_path: Path) 
     assert "note: `count.words` is called `count_words` there" in done.stderr
 
 
+@pytest.mark.parametrize("target", ["openai", "openai-strict"])
+def test_export_names_a_description_that_is_too_long(target: str, tmp_path: Path) -> None:
+    long = {**tool("count", {"text": {"type": "string"}}), "description": "x" * 1100}
+    (tmp_path / "sample.json").write_text(json.dumps(manifest([long])))
+    done = forked.run(["export", "sample.json", "--target", target], tmp_path)
+    assert done.returncode == 0
+    assert "`count` has a description of 1,100 characters, more than 1,024" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

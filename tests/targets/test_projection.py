@@ -164,6 +164,25 @@ def test_what_the_model_made_up_is_left_for_the_contract() -> None:
     assert projected.decode({"v": "no list", "w": 1}) == {"v": "no list", "w": 1}
 
 
+def test_objects_of_gemini_have_properties() -> None:
+    empty = {"type": "object", "properties": {}, "additionalProperties": False}
+    (ping,) = project_tools([{"name": "ping", "description": "d", "inputSchema": empty}], FORMS["gemini"])
+    assert ping.function == {"name": "ping", "description": "d"}
+    assert ping.decode({}) == {}
+    nested = project({"type": "object", "properties": {"a": empty, "b": {"type": "array", "items": empty}}}, "gemini")
+    assert nested.parameters["properties"]["a"]["type"] == "string"
+    assert refused(nested, "gemini") == []
+    assert nested.encode({"a": {}, "b": [{}]}) == {"a": "{}", "b": ["{}"]}
+    assert nested.decode({"a": "{}", "b": ["{}"]}) == {"a": {}, "b": [{}]}
+
+
+@pytest.mark.parametrize("target", ["gemini", "gemini-developer-api"])
+def test_empty_properties_are_named(target: str) -> None:
+    tools = [{"name": "ping", "inputSchema": {"type": "object", "properties": {}}}]
+    (finding,) = targets.judge(targets.make_list(tools, "s"), targets.TARGETS[target])
+    assert (finding.what, finding.pointer) == ("has an object with `properties: {}`", ("inputSchema", "properties"))
+
+
 def test_bounds_that_have_no_place_are_said() -> None:
     projected = project(with_value({"type": "string", "minLength": 2, "pattern": "^(?!a)", "description": "A name."}))
     said = projected.parameters["properties"]["v"]

@@ -78,11 +78,12 @@ def _note(projected: Sequence[Any], target: str) -> list[str]:
     from stubwright import targets
 
     listed = targets.make_list(
-        ({"name": each.name, "description": "-", "inputSchema": each.parameters} for each in projected), ""
+        ({"name": each.name, "description": each.description, "inputSchema": each.parameters} for each in projected),
+        "",
     )
     notes = [f"`{each.tool}` is called `{each.name}` there" for each in projected if each.tool != each.name]
     for finding in targets.judge(listed, targets.TARGETS[target]):
-        if finding.rule.kind not in ("description", "long name"):
+        if finding.rule.kind != "long name":
             subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
             notes.append(f"{subject}, which `{target}` may refuse: {finding.fix} ({finding.rule.source})")
     return notes

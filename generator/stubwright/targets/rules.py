@@ -156,6 +156,13 @@ def _items(tool: Listed) -> Found:
             yield (*_INPUT, *pointer), "has an array without `items`", "declare its items with `items`"
 
 
+def _filled(tool: Listed) -> Found:
+    for pointer, schema in tool.schemas:
+        if schema.get("properties") == {}:
+            what = "has an object with `properties: {}`"
+            yield (*_INPUT, *pointer, "properties"), what, "leave `properties` out, or give the object a property"
+
+
 def _closed(tool: Listed) -> Found:
     for pointer, schema in tool.schemas:
         if _is_object(schema) and schema.get("additionalProperties") is not False:
@@ -387,6 +394,7 @@ OF_TOOLS: Final[Mapping[str, Callable[[Listed, Any], Found]]] = {
     "ignores at root": _ignores_at_root,
     "string enums": lambda tool, _: _string_enums(tool),
     "items": lambda tool, _: _items(tool),
+    "filled": lambda tool, _: _filled(tool),
     "closed": lambda tool, _: _closed(tool),
     "all required": lambda tool, _: _all_required(tool),
     "typed": lambda tool, _: _typed(tool),

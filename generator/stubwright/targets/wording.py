@@ -42,6 +42,7 @@ _WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
     "ignores at root": lambda keywords: f"not passed on to models, at the root: {_list(keywords)}",
     "string enums": lambda _: "values in an `enum` are strings",
     "items": lambda _: "arrays say what their items are",
+    "filled": lambda _: "no `properties: {}`",
     "closed": lambda _: "all objects have `additionalProperties: false`",
     "all required": lambda _: "all properties are required",
     "typed": lambda _: "all schemas say a type",

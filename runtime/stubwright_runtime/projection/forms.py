@@ -27,6 +27,7 @@ class Form:
         closes: Whether objects have to say `additionalProperties: false`.
         nullable: Whether null is a keyword next to the type (`nullable`), and not a type.
         string_enums: Whether the values of an `enum` have to be strings.
+        fills_objects: Whether each object needs at least one property.
         keywords: The keywords that it takes next to types, properties, items, enums and unions.
         formats: The values of `format` that it takes.
         item_bounds: The values of `minItems` that it takes; any, where it is None.
@@ -45,6 +46,7 @@ class Form:
     closes: bool = False
     nullable: bool = False
     string_enums: bool = False
+    fills_objects: bool = False
     keywords: frozenset[str] = frozenset()
     formats: frozenset[str] = frozenset()
     item_bounds: tuple[int, ...] | None = None
@@ -63,6 +65,7 @@ _GEMINI: Final = Form(
     rewrites=True,
     nullable=True,
     string_enums=True,
+    fills_objects=True,
     keywords=frozenset({"minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern"}),
     formats=frozenset({"date-time"}),
 )
@@ -115,6 +118,7 @@ def wrap(form: Form, name: str, description: str, parameters: Mapping[str, Any])
         case "anthropic":
             return {"name": name, "description": description, "input_schema": parameters, **strict}
         case "gemini":
-            return {"name": name, "description": description, "parameters": parameters}
+            arguments = {"parameters": parameters} if parameters.get("properties") else {}
+            return {"name": name, "description": description, **arguments}
         case "bedrock":
             return {"toolSpec": {"name": name, "description": description, "inputSchema": {"json": parameters}}}

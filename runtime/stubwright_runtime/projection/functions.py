@@ -22,12 +22,14 @@ class ProjectedTool:
     Attributes:
         tool: The tool's name.
         name: The function's name.
+        description: The function's description.
         function: The function, as the API takes it among the `tools` of a request.
         codec: The two ways between the tool's arguments and the function's.
     """
 
     tool: str
     name: str
+    description: str
     function: Mapping[str, Any]
     codec: Codec
 
@@ -63,7 +65,8 @@ def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> Projec
     schema = definition.get("inputSchema") or {}
     codec = Shaping(schema, form).make_root() if form.rewrites else _loosen(schema, form)
     description = str(definition.get("description") or definition.get("title") or definition["name"])
-    return ProjectedTool(str(definition["name"]), name, wrap(form, name, description, codec.schema), codec)
+    function = wrap(form, name, description, codec.schema)
+    return ProjectedTool(str(definition["name"]), name, description, function, codec)
 
 
 def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:

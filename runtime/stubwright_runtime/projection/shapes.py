@@ -152,7 +152,7 @@ class Shaping:
             return self._text(schemas, view)
         if view.properties:
             return self._object(view, level)
-        if view.more is False:
+        if view.more is False and not self._form.fills_objects:
             return self._object(view, level)
         if not isinstance(view.more, list):
             return self._text(schemas, view)
@@ -195,6 +195,8 @@ class Shaping:
         if more is not None and not is_all:
             required.append(more[0])
         schema = {**self._close(properties, required), **({} if is_root else self._words(view, "object"))}
+        if not properties and self._form.fills_objects:
+            schema = {"type": "object"}
         is_same = all(
             name == member.name and member.codec.is_plain and not member.null_is_absent
             for name, member in members.items()
