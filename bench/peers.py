@@ -10,6 +10,11 @@ from filelock import FileLock
 
 _FOLDER = Path(__file__).parent / ".venv"
 _FASTMCP = "fastmcp>=4.1"
+_FRAMEWORKS = {
+    "pydantic-ai": ["pydantic-ai-slim>=2.68"],
+    "langchain": ["langchain>=1.5"],
+    "openai-agents": ["openai-agents>=0.24"],
+}
 _READY = "ready"  # a file that says that all is installed
 _UV = Path(__file__).parents[1] / ".venv" / "uv" / "bin" / "uv"
 
@@ -32,25 +37,36 @@ def fastmcp() -> Path:
     return environment(_FOLDER, _FASTMCP)
 
 
-def environment(folder: Path, requirement: str) -> Path:
+def framework(name: str) -> Path:
+    """The Python of an environment that has a framework for agents, and the runtime of this checkout.
+
+    Raises:
+        NotThereError: It cannot be made.
+    """
+    root = Path(__file__).parents[1]
+    return environment(root / "build" / "frameworks" / name, *_FRAMEWORKS[name], "--editable", str(root / "runtime"))
+
+
+def environment(folder: Path, *requirements: str) -> Path:
     """The Python of an environment that has what is required, made by the first process that asks for it.
 
     Raises:
         NotThereError: It cannot be made.
     """
     python, ready = folder / "bin" / "python", folder / _READY
+    folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
         if ready.exists():
             return python
         if not _UV.is_file():
             raise NotThereError("there is no uv in .venv/uv; `make .venv/uv/ready` installs it")
-        print(f"installing {requirement} into {folder.name}", file=sys.stderr)
+        print(f"installing {requirements[0]} into {folder.name}", file=sys.stderr)
         for command in (
             ["venv", "--clear", "--python", sys.executable, str(folder)],
-            ["pip", "install", "--python", str(python), requirement],
+            ["pip", "install", "--python", str(python), *requirements],
         ):
             done = subprocess.run([str(_UV), "--quiet", *command], capture_output=True, text=True)
             if done.returncode:
-                raise NotThereError(f"{requirement} cannot be installed into {folder}:\n{done.stderr}")
+                raise NotThereError(f"{requirements[0]} cannot be installed into {folder}:\n{done.stderr}")
         ready.touch()
     return python

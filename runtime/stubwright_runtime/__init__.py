@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .lazy import lazy
 
 if TYPE_CHECKING:
+    from .client.agents.tools import as_tools as as_tools
     from .client.core.connect_errors import ConnectError as ConnectError
     from .client.core.connect_errors import Forbidden as Forbidden
     from .client.core.connect_errors import NotFound as NotFound
@@ -98,6 +99,7 @@ else:
                 "Unauthorized",
                 "Unreachable",
             ),
+            ".client.agents.tools": ("as_tools",),
             ".client.core.deviation": ("DeviatingResult",),
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...projection.codecs import ProjectionError
-from ...projection.forms import FORMS
+from ...projection.forms import FORMS, Form
 from ...projection.functions import ProjectedTool, as_tools, project_tools
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def list_functions(package: Package, target: str, toolset: str | None = None) -> list[dict[str, Any]]:
     """Return the tools as the API takes them. Raises ValueError for an API that is not known."""
-    functions = _project(package, target, toolset)
-    return as_tools(FORMS[target], functions.values())
+    form = _find_form(target)
+    return as_tools(form, project_package(package, form, toolset).values())
 
 
 def read_call(
@@ -37,25 +37,39 @@ def read_call(
         ProjectionError: There is no such function, or its arguments cannot be read.
         ValueError: The API is not known.
     """
-    functions = _project(package, target, toolset)
+    functions = project_package(package, _find_form(target), toolset)
     if name not in functions:
         raise ProjectionError(f"there is no function {name!r}")
+    return functions[name].tool, read_arguments(functions[name], arguments)
+
+
+def read_arguments(function: ProjectedTool, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Return the tool's arguments for those that a model gave: an object, or its JSON.
+
+    Raises:
+        ProjectionError: They cannot be read.
+    """
     given: Any = arguments
     if isinstance(arguments, str):
         try:
             given = json.loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise ProjectionError(f"the arguments of {name} are not JSON: {error}") from None
+            raise ProjectionError(f"the arguments of {function.name} are not JSON: {error}") from None
     if not isinstance(given, Mapping):
-        raise ProjectionError(f"the arguments of {name} must be an object")
-    decoded: dict[str, Any] = functions[name].decode(dict(given))
-    return functions[name].tool, decoded
+        raise ProjectionError(f"the arguments of {function.name} must be an object")
+    decoded: dict[str, Any] = function.decode(dict(given))
+    return decoded
+
+
+def _find_form(target: str) -> Form:
+    if target not in FORMS:
+        raise ValueError(f"there are no functions for {target!r}; there are some for {', '.join(FORMS)}")
+    return FORMS[target]
 
 
 @lru_cache(maxsize=32)
-def _project(package: Package, target: str, toolset: str | None) -> Mapping[str, ProjectedTool]:
-    if target not in FORMS:
-        raise ValueError(f"there are no functions for {target!r}; there are some for {', '.join(FORMS)}")
+def project_package(package: Package, form: Form, toolset: str | None) -> Mapping[str, ProjectedTool]:
+    """Return the tools of a package, or of one of its toolsets, as functions by their names."""
     names = package.tools if toolset is None else package.manifest["toolsets"][toolset]["tools"]
     definitions = [package.tools[name].definition for name in names]
-    return {projected.name: projected for projected in project_tools(definitions, FORMS[target])}
+    return {projected.name: projected for projected in project_tools(definitions, form)}

@@ -1,0 +1,167 @@
+"""Tools for any agent: each with its schema, a call with a model's arguments, and the result as texts and media.
+
+The modules of the frameworks wrap these tools.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...projection.codecs import ProjectionError
+from ...values.text import replace_surrogates
+from ..core.arguments import to_json
+from ..core.confirmation import is_dangerous
+from ..core.errors import CallRefused, ToolFailed
+from ..core.responses import CallResponse, Responses
+from ..features.functions import project_package, read_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_types import ContentBlock
+
+    from ...package import Tool
+    from ...projection.forms import Form
+    from ...projection.functions import ProjectedTool
+    from ..core.binding import Binding
+
+
+class CallFailedError(Exception):
+    """A call that the model should know failed. The message is for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, a recording or a file in a result.
+
+    Attributes:
+        data: The data in base64, as the server sent it.
+        mime_type: Its MIME type.
+        name: Its name, if it is known.
+    """
+
+    data: str
+    mime_type: str
+    name: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """The part of the MIME type that names the kind, such as `image`."""
+        return self.mime_type.partition("/")[0]
+
+    @property
+    def decoded(self) -> bytes:
+        """The data."""
+        return base64.b64decode(self.data)
+
+    @property
+    def url(self) -> str:
+        """The data as a `data:` URL."""
+        return f"data:{self.mime_type};base64,{self.data}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The result of a call, as a model reads it.
+
+    Attributes:
+        parts: Texts and media; the first is the JSON of `value` if the tool has an `outputSchema`.
+        is_structured: Whether the tool has an `outputSchema`, and the server sent `structuredContent`.
+        value: The `structuredContent`; `None` without it.
+    """
+
+    parts: Sequence[str | Media]
+    is_structured: bool
+    value: Any
+
+    @property
+    def text(self) -> str | None:
+        """The text if there are no media; otherwise `None`."""
+        texts = [part for part in self.parts if isinstance(part, str)]
+        return "\n".join(texts) if len(texts) == len(self.parts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTool:
+    """A tool of a client, for an agent.
+
+    Attributes:
+        client: The client that calls it.
+        function: The tool as a function.
+        needs_approval: Whether the framework has to ask a person before each call.
+    """
+
+    client: Binding
+    function: ProjectedTool
+    needs_approval: bool
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of the arguments."""
+        return dict(self.function.parameters)
+
+    async def call(self, arguments: Mapping[str, Any] | str) -> Reading:
+        """Call the tool with a model's arguments: an object, or its JSON.
+
+        Raises:
+            CallFailedError: The arguments cannot be read or sent, the tool answered with `isError`, or the client's
+                `confirm` refused the call.
+            Exception: The result is invalid or too large, or the connection failed; see `Binding`.
+        """
+        tool = self.client._package.tools[self.function.tool]
+        try:
+            given = to_json(read_arguments(self.function, arguments))
+        except (ProjectionError, TypeError, ValueError) as error:
+            raise CallFailedError(str(error)) from error
+        try:
+            response = await Responses(self.client)._call_tool(tool, given)
+        except CallRefused as refused:
+            raise CallFailedError(str(refused)) from refused
+        if response.is_error:
+            raise CallFailedError(str(ToolFailed(response.result)))
+        return read_response(tool, response)
+
+
+def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
+    """Return the tools of a client, in the order of its manifest.
+
+    If the client has a `confirm`, it is asked in each call, as always; then no framework asks a second time.
+    """
+    package, has_confirm = client._package, client.__stubwright__[2].confirm is not None
+    return [
+        AgentTool(client, function, not has_confirm and is_dangerous(package.tools[function.tool]))
+        for function in project_package(package, form, client._toolset).values()
+    ]
+
+
+def read_response(tool: Tool, response: CallResponse[Any]) -> Reading:
+    """Return a result as a model reads it: JSON if the tool has an `outputSchema`, and otherwise the content."""
+    value = response.structured
+    parts = [_read_block(block) for block in response.content]
+    is_structured = tool.output_name is not None and "structured_content" in response.result.model_fields_set
+    if is_structured or (not parts and value is not None):
+        text = replace_surrogates(json.dumps(value, ensure_ascii=False))
+        parts = [text, *(part for part in parts if isinstance(part, Media))]
+    return Reading(parts, is_structured, value)
+
+
+def _read_block(block: ContentBlock) -> str | Media:
+    match block.type:
+        case "text":
+            return block.text
+        case "image" | "audio":
+            return Media(block.data, block.mime_type)
+        case "resource_link":
+            about = f" ({block.description})" if block.description else ""
+            return f"{block.title or block.name}: {block.uri}{about}"
+        case "resource":
+            resource = block.resource
+            text = getattr(resource, "text", None)
+            if isinstance(text, str):
+                return text
+            blob: str = getattr(resource, "blob", "")
+            name = str(resource.uri).rpartition("/")[2]
+            return Media(blob, resource.mime_type or "application/octet-stream", name or None)

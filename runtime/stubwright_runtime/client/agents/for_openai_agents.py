@@ -1,0 +1,49 @@
+"""Tools for the OpenAI Agents SDK. A dangerous tool has `needs_approval`, and an error is the text of the output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agents import FunctionTool, ToolOutputFileContent, ToolOutputImage, ToolOutputText
+
+from ...projection.forms import FORMS
+from .calls import AgentTool, CallFailedError, Media, list_agent_tools
+
+if TYPE_CHECKING:
+    from agents.tool_context import ToolContext
+
+    from ..core.binding import Binding
+
+
+def make_tools(client: Binding) -> list[FunctionTool]:
+    """Return the tools of a client."""
+    return [_make_tool(tool) for tool in list_agent_tools(client, FORMS["openai"])]
+
+
+def _make_tool(tool: AgentTool) -> FunctionTool:
+    async def call(_context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            result = await tool.call(arguments)
+        except CallFailedError as failed:
+            return f"Error: {failed}"
+        text = result.text
+        return [_write(part) for part in result.parts] if text is None else text
+
+    return FunctionTool(
+        name=tool.function.name,
+        description=tool.function.description,
+        params_json_schema=tool.schema,
+        on_invoke_tool=call,
+        strict_json_schema=False,  # a strict schema has other arguments than the contract
+        needs_approval=tool.needs_approval,
+    )
+
+
+def _write(part: str | Media) -> Any:
+    if isinstance(part, str):
+        return ToolOutputText(text=part)
+    if part.kind == "image":
+        return ToolOutputImage(image_url=part.url)
+    if part.kind == "audio":
+        return ToolOutputText(text=f"A recording ({part.mime_type}), which this framework cannot pass on.")
+    return ToolOutputFileContent(file_data=part.url, filename=part.name or "file")
