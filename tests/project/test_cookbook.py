@@ -23,6 +23,13 @@ RECIPES: Final = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTIL
 FILE: Final = re.compile(r"^```(?:yaml|python)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 FASTMCP: Final = "Moving from FastMCP"
+FRAMEWORKS: Final = {
+    "An agent on Pydantic AI": "pydantic-ai",
+    "An agent on LangChain": "langchain",
+    "An agent on the OpenAI Agents SDK": "openai-agents",
+}
+"""Recipes that need a framework, which is in an environment of its own."""
+
 SLOW: Final = {"Data of each user", "Another server in a handler"}
 """Recipes whose servers start others, or again on each save."""
 
@@ -37,7 +44,12 @@ def play(recipe: str, folder: Path, instead: Mapping[str, str] = MappingProxyTyp
 @pytest.mark.parametrize(
     "recipe",
     amounts.sample(
-        [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP], 1
+        [
+            pytest.param(name, marks=[pytest.mark.long] if name in SLOW else [])
+            for name in RECIPES
+            if name != FASTMCP and name not in FRAMEWORKS
+        ],
+        1,
     ),
 )
 def test_a_recipe_works_as_written(recipe: str, tmp_path: Path) -> None:
@@ -55,6 +67,23 @@ def test_a_server_moves_from_fastmcp_as_written(tmp_path: Path, monkeypatch: pyt
     play(FASTMCP, tmp_path, {"-- python ": f"-- {python} ", "--yes": f"--yes -- {python}"})
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("recipe", FRAMEWORKS)
+def test_an_agent_works_as_written(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(recipe, tmp_path, {"python agent.py": f"{framework(recipe, monkeypatch)} agent.py"})
+
+
+def framework(recipe: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The Python of the environment that has the framework of a recipe."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    peers = importlib.import_module("peers")
+    try:
+        python: Path = peers.framework(FRAMEWORKS[recipe])
+    except peers.NotThereError as error:
+        pytest.skip(f"{FRAMEWORKS[recipe]} is not installed: {error}")
+    return python
+
+
 def test_the_page_leads_to_each_recipe() -> None:
     assert [title.lower().replace(" ", "-") for title in RECIPES] == re.findall(r"\]\(#([\w-]+)\)", PAGE)
     assert [name for name in RECIPES if "**Watch out:** " not in RECIPES[name]] == []
@@ -62,7 +91,10 @@ def test_the_page_leads_to_each_recipe() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_the_code_of_a_recipe_is_typed(recipe: str, tmp_path: Path, mypy: list[str]) -> None:
+def test_the_code_of_a_recipe_is_typed(
+    recipe: str, tmp_path: Path, mypy: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = [f"--python-executable={framework(recipe, monkeypatch)}"] if recipe in FRAMEWORKS else []
     files = dict(FILE.findall(RECIPES[recipe]))
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -71,7 +103,7 @@ def test_the_code_of_a_recipe_is_typed(recipe: str, tmp_path: Path, mypy: list[s
     run = stubwright("generate", *manifests, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     modules = [name for name in files if name.endswith(".py") and name != "old.py"]
-    command = [*mypy, *modules] if modules else [*mypy, "generated"]
+    command = [*mypy, *options, *(modules or ["generated"])]
     environment = {**os.environ, "MYPYPATH": "generated"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

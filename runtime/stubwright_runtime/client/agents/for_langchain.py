@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_core.tools import StructuredTool, ToolException
-
 from ...projection.forms import FORMS, Form
 from .calls import AgentTool, CallFailedError, Media, list_agent_tools
 
 if TYPE_CHECKING:
+    from langchain_core.tools import StructuredTool
+
     from ..core.binding import Binding
 
 _FORM: Final[Form] = replace(
@@ -30,6 +30,8 @@ def make_tools(client: Binding) -> list[StructuredTool]:
 
 
 def _make_tool(tool: AgentTool) -> StructuredTool:
+    from langchain_core.tools import StructuredTool, ToolException
+
     async def call(**arguments: Any) -> tuple[str | list[dict[str, Any]], Any]:
         try:
             result = await tool.call(arguments)

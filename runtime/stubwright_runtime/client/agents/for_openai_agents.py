@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agents import FunctionTool, ToolOutputFileContent, ToolOutputImage, ToolOutputText
-
 from ...projection.forms import FORMS
 from .calls import AgentTool, CallFailedError, Media, list_agent_tools
 
 if TYPE_CHECKING:
+    from agents import FunctionTool
     from agents.tool_context import ToolContext
 
     from ..core.binding import Binding
@@ -21,6 +20,8 @@ def make_tools(client: Binding) -> list[FunctionTool]:
 
 
 def _make_tool(tool: AgentTool) -> FunctionTool:
+    from agents import FunctionTool
+
     async def call(_context: ToolContext[Any], arguments: str) -> Any:
         try:
             result = await tool.call(arguments)
@@ -40,6 +41,8 @@ def _make_tool(tool: AgentTool) -> FunctionTool:
 
 
 def _write(part: str | Media) -> Any:
+    from agents import ToolOutputFileContent, ToolOutputImage, ToolOutputText
+
     if isinstance(part, str):
         return ToolOutputText(text=part)
     if part.kind == "image":

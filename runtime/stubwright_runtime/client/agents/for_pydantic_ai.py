@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import BinaryContent, Tool, ToolFailed
-
 from ...projection.forms import FORMS
 from .calls import AgentTool, CallFailedError, Media, list_agent_tools
 
 if TYPE_CHECKING:
+    from pydantic_ai import Tool
+
     from ..core.binding import Binding
 
 
@@ -19,6 +19,8 @@ def make_tools(client: Binding) -> list[Tool[Any]]:
 
 
 def _make_tool(tool: AgentTool) -> Tool[Any]:
+    from pydantic_ai import BinaryContent, Tool, ToolFailed
+
     async def call(**arguments: Any) -> Any:
         try:
             result = await tool.call(arguments)

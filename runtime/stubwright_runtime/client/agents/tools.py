@@ -45,10 +45,11 @@ def as_tools(client: Binding, framework: Framework) -> list[Any]:
         raise ValueError(f"there are no tools for {framework!r}; there are some for {', '.join(_REQUIREMENTS)}")
     package, module, requirement = _REQUIREMENTS[framework]
     try:
-        made: list[Any] = importlib.import_module(module, __package__).make_tools(client)
+        importlib.import_module(package)
+        tools: list[Any] = importlib.import_module(module, __package__).make_tools(client)
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         words = f"as_tools(client, {framework!r}) needs another package: install {requirement!r}"
         raise MissingExtraError(words, name=error.name) from error
-    return made
+    return tools

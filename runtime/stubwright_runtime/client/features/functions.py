@@ -44,7 +44,7 @@ def read_call(
 
 
 def read_arguments(function: ProjectedTool, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return the tool's arguments for those that a model gave: an object, or its JSON.
+    """Return the tool's arguments, which a model wrote as an object or as JSON.
 
     Raises:
         ProjectionError: They cannot be read.
