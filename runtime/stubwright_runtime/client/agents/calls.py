@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...projection.codecs import ProjectionError
+from ...values.terminal import replace_controls
 from ...values.text import replace_surrogates
 from ..core.arguments import to_json
 from ..core.confirmation import is_dangerous
+from ..core.connect_errors import ConnectError
 from ..core.errors import CallRefused, ToolFailed
 from ..core.responses import CallResponse, Responses
 from ..features.functions import project_package, read_arguments
+from ..rpc.mcp_error import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,8 +110,8 @@ class AgentTool:
         """Call the tool with a model's arguments: an object, or its JSON.
 
         Raises:
-            CallFailedError: The arguments cannot be read or sent, the tool answered with `isError`, or the client's
-                `confirm` refused the call.
+            CallFailedError: The arguments cannot be read or sent, the tool answered with `isError`, the server
+                refused the request or did not answer in time, or the client's `confirm` refused the call.
             Exception: The result is invalid or too large, or the connection failed; see `Binding`.
         """
         tool = self.client._package.tools[self.function.tool]
@@ -118,8 +121,10 @@ class AgentTool:
             raise CallFailedError(str(error)) from error
         try:
             response = await Responses(self.client)._call_tool(tool, given)
-        except CallRefused as refused:
-            raise CallFailedError(str(refused)) from refused
+        except ConnectError:
+            raise
+        except (CallRefused, MCPError) as error:
+            raise CallFailedError(replace_controls(str(error))) from error
         if response.is_error:
             raise CallFailedError(str(ToolFailed(response.result)))
         return read_response(tool, response)
