@@ -85,6 +85,7 @@ def pytest_collection_finish() -> None:
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what runs keep for the next one out of the user's own cache folder."""
     os.environ["STUBWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
+    os.environ["STUBWRIGHT_CONFIG_DIR"] = str(tmp_path_factory.getbasetemp() / "config")
 
 
 @pytest.fixture(scope="session", autouse=True)

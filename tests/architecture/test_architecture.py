@@ -24,6 +24,7 @@ LAYERS = (
     ("compile",),
     ("incremental",),
     ("project",),
+    ("login",),
     ("importers",),
     ("diff", "mock", "docs", "serving", "publishing"),
     ("recording", "workbench"),

@@ -13,7 +13,8 @@ import hmac
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -35,8 +36,12 @@ from oidc import SECRET, Issuer, free_port, processing, standing_in
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from signing import Key, claims, raw
+from stubwright import cli
+from stubwright.login import keeping
 
 pytestmark = pytest.mark.anyio
+
+Command = Callable[..., str]
 
 SCOPES = ("mcp", "read", "write")
 
@@ -414,6 +419,58 @@ async def _by(served: Guarded, auth: httpx2.Auth, revision: str) -> AsyncIterato
         target = mcp.Client(streamable_http_client(served.url, http_client=network), mode="legacy")
         async with served.client.connect(target) as client:
             yield client
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    """Run a command that is to succeed; return what it prints."""
+    monkeypatch.setenv("STUBWRIGHT_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setattr(webbrowser, "open", _browse)
+
+    def run(*words: str) -> str:
+        status = cli.run(words)
+        out, err = capfd.readouterr()
+        assert status == 0, err
+        return out
+
+    return run
+
+
+def _browse(url: str) -> bool:
+    """Follow redirects up to the last page, which is the command's own."""
+    with httpx2.Client(follow_redirects=True) as browser:
+        assert browser.get(url).text == "You can close this page and return to the terminal."
+    return True
+
+
+@pytest.mark.parametrize("program", [[], ["--client-id", "program"]])
+def test_a_command_logs_in_and_asks_for_more(program: list[str], served: Guarded, command: Command) -> None:
+    """With and without registration: the kept token serves later commands, until a tool needs another scope."""
+    said = json.loads(command("call", served.url, "whoami", "--login", *program))
+    assert (said[2], said[4]) == ("alice", ["mcp", "read"])
+    assert "whoami" in command("list", served.url)
+    assert json.loads(command("call", served.url, "write", "--login", *program))[4] == ["mcp", "read", "write"]
+    assert json.loads(command("call", served.url, "whoami"))[4] == ["mcp", "read", "write"]
+
+
+def test_a_command_refreshes_its_token(served: Guarded, command: Command) -> None:
+    command("call", served.url, "whoami", "--login")
+    path = keeping.locate(served.url)
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "ends": 0}))
+    assert json.loads(command("call", served.url, "whoami"))[2] == "alice"
+    assert json.loads(path.read_text())["access"] != kept["access"]
+
+
+def test_a_command_of_a_machine_logs_in_by_its_credentials(
+    served: Guarded, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUBWRIGHT_CLIENT_ID", "machine")
+    monkeypatch.setenv("STUBWRIGHT_CLIENT_SECRET", SECRET)
+    assert json.loads(command("call", served.url, "write", "--client-credentials"))[3:] == [
+        "machine",
+        ["mcp", "read", "write"],
+    ]
 
 
 async def test_a_secret_that_is_wrong_is_an_error_of_the_call(issuer: Issuer, served: Guarded) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from stubwright.importers.limits import Progress
+    from stubwright.login.authorization import Authorization
     from stubwright_runtime.client.core.options import OnLog, OnProgress
     from stubwright_runtime.client.features.questions import OnQuestion
     from stubwright_runtime.mcp.aliases import Alias
@@ -49,11 +50,12 @@ class UnknownToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server: a URL or a command, with the headers of requests or the variables of the process."""
+    """A server: a URL or a command, with the headers and tokens of requests or the variables of the process."""
 
     target: str | Sequence[str]
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     environment: Mapping[str, str] | None = field(default=None, repr=False)
+    auth: Authorization | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,13 @@ async def call(
     Raises:
         LimitError: The server needs more time, pages or bytes.
         UnknownToolError: There is no such tool, as the server says.
+        LoginError: There is no access token for the server.
         MCPError: The server cannot be reached, refuses, or answers with an error of the protocol.
         OSError: The command cannot be started.
         Exception: What `make_arguments` raises.
     """
+    if server.auth is not None:
+        await server.auth.prepare()
     clock = Clock(limits, seconds)
     try:
         with clock.enforce():
@@ -135,6 +140,7 @@ async def call(
                 on_question=None if on_question is None else clock.exclude(on_question),
                 headers=server.headers,
                 env=server.environment,
+                auth=server.auth,
             )
             async with connecting as client:
                 clock.start_listing()

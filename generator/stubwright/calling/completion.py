@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _VERBS: Final = ("call", "inspect")
 _WITH_VALUE: Final = frozenset(
     (
-        *("--answer", "--env", "--handlers", "--header", "--max-bytes", "--max-pages", "--output", "--python"),
-        *("--revision", "--save", "--scope", "--timeout", "--token", "--toolset", "-o"),
+        *("--answer", "--client-id", "--env", "--handlers", "--header", "--max-bytes", "--max-pages", "--output"),
+        *("--python", "--revision", "--save", "--scope", "--timeout", "--token", "--toolset", "-o"),
     )
 )
 _ENDINGS: Final = (".yaml", ".yml", ".json")

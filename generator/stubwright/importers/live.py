@@ -214,6 +214,7 @@ async def open_connection(
     server = _Server(source, Bounds(max_bytes))
     clock = _Clock(seconds, starting if isinstance(source, Command) else None, lambda: None, advice="")
     with _explain_failures(source, server, clock):
+        await _prepare(source)
         async with _connect(server) as connection:
             with clock.bound() as answered:
                 connection.info, connection.capabilities = await connection.agree()
@@ -224,10 +225,24 @@ async def open_connection(
 async def _read(source: Source, limits: Limits, started: Callable[[], None], revision: str | None) -> ServerListing:
     server = _Server(source, Bounds(limits.size, limits.size), limits.pages)
     clock = _Clock(limits.seconds, limits.starting, started)
-    with _explain_failures(source, server, clock), clock.bound() as answered:
-        async with _connect(server) as connection:
-            return await _list_everything(connection, answered, revision)
+    with _explain_failures(source, server, clock):
+        await _prepare(source)
+        with clock.bound() as answered:
+            async with _connect(server) as connection:
+                return await _list_everything(connection, answered, revision)
     raise AssertionError("the block returns or raises")
+
+
+async def _prepare(source: Source) -> None:
+    """Let a person log in, before the time limits of the server begin. Raises UnreachableError."""
+    if isinstance(source, Command) or source.auth is None:
+        return
+    from stubwright.login.errors import LoginError
+
+    try:
+        await source.auth.prepare()
+    except LoginError as error:
+        raise UnreachableError(f"was not asked, because there is no authorization: {error}") from None
 
 
 @contextmanager
@@ -276,7 +291,7 @@ class _Server:
                 Program(program, arguments, dict(source.environment)), bounds, None
             )
         else:
-            transport = HttpTransport(source.url, source.headers, bounds)
+            transport = HttpTransport(source.url, source.headers, bounds, source.auth)
         self.connection = RpcConnection(transport, bounds, self.declining.answer, _hear)
 
     def describe(self, error: MCPError) -> str:
@@ -291,7 +306,7 @@ class _Server:
             return f"answers with an error: {to_one_line(error.message)[:500]} ({error.code})"
         fix = ""
         if isinstance(error, Unauthorized | Forbidden):
-            fix = "; add credentials with --header"
+            fix = "" if error.status is None else "; add credentials with --login, --token or --header"
         elif error.why.startswith("cannot be reached"):
             fix = next(advice for words, advice in _ADVICE if words in error.why)
         return f"{error.why}{' before it had answered' if self._process is not None else ''}{fix}"

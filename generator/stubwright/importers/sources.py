@@ -11,6 +11,8 @@ from stubwright_runtime.values.terminal import to_one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from stubwright.login.authorization import Authorization
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -27,10 +29,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server over Streamable HTTP: its URL, and headers for each request."""
+    """A server over Streamable HTTP: its URL, headers for each request, and the source of its access tokens."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    auth: Authorization | None = field(default=None, repr=False)
 
     @property
     def label(self) -> str:

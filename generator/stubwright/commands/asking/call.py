@@ -90,6 +90,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     from stubwright.calling import calls, terminal
     from stubwright.calling.arguments import ArgumentError, parse
     from stubwright.importers.live import interrupt_on_signals, silence_libraries
+    from stubwright.login.errors import LoginError
     from stubwright_runtime.client.core.connect_errors import ServerNotFound
     from stubwright_runtime.client.core.errors import ResultTooLarge
     from stubwright_runtime.client.rpc.mcp_error import MCPError
@@ -112,7 +113,9 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
 
     async def run() -> Outcome:
         return await calls.call(
-            calls.Server(destination.url or destination.command, destination.headers, destination.environment),
+            calls.Server(
+                destination.url or destination.command, destination.headers, destination.environment, destination.auth
+            ),
             tool,
             make,
             limits=servers.find_limits(arguments, destination.source),
@@ -134,6 +137,9 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         raise UsageError(str(error)) from None
     except ServerNotFound as error:
         raise UsageError(str(error)) from None
+    except LoginError as error:
+        write_err(f"stubwright: `{destination.label}` was not asked, because there is no authorization: {error}")
+        return destinations.NO_ANSWER
     except MCPError as error:
         progress.clear()
         write_err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
@@ -208,8 +214,8 @@ def _hint(destination: Destination, error: Exception) -> str:
     from stubwright_runtime.client.core.connect_errors import Forbidden, ServerExited, Unauthorized
     from stubwright_runtime.client.core.environment import describe_withheld
 
-    if isinstance(error, Unauthorized | Forbidden) and destination.url is not None:
-        return "; add credentials with --token or --header"
+    if isinstance(error, Unauthorized | Forbidden) and destination.url is not None and error.status is not None:
+        return "; add credentials with --login, --token or --header"
     if isinstance(error, ServerExited) and destination.has_no_handlers:
         return "; name its handlers with --handlers, or ask a mock of it with --mock"
     if isinstance(error, ServerExited) and error.withheld:

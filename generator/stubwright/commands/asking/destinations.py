@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import http
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared import launching, servers
+from stubwright.commands.shared import launching, logins, servers
 from stubwright.commands.shared.console import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.commands.shared.console import Printer
     from stubwright.importers.sources import Source
+    from stubwright.login.authorization import Authorization
     from stubwright_runtime.mcp.aliases import Alias
 
 NO_ANSWER: Final = 3
@@ -44,6 +45,7 @@ class Destination:
         manifest: The manifest that it was generated from, if that is here.
         has_no_handlers: True if it is a manifest's server whose handlers are not specified.
         toolsets: The toolsets that are asked for: a caller sees the tools that are in all of them.
+        auth: The source of access tokens for requests.
     """
 
     label: str
@@ -54,6 +56,7 @@ class Destination:
     manifest: ir.Manifest | None = None
     has_no_handlers: bool = False
     toolsets: Sequence[str] = ()
+    auth: Authorization | None = None
 
     @property
     def source(self) -> Source:
@@ -61,7 +64,7 @@ class Destination:
         from stubwright.importers.sources import Command, Endpoint
 
         if self.url is not None:
-            return Endpoint(self.url, self.headers or {})
+            return Endpoint(self.url, self.headers or {}, self.auth)
         return Command(self.command, self.environment or {})
 
     def list_tools(self, toolset: str) -> Sequence[str]:
@@ -83,6 +86,7 @@ class Destination:
 def add_options(parser: servers.CommandParser) -> None:
     """Let a verb be told which server."""
     servers.add_reaching(parser)
+    logins.add_options(parser)
     parser.add_argument(
         "--toolset",
         metavar="NAME",
@@ -148,7 +152,7 @@ def find_destination(
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
         found: Destination | None = _of_source(servers.parse_source(word, arguments.command, arguments))
     else:
-        _refuse(arguments, ("header",), "is for a URL")
+        _refuse(arguments, ("header", "login", "client_credentials", "client_id"), "is for a URL")
         environment = dict(servers.parse_variable(text) for text in arguments.env)
         found = _of_manifest(word, arguments, environment, printer, generated)
     return _narrow(found, arguments.toolset) if found is not None and arguments.toolset else found
@@ -158,7 +162,7 @@ def _of_source(source: Source) -> Destination:
     from stubwright.importers.sources import Endpoint
 
     if isinstance(source, Endpoint):
-        return Destination(source.label, url=source.url, headers=source.headers)
+        return Destination(source.label, url=source.url, headers=source.headers, auth=source.auth)
     return Destination(source.label, command=source.words, environment=source.environment)
 
 
@@ -216,7 +220,7 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
     for name in names:
         value: Any = getattr(arguments, name)
         if value:
-            raise UsageError(f"--{name} {why}")
+            raise UsageError(f"--{name.replace('_', '-')} {why}")
 
 
 def describe_hidden(destination: Destination, *names: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stubwright.commands.shared import servers
+from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError
 from stubwright.compile import source
 from stubwright.compile.syntax.positions import Lines
@@ -44,6 +44,7 @@ def find_source(server: Server, arguments: argparse.Namespace) -> Source:
         return sources.Command(started.words, {**started.environment, **server.variables})
     headers = dict(map(servers.check_header, server.headers.items()))
     try:
-        return sources.Endpoint(servers.check_url(server.url), headers)
+        url = servers.check_url(server.url)
     except UsageError:
         raise UsageError("its URL is not one over http or https") from None  # which may hold a secret
+    return logins.make_endpoint(url, headers, arguments)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.contracts.targets import Target, from_file, list_secrets
-from stubwright.commands.shared import servers
+from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.importers.contracts.locations import KEY
@@ -49,6 +49,7 @@ def find_targets(
             raise UsageError("a URL, or a command after `--`, is where the server of one contract is: name that one")
         source = servers.parse_source(url, arguments.command, arguments)
         return [_make_target(contracts[0], source, dict(map(servers.parse_variable, arguments.env)))]
+    logins.check_shared(arguments, sum(bool(contract.location.url) for contract in contracts))
     configured = {} if arguments.config is None else _read_configuration(arguments.config, contracts)
     others = [contract for contract in contracts if contract.path not in configured]
     headers, variables = _share_headers(others, arguments.header), _share_variables(others, arguments.env)
@@ -57,15 +58,17 @@ def find_targets(
         path = contract.path
         try:
             if path in configured:
-                targets.append(_find_configured(contract, configured[path]))
+                targets.append(_find_configured(contract, configured[path], arguments))
             else:
-                targets.append(_find(contract, headers[path], variables[path]))
+                targets.append(_find(contract, headers[path], variables[path], arguments))
         except (UnaskedError, DocumentError) as error:
             targets.append(error)
     return targets
 
 
-def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, str]) -> Target:
+def _find(
+    contract: Contract, headers: Mapping[str, str], given: Mapping[str, str], arguments: argparse.Namespace
+) -> Target:
     """Return the server of a contract, with these headers and variables. Raises UnaskedError and DocumentError."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
@@ -86,13 +89,14 @@ def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, st
     if location.command:
         words = [secrets.put_values(word, variables) for word in location.command]
         return _make_target(contract, sources.Command(words, variables), variables)
+    address = servers.check_url(secrets.put_values(location.url, variables))
     passed = {name.lower() for name in headers}
     for name in location.headers:
-        if name.lower() not in passed:
+        is_got = name.lower() == "authorization" and (logins.is_requested(arguments) or logins.is_kept(address))
+        if name.lower() not in passed and not is_got:
             option = "--token TOKEN" if name.lower() == "authorization" else f'--header "{name}: VALUE"'
             raise UnaskedError(f"its server needs the header `{name}`: pass it with {option}")
-    address = servers.check_url(secrets.put_values(location.url, variables))
-    return _make_target(contract, sources.Endpoint(address, headers), variables)
+    return _make_target(contract, logins.make_endpoint(address, headers, arguments), variables)
 
 
 def _find_file(contract: Contract) -> str:
@@ -184,14 +188,14 @@ def _is_in(contract: Contract, entries: Mapping[str, Any]) -> bool:
     return Path(contract.path).name in entries
 
 
-def _find_configured(contract: Contract, entry: Any) -> Target:
+def _find_configured(contract: Contract, entry: Any, arguments: argparse.Namespace) -> Target:
     """Return a server as its client reaches it. Raises UnaskedError."""
     from stubwright.commands.contracts import configurations
     from stubwright.project.clients import entries
 
     try:
         server = entries.parse(entry, os.environ)
-        source = configurations.find_source(server, argparse.Namespace(env=[]))
+        source = configurations.find_source(server, argparse.Namespace(**{**vars(arguments), "env": []}))
     except (entries.EntryError, UsageError) as error:
         raise UnaskedError(str(error)) from None
     return _make_target(contract, source, server.variables)

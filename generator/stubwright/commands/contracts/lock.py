@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import paths
 from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
-from stubwright.commands.shared import servers
+from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
@@ -71,6 +71,7 @@ def add(verbs: Any) -> None:
         "--force", action="store_true", help="replace a contract that was edited by hand, or belongs to another server"
     )
     servers.add_options(lock)
+    logins.add_options(lock)
     lock.set_defaults(verb=_lock)
 
 
@@ -103,6 +104,9 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
     if arguments.header and len(urls) != 1:
         what = "several would get the same secrets" if urls else "here is none"
         raise UsageError(f"--header and --token are for one URL; {what}")
+    if logins.is_requested(arguments) and not urls:
+        raise UsageError("--login and --client-credentials are for a URL; here is none")
+    logins.check_shared(arguments, len(urls))
     if arguments.env:
         raise UsageError("--env is for a command after `--`")
     return [_find_server(target, arguments) if target in urls else from_file(target) for target in targets]
@@ -120,6 +124,7 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
 
     if arguments.sources or arguments.command is not None or arguments.header or arguments.env:
         raise UsageError("--config names servers with all that they need: no other source, --header, --token or --env")
+    logins.check_configured(arguments)
     targets: list[Target] = []
     status = 0
     for name, entry in configurations.read(arguments.config).items():

@@ -65,7 +65,9 @@ class Target:
         from stubwright.importers.contracts import contract, secrets
 
         manifest = contract.arrange(result.manifest, self.location)
-        if leak := secrets.find_leak(manifest, self.secrets):
+        auth = getattr(self.source, "auth", None)
+        tokens = () if auth is None else tuple(("the login", value) for value in auth.secrets)
+        if leak := secrets.find_leak(manifest, (*self.secrets, *tokens)):
             raise LeakError(f"what it lists holds the value of {leak}, which no contract may hold")
         return manifest
 

@@ -15,7 +15,7 @@ from stubwright import http, paths
 from stubwright.commands.asking import destinations
 from stubwright.commands.contracts.call_lines import CallLine, make_for_location, make_for_manifest
 from stubwright.commands.importing import import_
-from stubwright.commands.shared import servers
+from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE
 from stubwright.diagnostics.suggestions import find_nearest
@@ -245,6 +245,7 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
     if arguments.config is not None:
         if arguments.target is not None or arguments.command is not None or arguments.header or arguments.env:
             raise UsageError("--config names servers with all that they need: no TARGET, --header, --token or --env")
+        logins.check_configured(arguments)
         yield from _read_configuration(arguments)
         return
     word: str | None = arguments.target

@@ -11,7 +11,7 @@ from stubwright import http, paths
 from stubwright.commands import diff
 from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
-from stubwright.commands.shared import servers, targeting
+from stubwright.commands.shared import logins, servers, targeting
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
@@ -77,6 +77,7 @@ def add(verbs: Any) -> None:
     verify.add_argument("--update", action="store_true", help="lock again what changed, after it was shown")
     diff.add_options(verify)
     servers.add_options(verify)
+    logins.add_options(verify)
     verify.set_defaults(verb=_verify)
 
 
@@ -160,6 +161,10 @@ def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argpars
         raise UsageError("--against compares one contract: name it")
     if urls or arguments.command is not None or arguments.header or arguments.env or arguments.config is not None:
         raise UsageError("--against uses no server: give no URL, command, --header, --token, --env or --config")
+    if logins.is_requested(arguments):
+        raise UsageError(
+            "--login, --client-credentials and --client-id are for a server: they cannot go with --against"
+        )
     if arguments.update:
         raise UsageError("--update locks what a server lists: it cannot go with --against")
 

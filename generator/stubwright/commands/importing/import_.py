@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from stubwright import paths
+from stubwright.commands.shared import logins
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
 
@@ -40,6 +41,7 @@ def add(verbs: Any) -> None:
     live.add_argument("--client", action="store_true", help="write `emit: [client]`: bindings without a server half")
     live.add_argument("--fragment", action="store_true", help=_FRAGMENT)
     sources.add_options(live)
+    logins.add_options(live)
     live.set_defaults(verb=_import_mcp)
     tools = kinds.add_parser("tools", help="a saved tools/list result")
     tools.add_argument("file", metavar="FILE", type=paths.use_slashes, help="its JSON, bare or in a wrapper")

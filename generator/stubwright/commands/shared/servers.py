@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
+from stubwright.commands.shared import logins
 from stubwright.commands.shared.console import UsageError
 from stubwright_runtime.values.terminal import replace_controls
 
@@ -189,12 +190,12 @@ def parse_source(url: str | None, command: Sequence[str] | None, arguments: argp
             raise UsageError("the command after `--` is empty")
         if headers:
             raise UsageError("--header and --token are for a URL; a command has no headers")
+        if logins.is_requested(arguments):
+            raise UsageError("--login and --client-credentials are for a URL; a command has no access token")
         return start(command, arguments)
     if arguments.env:
         raise UsageError("--env is for a command; a URL has no environment")
-    from stubwright.importers.sources import Endpoint
-
-    return Endpoint(check_url(url or ""), headers)
+    return logins.make_endpoint(check_url(url or ""), headers, arguments)
 
 
 def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:

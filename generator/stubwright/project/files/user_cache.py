@@ -81,7 +81,7 @@ def _mac(key: bytes, name: str, data: bytes) -> bytes:
 
 
 def _existing_key(at: Path) -> bytes | None:
-    if not _is_ours(at, stat.S_ISDIR, others=0o022) or not _is_ours(at / _KEY, stat.S_ISREG, others=0o077):
+    if not is_ours(at, stat.S_ISDIR, others=0o022) or not is_ours(at / _KEY, stat.S_ISREG, others=0o077):
         return None
     key = (at / _KEY).read_bytes()
     return key if len(key) == _KEY_BYTES else None
@@ -92,7 +92,7 @@ def _new_key(at: Path) -> bytes | None:
     at.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         at.mkdir(0o700)
-    if not _is_ours(at, stat.S_ISDIR, others=0o022):
+    if not is_ours(at, stat.S_ISDIR, others=0o022):
         return None
     staged = _stage(at, os.urandom(_KEY_BYTES))
     try:
@@ -107,7 +107,7 @@ def _new_key(at: Path) -> bytes | None:
     return key
 
 
-def _is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
+def is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
     """Return whether a path is of this kind (no link), belongs to this user, and is closed to `others` by its mode."""
     try:
         status = path.lstat()

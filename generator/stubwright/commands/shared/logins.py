@@ -1,0 +1,110 @@
+"""Options of commands that get access tokens for servers at URLs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from stubwright.commands.shared.console import UsageError, write_err
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from stubwright.importers.sources import Endpoint
+    from stubwright.login.authorization import Authorization
+
+_CREDENTIALS: Final = ("STUBWRIGHT_CLIENT_ID", "STUBWRIGHT_CLIENT_SECRET")
+"""The variables for the id and the secret of a program."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for access tokens to a command."""
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--login",
+        action="store_true",
+        help="log in to the server of a URL in your browser, unless you are; later commands use the same login",
+    )
+    ways.add_argument(
+        "--client-credentials",
+        action="store_true",
+        help=f"get the access token for a URL with the client id and secret in {' and '.join(_CREDENTIALS)}",
+    )
+    parser.add_argument(
+        "--client-id",
+        metavar="ID",
+        help=f"with --login: log in as this registered program, with the secret in {_CREDENTIALS[1]} if it has one",
+    )
+
+
+def is_requested(arguments: argparse.Namespace) -> bool:
+    """Return whether the command line has an option for access tokens."""
+    return any(getattr(arguments, name, None) for name in ("login", "client_credentials", "client_id"))
+
+
+def check_shared(arguments: argparse.Namespace, count: int) -> None:
+    """Raise UsageError if a number of servers other than one would get the credentials of a program."""
+    if count != 1 and (getattr(arguments, "client_credentials", False) or getattr(arguments, "client_id", None)):
+        what = "several would get the same secrets" if count else "here is none"
+        raise UsageError(f"--client-credentials and --client-id are for one URL; {what}")
+
+
+def check_configured(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if the servers of a configuration would get the credentials of a program."""
+    if arguments.client_credentials or arguments.client_id:
+        raise UsageError("--client-credentials and --client-id are for one URL: they cannot go with --config")
+
+
+def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Namespace) -> Endpoint:
+    """Return a server at a URL, with the access tokens of the command line's options, or of an earlier login.
+
+    Raises:
+        UsageError: An option does not fit.
+    """
+    from stubwright.http import is_token_url
+    from stubwright.importers.sources import Endpoint
+
+    is_safe, is_asked = is_token_url(url), is_requested(arguments)
+    if any(name.lower() == "authorization" for name in headers):
+        if is_asked:
+            raise UsageError("--login and --client-credentials get the access token: give no --token or Authorization")
+        return Endpoint(url, headers)
+    if is_asked and not is_safe:
+        raise UsageError("--login and --client-credentials need an https URL without user and password")
+    if getattr(arguments, "client_credentials", False):
+        return Endpoint(url, headers, _find_credentials(url, arguments))
+    if getattr(arguments, "login", False):
+        from stubwright.login.authorization import BrowserLogin
+        from stubwright.login.tokens import Program
+
+        name: str | None = arguments.client_id
+        program = None if name is None else Program(name, os.environ.get(_CREDENTIALS[1], ""))
+        return Endpoint(url, headers, BrowserLogin(url, headers, lambda text: write_err(f"note: {text}"), program))
+    if is_asked:
+        raise UsageError("--client-id is for --login")
+    if not is_kept(url):
+        return Endpoint(url, headers)
+    from stubwright.login.authorization import KeptLogin
+
+    return Endpoint(url, headers, KeptLogin(url))
+
+
+def is_kept(url: str) -> bool:
+    """Return whether there is an earlier login to the server at a URL."""
+    from stubwright.http import is_token_url
+    from stubwright.login import keeping
+
+    return is_token_url(url) and os.path.lexists(keeping.locate(url))
+
+
+def _find_credentials(url: str, arguments: argparse.Namespace) -> Authorization:
+    """Return the authorization by the credentials in the environment. Raises UsageError if they are not there."""
+    from stubwright.login.authorization import ClientCredentials
+
+    if arguments.client_id is not None:
+        raise UsageError(f"--client-id is for --login; --client-credentials reads {_CREDENTIALS[0]}")
+    values = [os.environ.get(name, "").strip() for name in _CREDENTIALS]
+    if not all(values):
+        raise UsageError(f"--client-credentials needs the variables {' and '.join(_CREDENTIALS)}")
+    return ClientCredentials(url, *values)

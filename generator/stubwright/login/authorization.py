@@ -1,0 +1,374 @@
+"""The authorization of requests to one server: a token in each, and the answers to its challenges."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import anyio
+import httpx2
+import mcp_types
+from mcp_types.version import LATEST_MODERN_VERSION
+
+from stubwright import __version__
+from stubwright.login import browser, discovery, keeping, requests, tokens
+from stubwright.login.discovery import Challenge
+from stubwright.login.errors import LoginError, RefusedError
+from stubwright.login.tokens import Program
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+
+    from stubwright.login.discovery import Issuer, Resource
+    from stubwright.login.tokens import Grant
+
+_ATTEMPTS: Final = 3
+"""The number of times that one request is repeated with another token."""
+
+_OFFLINE: Final = "offline_access"
+"""The scope for a refresh token (OpenID Connect Core, section 11)."""
+
+_PROBE: Final = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "server/discover",
+    "params": {
+        "_meta": {
+            mcp_types.PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION,
+            mcp_types.CLIENT_INFO_META_KEY: {"name": "stubwright", "version": __version__},
+            mcp_types.CLIENT_CAPABILITIES_META_KEY: {},
+        }
+    },
+}
+
+_LOGINS: Final = anyio.Lock()
+"""A person logs in to one server after the other."""
+
+
+class Authorization(httpx2.Auth):
+    """An access token in each request to one server, renewed when the server rejects it."""
+
+    def __init__(self, server: str) -> None:
+        """Authorize requests to a server.
+
+        Args:
+            server: Its URL. No other origin gets a token.
+        """
+        self._server = server
+        self._grant: Grant | None = None
+        self._lock = anyio.Lock()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The tokens and secrets that are known now, which no output may hold."""
+        return () if self._grant is None else self._grant.secrets
+
+    async def prepare(self) -> None:
+        """Do what takes a person's time, before a server's time begins. Raises LoginError."""
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Send a request with a token, and again with another one if the server asks for it. Raises LoginError."""
+        if not self._is_of_server(request.url):
+            yield request
+            return
+        await self._renew_early()
+        for _ in range(_ATTEMPTS):
+            sent = self._put_token(request)
+            response = yield request
+            challenge = _find_challenge(response)
+            if challenge is None or not await self._renew(challenge, response.status_code, sent):
+                return
+            # A client reads the response before the next request, and this one may never end.
+            if isinstance(response.stream, httpx2.AsyncByteStream):
+                await response.stream.aclose()
+            response.stream = httpx2.ByteStream(b"")
+        self._put_token(request)
+        yield request
+
+    def _is_of_server(self, url: httpx2.URL) -> bool:
+        own = urlsplit(self._server)
+        return (url.scheme, url.host, url.port or {"https": 443, "http": 80}.get(url.scheme)) == (
+            own.scheme,
+            own.hostname,
+            discovery.find_port(self._server),
+        )
+
+    def _put_token(self, request: httpx2.Request) -> str:
+        """Put the token into a request, and return it; empty if there is none."""
+        if self._grant is None:
+            return ""
+        request.headers["authorization"] = f"Bearer {self._grant.access}"
+        return self._grant.access
+
+    async def _renew(self, challenge: Challenge, status: int, sent: str) -> bool:
+        """Replace the token that was sent; return whether there is a new token."""
+        async with self._lock:
+            if self._grant is not None and self._grant.access != sent:
+                return True  # another request got it in the meantime
+            return await self._answer(challenge, status)
+
+    async def _renew_early(self) -> None:
+        """Renew a token that has ended."""
+
+    async def _answer(self, challenge: Challenge, status: int) -> bool:
+        """Replace the token; return whether there is a new token."""
+        raise NotImplementedError
+
+    async def _discover(self, client: httpx2.AsyncClient, challenge: Challenge) -> tuple[Resource, Issuer]:
+        resource = await discovery.find_resource(client, self._server, challenge)
+        resource = resource or discovery.make_resource(self._server)
+        return resource, await discovery.find_issuer(client, resource, self._server)
+
+    def _choose_scopes(self, challenge: Challenge, resource: Resource) -> tuple[str, ...]:
+        """Return the scopes to request: the challenge's scopes, or all, and the scopes of earlier requests."""
+        needed = resource.scopes if challenge.scopes is None else challenge.scopes
+        return tuple(dict.fromkeys((*(() if self._grant is None else self._grant.scopes), *needed)))
+
+    def _lacks(self, challenge: Challenge) -> bool:
+        """Return whether a challenge needs a scope that was not requested yet."""
+        requested = () if self._grant is None else self._grant.scopes
+        return bool({*(challenge.scopes or ())} - {*requested})
+
+
+def _find_challenge(response: httpx2.Response) -> Challenge | None:
+    """Return the challenge of a response that another token can answer; `None` if it is none."""
+    challenge = discovery.parse_challenge(response.headers.get_list("www-authenticate"))
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
+        return challenge
+    is_scope = response.status_code == HTTPStatus.FORBIDDEN and challenge.error == "insufficient_scope"
+    return challenge if is_scope else None
+
+
+class ClientCredentials(Authorization):
+    """Tokens by the client credentials grant (RFC 6749, section 4.4). They stay in memory."""
+
+    def __init__(self, server: str, name: str, secret: str) -> None:
+        """Authorize requests to a server as a program.
+
+        Args:
+            server: Its URL.
+            name: The client id.
+            secret: The client secret.
+        """
+        super().__init__(server)
+        self._name, self._secret = name, secret
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The tokens and secrets that are known now, which no output may hold."""
+        return (*super().secrets, self._secret)
+
+    async def _renew_early(self) -> None:
+        async with self._lock:
+            if self._grant is not None and not self._grant.is_fresh:
+                self._grant = await self._get(Challenge())
+
+    async def _answer(self, challenge: Challenge, status: int) -> bool:
+        if status == HTTPStatus.FORBIDDEN and not self._lacks(challenge):
+            return False
+        self._grant = await self._get(challenge)
+        return True
+
+    async def _get(self, challenge: Challenge) -> Grant:
+        async with requests.open_client() as client:
+            resource, issuer = await self._discover(client, challenge)
+            scopes = self._choose_scopes(challenge, resource)
+            fields = {"grant_type": "client_credentials", **({"scope": " ".join(scopes)} if scopes else {})}
+            program = Program(self._name, self._secret, tokens.choose_method(self._secret, issuer))
+            return await tokens.get_token(
+                client, issuer.name, issuer.token, program, resource.identifier, scopes, fields
+            )
+
+
+class KeptLogin(Authorization):
+    """The token of an earlier login, which is refreshed and kept again."""
+
+    _is_read = False
+
+    async def _renew_early(self) -> None:
+        async with self._lock:
+            self._read()
+            if self._grant is not None and not self._grant.is_fresh:
+                await self._refresh()
+
+    async def _answer(self, challenge: Challenge, status: int) -> bool:  # noqa: ARG002 - a refresh gets no scopes
+        return status == HTTPStatus.UNAUTHORIZED and await self._refresh()
+
+    def _read(self) -> None:
+        if not self._is_read:
+            self._grant, self._is_read = keeping.read(self._server), True
+
+    def _keep(self, grant: Grant) -> None:
+        keeping.write(self._server, grant)
+        self._grant = grant
+
+    async def _refresh(self) -> bool:
+        """Refresh the token; return whether there is another one."""
+        old = self._grant
+        kept = keeping.read(self._server)
+        if old is not None and kept is not None and kept.access != old.access and kept.is_fresh:
+            self._grant = kept  # another process refreshed it, and a refresh token may count only once
+            return True
+        grant = kept or old
+        if grant is None or not grant.refresh:
+            return False
+        try:
+            async with requests.open_client() as client:
+                self._keep(await tokens.refresh(client, grant))
+        except RefusedError:
+            return False  # the server's own challenge follows
+        return True
+
+
+class BrowserLogin(KeptLogin):
+    """Tokens by the authorization code grant with PKCE; a person logs in (RFC 8252)."""
+
+    def __init__(
+        self,
+        server: str,
+        headers: Mapping[str, str],
+        say: Callable[[str], None],
+        program: Program | None = None,
+    ) -> None:
+        """Authorize requests to a server as a person.
+
+        Args:
+            server: Its URL.
+            headers: The user's headers for each request to it.
+            say: Tells the person what to do.
+            program: The program that is registered; `None` to register it at the first login.
+        """
+        super().__init__(server)
+        self._headers, self._say, self._program = headers, say, program
+        self._is_new = False
+
+    async def prepare(self) -> None:
+        """Log in, unless the server takes the kept token, or asks for none. Raises LoginError."""
+        await self._renew_early()
+        async with requests.open_client() as client:
+            for _ in range(_ATTEMPTS):
+                response = await self._probe(client)
+                if response is None:
+                    return  # the connection reports it
+                sent = "" if self._grant is None else self._grant.access
+                challenge = _find_challenge(response)
+                if challenge is not None:
+                    if not await self._renew(challenge, response.status_code, sent):
+                        return
+                    continue
+                if self._grant is None and await discovery.find_resource(client, self._server, Challenge()):
+                    await self._log_in(Challenge())  # it answers requests without a token, but perhaps with less
+                return
+
+    async def _probe(self, client: httpx2.AsyncClient) -> httpx2.Response | None:
+        """Return the head of the response to a first request; `None` if there is none."""
+        headers = {
+            **self._headers,
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": LATEST_MODERN_VERSION,
+            "Mcp-Method": str(_PROBE["method"]),
+        }
+        try:
+            request = client.build_request("POST", self._server, headers=headers, json=_PROBE)
+            self._put_token(request)
+            response = await client.send(request, stream=True)
+        except httpx2.RequestError:
+            return None
+        await response.aclose()
+        return response
+
+    async def _answer(self, challenge: Challenge, status: int) -> bool:
+        if status == HTTPStatus.FORBIDDEN:
+            if not self._lacks(challenge):
+                return False
+        elif self._is_new:  # the server rejects the token of this very login
+            return False
+        elif await self._refresh():
+            return True
+        await self._log_in(challenge)
+        return True
+
+    async def _log_in(self, challenge: Challenge) -> None:
+        async with _LOGINS, requests.open_client() as client:
+            resource, issuer = await self._discover(client, challenge)
+            if not issuer.authorization:
+                raise LoginError(f"{requests.show(issuer.name)} has no authorization endpoint")
+            if not issuer.has_pkce:
+                raise LoginError(f"{requests.show(issuer.name)} does not list S256 among its PKCE methods")
+            scopes = self._choose_scopes(challenge, resource)
+            known = self._find_program(issuer)
+            port = (urlsplit(known.redirect).port if known is not None else None) or 0
+            async with browser.listen(port) as listener:
+                if known is None or (known.redirect and known.redirect != listener.uri):
+                    every = dict.fromkeys((*scopes, *resource.scopes)) if resource.scopes else {}
+                    offline = [_OFFLINE] if every and _OFFLINE in issuer.scopes else []
+                    known = await tokens.register(client, issuer, listener.uri, [*every, *offline])
+                known = tokens.fit(known, issuer)
+                verifier = secrets.token_urlsafe(48)
+                url = _make_url(issuer, known, listener, resource, scopes, verifier)
+                await browser.show(url, self._say)
+                code = _read_code(await listener.wait(), issuer)
+            fields = {
+                "grant_type": "authorization_code",
+                "code": code,
+                "code_verifier": verifier,
+                "redirect_uri": listener.uri,
+            }
+            self._keep(
+                await tokens.get_token(client, issuer.name, issuer.token, known, resource.identifier, scopes, fields)
+            )
+            self._is_new = True
+
+    def _find_program(self, issuer: Issuer) -> Program | None:
+        """Return the program that the authorization server knows."""
+        if self._program is not None:
+            return self._program
+        if self._grant is not None and self._grant.issuer == issuer.name and self._grant.program.redirect:
+            return self._grant.program
+        return None
+
+
+def _make_url(
+    issuer: Issuer,
+    program: Program,
+    listener: browser.Listener,
+    resource: Resource,
+    scopes: Sequence[str],
+    verifier: str,
+) -> str:
+    """Return the URL where a person logs in."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    fields: dict[str, Any] = {
+        "response_type": "code",
+        "client_id": program.id,
+        "redirect_uri": listener.uri,
+        "state": listener.state,
+        "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+        "code_challenge_method": "S256",
+        "resource": resource.identifier,
+    }
+    requested = [*scopes]
+    if _OFFLINE in issuer.scopes:
+        requested = [*dict.fromkeys((*scopes, _OFFLINE))]
+        fields["prompt"] = "consent"  # without it, the scope is ignored (OpenID Connect Core, section 11)
+    if requested:
+        fields["scope"] = " ".join(requested)
+    parts = urlsplit(issuer.authorization)
+    own = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in fields]
+    return parts._replace(query=urlencode([*own, *fields.items()])).geturl()
+
+
+def _read_code(fields: Mapping[str, str], issuer: Issuer) -> str:
+    """Return the code in a redirect. Raises LoginError if it is of another server, or has an error in its place."""
+    name = fields.get("iss")
+    if name != issuer.name and (name is not None or issuer.is_named):
+        raise LoginError(f"the browser came back from a server other than {requests.show(issuer.name)}")
+    if "error" in fields:
+        raise LoginError(f"{requests.show(issuer.name)} did not allow the login{tokens.find_error(fields)}")
+    if not fields.get("code"):
+        raise LoginError(f"{requests.show(issuer.name)} sent the browser back without a code")
+    return fields["code"]

@@ -1,0 +1,204 @@
+"""The authorization server of an MCP server, found by their metadata (RFC 9728, RFC 8414, OpenID Connect Discovery)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from stubwright.login import requests
+from stubwright.login.errors import LoginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import httpx2
+
+_PART: Final = re.compile(
+    r"""([!#$%&'*+\-.^_`|~0-9A-Za-z]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*)))?""",
+)
+"""A scheme, or a parameter with its value (RFC 9110, section 11.3)."""
+
+_SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
+"""A scope (RFC 6749, section 3.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The Bearer challenge of a response (RFC 6750, section 3).
+
+    Attributes:
+        metadata: The URL of the resource's metadata; empty if it is not stated.
+        scopes: The scopes that the request needs; `None` if they are not stated.
+        error: The error code.
+    """
+
+    metadata: str = ""
+    scopes: tuple[str, ...] | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """An MCP server as tokens name it (RFC 8707): its identifier, its authorization server, and its scopes."""
+
+    identifier: str
+    issuer: str
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """An authorization server.
+
+    Attributes:
+        name: Its issuer identifier.
+        token: Its token endpoint.
+        authorization: Its authorization endpoint, or an empty text.
+        registration: Its registration endpoint, or an empty text.
+        scopes: The scopes that it lists.
+        methods: The ways in which programs authenticate at the token endpoint.
+        has_pkce: True if it supports PKCE by S256.
+        is_named: True if its redirects name it (RFC 9207).
+    """
+
+    name: str
+    token: str
+    authorization: str = ""
+    registration: str = ""
+    scopes: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    has_pkce: bool = False
+    is_named: bool = False
+
+
+def parse_challenge(values: Sequence[str]) -> Challenge:
+    """Return the Bearer challenge in the values of `WWW-Authenticate`; an empty one if there is none."""
+    fields: dict[str, str] = {}
+    for value in values:
+        scheme = ""
+        for match in _PART.finditer(value):
+            name, quoted, plain = match.groups()
+            if quoted is None and plain is None:
+                scheme = name.lower()
+            elif scheme == "bearer":
+                fields.setdefault(name.lower(), plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+    scopes = _split_scopes(fields["scope"]) if "scope" in fields else None
+    return Challenge(fields.get("resource_metadata", ""), scopes, fields.get("error", ""))
+
+
+def _split_scopes(text: str) -> tuple[str, ...]:
+    return tuple(scope for scope in text.split(" ") if _SCOPE.fullmatch(scope))
+
+
+def _read_scopes(value: Any) -> tuple[str, ...]:
+    scopes = value if isinstance(value, list) else []
+    return tuple(scope for scope in scopes if isinstance(scope, str) and _SCOPE.fullmatch(scope))
+
+
+async def find_resource(client: httpx2.AsyncClient, server: str, challenge: Challenge) -> Resource | None:
+    """Return the resource that a server is, by its metadata; `None` if the server publishes no metadata.
+
+    Args:
+        client: Sends the requests.
+        server: The URL of the server.
+        challenge: The challenge of its response, which may name the metadata.
+
+    Raises:
+        LoginError: They are of another resource, or name no authorization server that secrets may be sent to.
+    """
+    parts = urlsplit(server)
+    root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/.well-known/oauth-protected-resource"
+    urls = [f"{root}{parts.path.rstrip('/')}", root]
+    if challenge.metadata:
+        urls.insert(0, requests.check_url(challenge.metadata, "URL of the server's metadata", server))
+    for url in dict.fromkeys(urls):
+        answer = await requests.fetch(client, url)
+        if answer.status == 200 and "resource" in answer.value:
+            return _read_resource(answer.value, server)
+    return None
+
+
+def _read_resource(value: Mapping[str, Any], server: str) -> Resource:
+    identifier, issuers = value["resource"], value.get("authorization_servers")
+    if not isinstance(identifier, str) or not _covers(identifier, server):
+        raise LoginError("the server's metadata describe a different resource")
+    if not isinstance(issuers, list) or not issuers:
+        raise LoginError("the server's metadata name no authorization server")
+    issuer = requests.check_url(issuers[0], "authorization server", server)
+    return Resource(identifier, issuer, _read_scopes(value.get("scopes_supported")))
+
+
+def _covers(identifier: str, server: str) -> bool:
+    """Return whether a resource is the server, or the same origin with a path above the server's."""
+    try:
+        above, below = urlsplit(identifier), urlsplit(server)
+        is_same = (above.scheme, above.hostname, find_port(identifier)) == (
+            below.scheme,
+            below.hostname,
+            find_port(server),
+        )
+    except ValueError:
+        return False
+    return is_same and not above.fragment and f"{below.path}/".startswith(f"{above.path.rstrip('/')}/")
+
+
+def find_port(url: str) -> int | None:
+    """Return the port of a URL, by default the port of its scheme. Raises ValueError if the URL has an invalid one."""
+    parts = urlsplit(url)
+    return parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+
+
+def make_resource(server: str) -> Resource:
+    """Return a server without metadata, whose own origin is its authorization server, as in MCP 2025-03-26."""
+    parts = urlsplit(server)
+    host = parts.netloc.rpartition("@")[2]
+    origin = f"{parts.scheme}://{host}"
+    return Resource(f"{origin}{parts.path.rstrip('/')}", requests.check_url(origin, "authorization server", server))
+
+
+async def find_issuer(client: httpx2.AsyncClient, resource: Resource, server: str) -> Issuer:
+    """Return the authorization server of a resource.
+
+    Raises:
+        LoginError: It has no metadata, they are of another server, or they name an endpoint without https.
+    """
+    parts = urlsplit(resource.issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+    for url in dict.fromkeys((f"{origin}{oauth}{path}", f"{origin}{openid}{path}", f"{origin}{path}{openid}")):
+        answer = await requests.fetch(client, url)
+        if answer.status == 200 and "issuer" in answer.value:
+            return _read_issuer(answer.value, resource.issuer, server)
+    raise LoginError(f"the authorization server {requests.show(resource.issuer)} has no metadata")
+
+
+def _read_issuer(value: Mapping[str, Any], expected: str, server: str) -> Issuer:
+    name = value["issuer"]
+    # `https://host` and `https://host/` are the same (RFC 3986, section 6.2.3), and some servers write both.
+    if not isinstance(name, str) or _add_root(name) != _add_root(expected):
+        raise LoginError(f"the metadata of {requests.show(expected)} are of a different authorization server")
+    methods, challenges = (
+        value.get("token_endpoint_auth_methods_supported"),
+        value.get("code_challenge_methods_supported"),
+    )
+    endpoints = {
+        key: requests.check_url(value[f"{key}_endpoint"], f"{key} endpoint of the authorization server", server)
+        for key in ("authorization", "registration")
+        if value.get(f"{key}_endpoint")
+    }
+    return Issuer(
+        name,
+        requests.check_url(value.get("token_endpoint"), "token endpoint of the authorization server", server),
+        scopes=_read_scopes(value.get("scopes_supported")),
+        methods=tuple(methods) if isinstance(methods, list) else ("client_secret_basic",),
+        has_pkce=isinstance(challenges, list) and "S256" in challenges,
+        is_named=value.get("authorization_response_iss_parameter_supported") is True,
+        **endpoints,
+    )
+
+
+def _add_root(url: str) -> str:
+    parts = urlsplit(url)
+    return url if parts.path or parts.query else f"{url}/"

@@ -1,0 +1,58 @@
+"""The user's tokens between commands, by the URL of their server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from stubwright.login.discovery import find_port
+from stubwright.login.errors import LoginError
+from stubwright.login.tokens import Grant, Program
+from stubwright.project.files import user_secrets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def locate(server: str) -> Path:
+    """Return the file for a server's tokens, which may not exist."""
+    parts = urlsplit(server)
+    key = json.dumps([parts.scheme, parts.hostname, find_port(server), parts.path.rstrip("/"), parts.query])
+    return user_secrets.locate("logins", f"{hashlib.sha256(key.encode()).hexdigest()}.json")
+
+
+def read(server: str) -> Grant | None:
+    """Return the stored grant for a server; `None` if there is no file.
+
+    Raises:
+        LoginError: Other users can read the file, or it has other contents.
+    """
+    path = locate(server)
+    try:
+        data = user_secrets.read(path)
+    except user_secrets.ExposedError as error:
+        raise LoginError(str(error)) from None
+    except OSError as error:
+        raise LoginError(f"`{path}` cannot be read: {error.strerror}") from None
+    if data is None:
+        return None
+    try:
+        value: dict[str, Any] = json.loads(data)
+        program = Program(**value.pop("program"))
+        return Grant(**{**value, "program": program, "scopes": tuple(value["scopes"])})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise LoginError(f"`{path}` holds no login; delete it") from None
+
+
+def write(server: str, grant: Grant) -> None:
+    """Store a grant for a server. Raises LoginError if its file cannot be written."""
+    path = locate(server)
+    try:
+        user_secrets.write(path, json.dumps(asdict(grant), indent=2).encode() + b"\n")
+    except user_secrets.ExposedError as error:
+        raise LoginError(str(error)) from None
+    except OSError as error:
+        raise LoginError(f"`{path}` cannot be written: {error.strerror}") from None

@@ -1,0 +1,121 @@
+"""Requests to authorization servers: bounded in time and bytes, without redirects, cookies of others or our headers."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import anyio
+import httpx2
+
+from stubwright import http
+from stubwright.login.errors import LoginError
+from stubwright_runtime.values.certificates import share_tls_context
+from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+_SECONDS: Final = 20.0
+_MOST_BYTES: Final = 256 * 1024
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response: its status, and its JSON object; an empty one if the body is not one."""
+
+    status: int
+    value: Mapping[str, Any] = field(repr=False)
+
+
+@asynccontextmanager
+async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
+    """Open a client for the requests of one login. Raises LoginError if the environment has an invalid setting."""
+    try:
+        check_proxies()
+        client = httpx2.AsyncClient(timeout=_SECONDS, verify=share_tls_context(), follow_redirects=False)
+    except SettingError as error:
+        raise LoginError(str(error)) from None
+    async with client:
+        yield client
+
+
+async def fetch(client: httpx2.AsyncClient, url: str) -> Answer:
+    """Return the response to a GET request. Raises LoginError."""
+    return await _send(client, client.build_request("GET", url, headers={"Accept": "application/json"}))
+
+
+async def post_form(
+    client: httpx2.AsyncClient, url: str, fields: Mapping[str, str], auth: httpx2.BasicAuth | None = None
+) -> Answer:
+    """Return the response to a form, with credentials in a header if `auth` has them. Raises LoginError."""
+    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+    request = client.build_request("POST", url, headers=headers, content=urlencode(fields).encode())
+    return await _send(client, request, auth)
+
+
+async def post_json(client: httpx2.AsyncClient, url: str, value: Mapping[str, Any]) -> Answer:
+    """Return the response to a JSON object. Raises LoginError."""
+    return await _send(client, client.build_request("POST", url, headers={"Accept": "application/json"}, json=value))
+
+
+async def _send(client: httpx2.AsyncClient, request: httpx2.Request, auth: httpx2.BasicAuth | None = None) -> Answer:
+    where = show(str(request.url))
+    try:
+        with anyio.fail_after(_SECONDS):
+            response = await client.send(request, auth=auth, stream=True)
+            try:
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > _MOST_BYTES:
+                        raise LoginError(f"{where} sends more than {_MOST_BYTES // 1024} KiB")
+            finally:
+                await response.aclose()
+    except TimeoutError:
+        raise LoginError(f"{where} did not answer within {_SECONDS:g} s") from None
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        why = describe(error, type(error).__name__, url=str(request.url))
+        raise LoginError(f"{where} cannot be reached: {why}") from None
+    return Answer(response.status_code, _parse(bytes(body)))
+
+
+def _parse(body: bytes) -> Mapping[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def show(url: str) -> str:
+    """Return a URL for people, on one line and without its query, user and password."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"`{to_one_line(f'{parts.scheme}://{host}{parts.path}')[:200]}`"
+
+
+def check_url(url: object, what: str, server: str) -> str:
+    """Return a URL that secrets may be sent to: by https, or by http on this machine from a server on this machine.
+
+    Args:
+        url: The URL.
+        what: What it is, for the message.
+        server: The URL of the MCP server, whose metadata named it.
+
+    Raises:
+        LoginError: It is missing, or it is not such a URL.
+    """
+    if not isinstance(url, str) or not url:
+        raise LoginError(f"there is no {what}")
+    if not http.is_token_url(url):
+        raise LoginError(f"the {what} is not an https URL")
+    # Otherwise a server on the internet could have requests sent to any port of this machine.
+    if urlsplit(url).hostname in _LOOPBACK and urlsplit(server).hostname not in _LOOPBACK:
+        raise LoginError(f"the {what} is on this machine, and the server is not")
+    return url

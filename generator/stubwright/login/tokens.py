@@ -1,0 +1,208 @@
+"""The token endpoint of an authorization server (RFC 6749), and registration there (RFC 7591)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote_plus
+
+import httpx2
+
+from stubwright.login import requests
+from stubwright.login.errors import LoginError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stubwright.login.discovery import Issuer
+
+_MARGIN: Final = 30.0
+"""Seconds before its end at which a token is renewed; a tenth of its lifetime if that is less."""
+
+_ERRORS: Final = frozenset(
+    {"access_denied", "consent_required", "interaction_required", "invalid_client", "invalid_client_metadata"}
+    | {"invalid_grant", "invalid_redirect_uri", "invalid_request", "invalid_scope", "invalid_target"}
+    | {"login_required", "server_error", "temporarily_unavailable", "unapproved_software_statement"}
+    | {"unauthorized_client", "unsupported_grant_type", "unsupported_response_type"}
+)
+"""Error codes that may be shown (RFC 6749, RFC 7591, RFC 8707, OpenID Connect); other texts may hold secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The registration of this program at an authorization server.
+
+    Attributes:
+        id: The client id.
+        secret: Its secret, or an empty text.
+        method: The way in which it authenticates at the token endpoint.
+        redirect: The URI that it was registered with; empty if its user registered it.
+    """
+
+    id: str
+    secret: str = field(default="", repr=False)
+    method: str = "none"
+    redirect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An access token, and all that is needed to renew it.
+
+    Attributes:
+        resource: The resource that the token is for.
+        issuer: The authorization server, whose secrets go to no other.
+        endpoint: Its token endpoint.
+        program: The program that got it.
+        scopes: The scopes that were requested.
+        access: The access token.
+        refresh: The refresh token; empty if there is none.
+        ends: The Unix time from which on the token is renewed; `None` if it is not known.
+    """
+
+    resource: str
+    issuer: str
+    endpoint: str
+    program: Program
+    scopes: tuple[str, ...]
+    access: str = field(repr=False)
+    refresh: str = field(default="", repr=False)
+    ends: float | None = None
+
+    @property
+    def is_fresh(self) -> bool:
+        """True if the access token is not known to have ended."""
+        return self.ends is None or time.time() < self.ends
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that no output may hold."""
+        return tuple(filter(None, (self.access, self.refresh, self.program.secret)))
+
+
+def find_error(value: Mapping[str, Any]) -> str:
+    """Return the error code in a response, if it may be shown, after a space; otherwise an empty text."""
+    code = value.get("error")
+    return f" with the error {code}" if isinstance(code, str) and code in _ERRORS else ""
+
+
+def choose_method(secret: str, issuer: Issuer) -> str:
+    """Return the way in which a program with this secret, or without one, authenticates."""
+    if not secret:
+        return "none"
+    is_post = "client_secret_post" in issuer.methods and "client_secret_basic" not in issuer.methods
+    return "client_secret_post" if is_post else "client_secret_basic"
+
+
+def fit(program: Program, issuer: Issuer) -> Program:
+    """Return a program that its user registered with the way in which it authenticates at this server."""
+    return program if program.redirect else replace(program, method=choose_method(program.secret, issuer))
+
+
+async def get_token(
+    client: httpx2.AsyncClient,
+    issuer: str,
+    endpoint: str,
+    program: Program,
+    resource: str,
+    scopes: Sequence[str],
+    fields: Mapping[str, str],
+) -> Grant:
+    """Return the tokens that a token endpoint issues.
+
+    Args:
+        client: Sends the request.
+        issuer: The authorization server.
+        endpoint: Its token endpoint.
+        program: The program that asks.
+        resource: The resource that the token is for.
+        scopes: The scopes that were requested.
+        fields: The grant.
+
+    Raises:
+        LoginError: It gives no usable token.
+    """
+    form, auth = {**fields, "resource": resource}, None
+    if program.method == "client_secret_basic":
+        # RFC 6749, section 2.3.1: both are form-encoded before they become Basic credentials.
+        auth = httpx2.BasicAuth(quote_plus(program.id), quote_plus(program.secret))
+    else:
+        form["client_id"] = program.id
+        if program.method == "client_secret_post":
+            form["client_secret"] = program.secret
+    asked = time.time()
+    answer = await requests.post_form(client, endpoint, form, auth)
+    token = answer.value.get("access_token")
+    where = requests.show(endpoint)
+    if answer.status != 200 or not _is_token(token):
+        raise RefusedError(f"{where} gives no token: it answers HTTP {answer.status}{find_error(answer.value)}")
+    if str(answer.value.get("token_type") or "bearer").lower() != "bearer":
+        raise LoginError(f"{where} gives a token of a type other than Bearer")
+    refresh = answer.value.get("refresh_token")
+    return Grant(
+        resource,
+        issuer,
+        endpoint,
+        program,
+        tuple(scopes),
+        str(token),
+        refresh if isinstance(refresh, str) else fields.get("refresh_token", ""),
+        _find_end(asked, answer.value.get("expires_in")),
+    )
+
+
+def _is_token(token: object) -> bool:
+    return isinstance(token, str) and bool(token) and token.isascii() and token.isprintable() and " " not in token
+
+
+def _find_end(asked: float, seconds: object) -> float | None:
+    if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
+        seconds = int(seconds)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 10**9:
+        return None
+    return asked + seconds - min(_MARGIN, seconds / 10)
+
+
+async def refresh(client: httpx2.AsyncClient, grant: Grant) -> Grant:
+    """Return the grant with a new access token. Raises LoginError."""
+    fields = {"grant_type": "refresh_token", "refresh_token": grant.refresh}
+    return await get_token(client, grant.issuer, grant.endpoint, grant.program, grant.resource, grant.scopes, fields)
+
+
+async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, scopes: Sequence[str]) -> Program:
+    """Return this program as the authorization server registers it.
+
+    Args:
+        client: Sends the request.
+        issuer: The authorization server.
+        redirect: The URI to return to.
+        scopes: All scopes that may be requested; empty if they are not known.
+
+    Raises:
+        LoginError: It does not register it.
+    """
+    if not issuer.registration:
+        raise LoginError(
+            f"{requests.show(issuer.name)} does not register programs; register one there, and name it with --client-id"
+        )
+    described = {
+        "client_name": "stubwright",
+        "application_type": "native",
+        "redirect_uris": [redirect],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        **({"scope": " ".join(scopes)} if scopes else {}),
+    }
+    answer = await requests.post_json(client, issuer.registration, described)
+    name, secret = answer.value.get("client_id"), answer.value.get("client_secret")
+    if answer.status not in (200, 201) or not isinstance(name, str) or not name:
+        raise LoginError(
+            f"{requests.show(issuer.registration)} does not register this program: it answers HTTP {answer.status}"
+            f"{find_error(answer.value)}"
+        )
+    secret = secret if isinstance(secret, str) else ""
+    method = answer.value.get("token_endpoint_auth_method")
+    known = method if method in ("none", "client_secret_basic", "client_secret_post") else None
+    return Program(name, secret, str(known or choose_method(secret, issuer)), redirect)

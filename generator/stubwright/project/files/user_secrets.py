@@ -1,0 +1,57 @@
+"""Files in the user's configuration folder that no other user can read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+from stubwright.project.files import disk, inside
+from stubwright.project.files.user_cache import is_ours
+
+VARIABLE: Final = "STUBWRIGHT_CONFIG_DIR"
+"""The variable that names another folder than the platform's."""
+
+_OTHERS: Final = 0o077
+
+
+class ExposedError(OSError):
+    """Other users can read or replace a file or a folder; the message names it."""
+
+
+def locate(folder: str, name: str) -> Path:
+    """Return the path of a file, which may not exist."""
+    configured = os.environ.get(VARIABLE)
+    base = Path(configured) if configured else platformdirs.user_config_path("stubwright", appauthor=False)
+    return base / folder / name
+
+
+def read(path: Path) -> bytes | None:
+    """Return the contents of a file; `None` if there is no file.
+
+    Raises:
+        ExposedError: Other users can read or replace it.
+        OSError: It cannot be read.
+    """
+    if not os.path.lexists(path):
+        return None
+    if not is_ours(path.parent, stat.S_ISDIR, others=_OTHERS) or not is_ours(path, stat.S_ISREG, others=_OTHERS):
+        raise ExposedError(f"other users can read or replace `{path}`; delete it")
+    return inside.read_regular(path)
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file with mode 600, and create its folder with mode 700.
+
+    Raises:
+        ExposedError: Other users can read or change the folder.
+        OSError: It cannot be written.
+    """
+    path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    if not is_ours(path.parent, stat.S_ISDIR, others=_OTHERS):
+        raise ExposedError(f"other users can read or change `{path.parent}`; run chmod 700 on it")
+    disk.write(path, data, mode=0o600)
