@@ -24,8 +24,9 @@ from starlette.routing import Route
 
 from serving import asgi
 from stubwright import cli
-from stubwright.login import keeping
+from stubwright.login import browser, keeping, requests, tokens
 from stubwright.login.discovery import Challenge, parse_challenge
+from stubwright.login.errors import LoginError
 
 Fields = dict[str, Any]
 
@@ -155,8 +156,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def browse(url: str) -> bool:
     """Follow where the authorization server leads, as a browser whose person agrees to all."""
-    with httpx2.Client(follow_redirects=True) as browser:
-        browser.get(url)
+    with httpx2.Client(follow_redirects=True) as client:
+        client.get(url)
     return True
 
 
@@ -218,6 +219,7 @@ def test_every_command_takes_the_login(world: World, run: Callable[..., Done]) -
         ["verify", "desk.yaml", world.server],
         ["import", "mcp", world.server],
         ["inspect", world.server, "a"],
+        ["diff", "desk.yaml", world.server],
     ):
         done = run(*words)
         assert done.status == 0, (words, done)
@@ -277,6 +279,31 @@ def test_more_scopes_are_requested_when_a_call_needs_them(world: World, run: Cal
     assert run("call", world.server, "b", "--login").out == "mcp more\n"
     assert [asked["scope"] for asked in world.list_heard("/authorize")] == ["mcp", "mcp more"]
     assert run("call", world.server, "b").out == "mcp more\n"
+
+
+def test_a_program_registers_again_for_a_scope_that_was_not_known(world: World, run: Callable[..., Done]) -> None:
+    world.needs = {"b": "secret"}
+    assert run("call", world.server, "a", "--login").status == 0
+    assert run("call", world.server, "b", "--login").out == "mcp secret\n"
+    assert [said["scope"] for said in world.list_heard("/register")] == ["mcp more", "mcp secret more"]
+
+
+def test_a_refresh_token_that_another_process_used_is_no_end(
+    world: World, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("call", world.server, "a", "--login")
+    path, kept = keeping.locate(world.server), read_kept(world)
+    world.tokens.clear()
+    world.refreshes.clear()
+    world.tokens["of-the-other-process"] = "mcp"
+
+    async def lose(client: httpx2.AsyncClient, grant: tokens.Grant) -> tokens.Grant:
+        path.write_text(json.dumps({**kept, "access": "of-the-other-process"}))
+        return await refresh(client, grant)
+
+    refresh = tokens.refresh
+    monkeypatch.setattr(tokens, "refresh", lose)
+    assert run("call", world.server, "a").out == "mcp\n"
 
 
 def test_the_same_scopes_are_not_requested_twice(world: World, run: Callable[..., Done]) -> None:
@@ -441,6 +468,33 @@ def test_a_foreign_redirect_does_not_end_the_login(
     monkeypatch.setattr(webbrowser, "open", interfere)
     assert run("call", world.server, "a", "--login").out == "mcp\n"
     assert statuses == [400] * 5
+
+
+def test_a_login_ends_when_nobody_comes(
+    world: World, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browser, "_SECONDS", 0.05)
+    monkeypatch.setattr(webbrowser, "open", lambda _: True)
+    done = run("call", world.server, "a", "--login")
+    assert (done.status, "there was no login within 0.05 s" in done.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://127.0.0.1:8080/token", "is on this machine"),
+        ("https://localhost/token", "is on this machine"),
+        ("http://auth.example.com/token", "is not an https URL"),
+        ("https://me:pw@auth.example.com/token", "is not an https URL"),
+        ("https://auth.example.com/token#x", "is not an https URL"),
+        (["https://auth.example.com/token"], "there is no token endpoint"),
+    ],
+)
+def test_a_server_elsewhere_names_endpoints_with_https(url: object, told: str) -> None:
+    with pytest.raises(LoginError, match=told):
+        requests.check_url(url, "token endpoint", "https://example.com/mcp")
+    good = "https://auth.example.com/token"
+    assert requests.check_url(good, "token endpoint", "https://example.com/mcp") == good
 
 
 def test_no_redirect_of_an_endpoint_is_followed(world: World, run: Callable[..., Done]) -> None:

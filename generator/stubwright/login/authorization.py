@@ -220,7 +220,10 @@ class KeptLogin(Authorization):
             async with requests.open_client() as client:
                 self._keep(await tokens.refresh(client, grant))
         except RefusedError:
-            return False  # the server's own challenge follows
+            kept = keeping.read(self._server)  # another process may have used the refresh token at the same time
+            if kept is None or kept.access == grant.access:
+                return False  # the server's own challenge follows
+            self._grant = kept
         return True
 
 
@@ -300,7 +303,7 @@ class BrowserLogin(KeptLogin):
             if not issuer.has_pkce:
                 raise LoginError(f"{requests.show(issuer.name)} does not list S256 among its PKCE methods")
             scopes = self._choose_scopes(challenge, resource)
-            known = self._find_program(issuer)
+            known = self._find_program(issuer, scopes)
             port = (urlsplit(known.redirect).port if known is not None else None) or 0
             async with browser.listen(port) as listener:
                 if known is None or (known.redirect and known.redirect != listener.uri):
@@ -323,13 +326,15 @@ class BrowserLogin(KeptLogin):
             )
             self._is_new = True
 
-    def _find_program(self, issuer: Issuer) -> Program | None:
-        """Return the program that the authorization server knows."""
+    def _find_program(self, issuer: Issuer, scopes: Sequence[str]) -> Program | None:
+        """Return the program that the authorization server knows, if it may request the scopes."""
         if self._program is not None:
             return self._program
-        if self._grant is not None and self._grant.issuer == issuer.name and self._grant.program.redirect:
-            return self._grant.program
-        return None
+        if self._grant is None or self._grant.issuer != issuer.name:
+            return None
+        known = self._grant.program
+        is_enough = not known.scopes or {*known.scopes} >= {*scopes}
+        return known if known.redirect and is_enough else None
 
 
 def _make_url(

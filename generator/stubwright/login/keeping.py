@@ -41,7 +41,8 @@ def read(server: str) -> Grant | None:
         return None
     try:
         value: dict[str, Any] = json.loads(data)
-        program = Program(**value.pop("program"))
+        known = value.pop("program")
+        program = Program(**{**known, "scopes": tuple(known["scopes"])})
         return Grant(**{**value, "program": program, "scopes": tuple(value["scopes"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         raise LoginError(f"`{path}` holds no login; delete it") from None

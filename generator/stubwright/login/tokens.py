@@ -38,12 +38,14 @@ class Program:
         secret: Its secret, or an empty text.
         method: The way in which it authenticates at the token endpoint.
         redirect: The URI that it was registered with; empty if its user registered it.
+        scopes: The scopes that it was registered with; empty for all.
     """
 
     id: str
     secret: str = field(default="", repr=False)
     method: str = "none"
     redirect: str = ""
+    scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,4 +207,4 @@ async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, sc
     secret = secret if isinstance(secret, str) else ""
     method = answer.value.get("token_endpoint_auth_method")
     known = method if method in ("none", "client_secret_basic", "client_secret_post") else None
-    return Program(name, secret, str(known or choose_method(secret, issuer)), redirect)
+    return Program(name, secret, str(known or choose_method(secret, issuer)), redirect, tuple(scopes))

@@ -154,9 +154,11 @@ def read(given: str, other: str) -> Version:
     if given.startswith(_GIT):
         return _read_revision(given, other)
     if http.is_url(given):
-        from stubwright.importers.sources import Endpoint
+        from argparse import Namespace
 
-        return list_live(Endpoint(given))
+        from stubwright.commands.shared import logins
+
+        return list_live(logins.make_endpoint(given, {}, Namespace()))
     from stubwright.project.files import disk
 
     return _read_file(given, paths.normalize(given), disk.Disk())
