@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
 import secrets
 import stat
 import webbrowser
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from serving import asgi
@@ -46,6 +47,7 @@ class World:
     token: Fields = field(default_factory=dict)
     challenge: str = ""
     is_open: bool = False
+    is_endless: bool = False
     needs: Mapping[str, str] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     refreshes: dict[str, str] = field(default_factory=dict)
@@ -82,7 +84,7 @@ class World:
         pointer = f'resource_metadata="{self.url}/.well-known/oauth-protected-resource/mcp"'
         if not self.is_open and (scheme != "Bearer" or token not in self.tokens):
             challenge = self.challenge or f'Bearer {pointer}, scope="mcp"'
-            return PlainTextResponse("", 401, {"www-authenticate": challenge})
+            return StreamingResponse(self.refuse(), 401, {"www-authenticate": challenge})
         method, params = message["method"], message.get("params", {})
         need = self.needs.get(params.get("name", method))
         if need is not None and need not in self.tokens.get(token, "").split():
@@ -94,6 +96,12 @@ class World:
             "tools/call": {"content": [{"type": "text", "text": self.tokens.get(token, "nobody")}]},
         }
         return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": {**results[method], **COMPLETE}})
+
+    async def refuse(self) -> AsyncIterator[bytes]:
+        yield b"no"
+        while self.is_endless:
+            yield b"no" * 1000
+            await asyncio.sleep(0)
 
     async def describe_resource(self, _: Request) -> Response:
         about = {"resource": self.server, "authorization_servers": [self.url], "scopes_supported": ["mcp", "more"]}
@@ -189,7 +197,8 @@ def read_kept(world: World) -> Fields:
 
 def test_a_person_logs_in_once(world: World, run: Callable[..., Done]) -> None:
     done = run("call", world.server, "a", "--login")
-    assert (done.status, done.out, done.err) == (0, "mcp\n", "note: log in in the browser window that opened\n")
+    assert (done.status, done.out) == (0, "mcp\n")
+    assert done.err == f"note: log in to `{world.server}` in the browser window that opened\n"
     [asked] = world.list_heard("/authorize")
     assert asked["theme"] == "dark"
     assert (asked["code_challenge_method"], asked["resource"], asked["scope"]) == ("S256", world.server, "mcp")
@@ -259,6 +268,23 @@ def test_an_ended_token_is_refreshed(world: World, run: Callable[..., Done]) -> 
     del world.tokens[second["access"]]  # the server rejects it before its end
     assert run("call", world.server, "a").status == 0
     assert len(world.list_heard("/authorize")) == 1
+
+
+def test_a_refusal_without_end_is_not_read(world: World, run: Callable[..., Done]) -> None:
+    world.is_endless = True
+    assert run("call", world.server, "a", "--login", "--timeout", "20").out == "mcp\n"
+    world.tokens.clear()
+    assert run("call", world.server, "a", "--timeout", "20").out == "mcp\n"
+
+
+def test_two_servers_log_in_one_after_the_other(world: World, run: Callable[..., Done]) -> None:
+    other = World()
+    with asgi(other.make_app()) as other.url:
+        for number, place in enumerate((world, other)):
+            assert run("lock", place.server, "--login", "-o", f"contracts/{number}.yaml").status == 0
+            keeping.locate(place.server).unlink()
+        done = run("verify", "--login")
+    assert (done.status, len(world.list_heard("/authorize")), len(other.list_heard("/authorize"))) == (0, 2, 2), done
 
 
 def test_a_refused_refresh_needs_a_login(world: World, run: Callable[..., Done]) -> None:
@@ -345,7 +371,9 @@ def test_without_a_browser_the_url_is_printed(
 
     monkeypatch.setattr(webbrowser, "open", fail)
     done = run("call", world.server, "a", "--login")
-    assert done.err.startswith(f"note: no browser can be opened; open this URL to log in:\n{world.url}/authorize?")
+    [note, url] = done.err.splitlines()
+    assert note == f"note: no browser can be opened; open this URL to log in to `{world.server}`:"
+    assert url.startswith(f"{world.url}/authorize?")
     assert done.out == "mcp\n"
 
 

@@ -313,7 +313,7 @@ class BrowserLogin(KeptLogin):
                 known = tokens.fit(known, issuer)
                 verifier = secrets.token_urlsafe(48)
                 url = _make_url(issuer, known, listener, resource, scopes, verifier)
-                await browser.show(url, self._say)
+                await browser.show(url, requests.show(self._server), self._say)
                 code = _read_code(await listener.wait(), issuer)
             fields = {
                 "grant_type": "authorization_code",

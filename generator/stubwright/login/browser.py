@@ -109,13 +109,13 @@ async def listen(port: int) -> AsyncIterator[Listener]:
         server.close()
 
 
-async def show(url: str, say: Callable[[str], None]) -> None:
-    """Open a URL in the person's browser, and tell them what to do."""
+async def show(url: str, server: str, say: Callable[[str], None]) -> None:
+    """Open a URL in the person's browser, and tell them to log in to the server of this name."""
     try:
         is_open = await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
     except (OSError, webbrowser.Error):
         is_open = False
     if is_open:
-        say("log in in the browser window that opened")
+        say(f"log in to {server} in the browser window that opened")
     else:
-        say(f"no browser can be opened; open this URL to log in:\n{url}")
+        say(f"no browser can be opened; open this URL to log in to {server}:\n{url}")
