@@ -26,7 +26,7 @@ _BITS: Final = 14_000  # no integer with fewer has so many digits
 
 
 def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
-    """Return the arguments of a call with those that its method has no parameters for.
+    """Return the arguments of a call, including arguments without a parameter of the method.
 
     Args:
         tool: The tool.
@@ -56,8 +56,8 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
         given: The arguments by their names on the wire.
 
     Raises:
-        TypeError: A value is nothing that JSON has.
-        ValueError: A number is infinite or not a number; JSON has none of these, and the SDK would send `null`. Or an
+        TypeError: A value is not a JSON value.
+        ValueError: A number is infinite or not a number; JSON lacks these, and the SDK would send `null`. Or an
             integer has more than 4,300 digits, which neither Python nor servers read.
         DepthError: A value is nested so deeply that no message can carry it.
     """

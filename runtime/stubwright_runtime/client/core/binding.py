@@ -64,7 +64,7 @@ class Binding:
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
       (`mcp_types.REQUEST_TIMEOUT`). If the connection is to blame, it is a `ConnectError`: `Unauthorized`,
       `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.
-    - `TypeError` or `ValueError` for an argument that is not a JSON value; nothing is sent then. The same for an answer
+    - `TypeError` or `ValueError` for an argument that is not a JSON value; the call is not sent. The same for an answer
       of `on_question` that does not fit the question. Any other exception of a callback of `connect` is raised, too.
     """
 
@@ -106,51 +106,50 @@ class Binding:
 
         Args:
             target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
-                object in this process; or a transport or a client of the SDK that is not open yet, for what is not
-                offered here, such as `mcp.Client(url, sampling_capabilities=…)`.
-            timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
-                which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. By default 60; an
-                `mcp.Client` that has one brings its own `read_timeout_seconds`.
-            max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
-                A URL or a command is read no further: over HTTP the call raises, and a command, whose answers come
-                in one row, is given up. From any other target, a result is measured when it exists.
-            sanitize: Whether control characters, escape sequences and bidirectional overrides are taken out of what
-                the server answers, and data and MIME types are looked at: `text` takes them out of all strings of
-                content, `all` of `structuredContent` and `_meta`, too, and `none` leaves all as it came. What an
-                exception carries is as it came.
-            confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
-                `policy.confirm`, otherwise one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
-                2025-11-25, schema, `ToolAnnotations`), or whose hints the manifest does not trust. Takes the tool's
-                name on the wire and its arguments; whatever it gives but `True` refuses the call. May be `async`.
-                `None` asks no one.
-            confirm_all: Have `confirm` asked before every call.
-            on_call: Told at the start and at the end of each call, for indicators and audit logs. May be `async`.
-            on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
-            on_log: Told of the lines that the server writes to the log of its clients: the level, the name of the
-                logger, if there is one, and what it says, as it came. May be `async`; what it raises is logged.
-            log_level: The lowest level of these lines (MCP 2026-07-28, server/utilities/logging). A server of an older
-                revision is asked for it once, if it declares `logging`; what is lower is dropped here, too.
-            on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
-                form as a mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. What is absent gets its
-                default from the question's schema. May be `async`. `None` tells servers that no person can be asked.
-            on_sample: Asked for a message of a model. Takes `mcp_types.CreateMessageRequestParams`; gives
-                `mcp_types.CreateMessageResult`, or a text. May be `async`. `None` tells servers that there is no model.
-            roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be
-                `async`. `None` tells servers nothing of roots.
+                object in the same process; or a transport or client of the SDK that is not open yet, for its own
+                options, such as `mcp.Client(url, sampling_capabilities=…)`.
+            timeout: The seconds that the server has for each answer, including the connection, but not the time that
+                `on_question`, `on_sample` or `roots` take; `None` for no limit. By default 60, or the
+                `read_timeout_seconds` of an `mcp.Client`.
+            max_result_bytes: The maximum number of bytes of each answer, after decompression; `None` for no limit. A
+                larger answer is not read to its end: over HTTP the call raises, and a command is stopped, since its
+                answers share one stream. Results of other targets are measured after they were received.
+            sanitize: The part of answers from which control characters, escape sequences and bidirectional overrides
+                are removed, and whose data and MIME types are checked: `text` for all strings of content, `all` for
+                `structuredContent` and `_meta`, too, `none` for no part. Exceptions contain the original text.
+            confirm: Called before each call of a tool that the compiled manifest declares dangerous: with
+                `policy.confirm`, or without `readOnlyHint: true` and `destructiveHint: false` (MCP 2025-11-25, schema,
+                `ToolAnnotations`), or with hints that the manifest does not trust. Receives the tool's wire name and
+                the arguments; every return value except `True` refuses the call. May be `async`. By default, no call
+                is confirmed.
+            confirm_all: Call `confirm` before every call.
+            on_call: Called at the start and the end of each call, for indicators and audit logs. May be `async`.
+            on_progress: Called with progress: the amount done, the total, and a message. May be `async`.
+            on_log: Called with the messages that the server logs for its clients: the level, the logger's name or
+                `None`, and the unchanged data. May be `async`; its exceptions are logged.
+            log_level: The lowest level of these messages (MCP 2026-07-28, server/utilities/logging). A server of an
+                older revision that declares `logging` is asked for it once; lower messages are dropped.
+            on_question: Called with a `Question` that the server asks a person. Returns the values of its form as a
+                mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. Missing values get the defaults of
+                the question's schema. May be `async`. Without it, servers know that no person can be asked.
+            on_sample: Called for a message of a model, with `mcp_types.CreateMessageRequestParams`. Returns
+                `mcp_types.CreateMessageResult` or a text. May be `async`. Without it, servers know that there is no
+                model.
+            roots: The paths or `file://` URIs that the server may access, or a function that returns them, which may
+                be `async`. Without it, servers get no roots.
             headers: HTTP headers of every request; only for a URL.
-            toolset: The one of the server's toolsets to see; only for a URL and a command of a generated server. The
-                client of a toolset sees the tools that are in both.
+            toolset: The toolset of the server to use; only for a URL, and for a command of a generated server. The
+                client of a toolset gets the tools that are in both.
             auth: Authorizes every request, such as the SDK's `OAuthClientProvider`, which gets tokens when the server
-                asks for one or for more scopes; the seconds of `timeout` go on meanwhile. Only for a URL.
-            env: Environment variables for the command, next to the few that the SDK passes on (`PATH`, `HOME` and the
-                like); `os.environ` for all.
-            cwd: The folder that the command starts in.
-            drift: What to do where the server's tools differ from those this client was compiled for: another title or
-                description, other schemas or annotations, tools that are new or not listed any more. `warn` gives a
-                `DriftWarning`, and `error` raises `DriftError`, when the block is entered. `ignore` asks for nothing.
-            raise_errors: Raise what a handler raised, itself, in the place of `Internal error in … (reference …)`: for
-                tests. Only for a server object in this process that `build_server` made. A `ToolError` is a
-                `ToolFailed` as always.
+                requires one or more scopes; this time counts for `timeout`. Only for a URL.
+            env: Environment variables for the command, in addition to the few that it always gets (`PATH`, `HOME` and
+                the like); pass `os.environ` for all.
+            cwd: The working folder of the command.
+            drift: The reaction if the server's tools differ from the compiled ones: in titles, descriptions, schemas
+                or annotations, or by new and missing tools. `warn` issues a `DriftWarning` and `error` raises
+                `DriftError` when the block is entered; `ignore` does not list the tools.
+            raise_errors: Raise a handler's own exception in place of `Internal error in … (reference …)`, in tests.
+                Only for a server object that `build_server` made. A `ToolError` remains a `ToolFailed`.
 
         Raises:
             TypeError: The target is none of these.
@@ -282,7 +281,7 @@ class Binding:
 
     @property
     def raw(self) -> UntypedClient:
-        """The untyped client below, for what has no method here; nothing checks or confirms what goes through it."""
+        """The untyped client, for requests without a method here. Its requests are neither checked nor confirmed."""
         return self._session.client
 
     @property

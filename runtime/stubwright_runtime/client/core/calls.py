@@ -40,7 +40,7 @@ async def call_model(
 
     Raises:
         ToolFailed: The tool answered with `isError`.
-        Exception: Whatever else is said of `Binding`.
+        Exception: As documented for `Binding`.
     """
 
     return await _perform(
@@ -111,7 +111,7 @@ async def _call(
 def read_result(
     tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
 ) -> tuple[_T, CallToolResult]:
-    """Return the value of a result, and the result checked and cleaned; `record` is told how much was cleaned.
+    """Return the value of a result, and the result checked and cleaned; `record` counts the removed characters.
 
     Raises:
         ToolFailed: It has `isError`.

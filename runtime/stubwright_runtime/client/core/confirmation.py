@@ -1,6 +1,6 @@
 """The confirmation of a dangerous call by the caller's own `confirm`.
 
-It goes by the compiled manifest: what the server says about its tools now changes nothing (MCP, schema,
+It depends on the compiled manifest only: the server's current hints have no effect (MCP, schema,
 `ToolAnnotations`: hints are not to be trusted).
 """
 

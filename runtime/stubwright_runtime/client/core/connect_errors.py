@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class ConnectError(MCPError):
-    """A server cannot be reached, or what is before it refuses the request.
+    """A server cannot be reached, or a proxy in front of it refuses the request.
 
     Attributes:
         target: The URL, without user, password and query; or the program that was started.
         why: What is wrong, as a sentence that continues the target.
-        status: The HTTP status of the answer; `None` if there was none. For a `ServerExited`, the exit status.
+        status: The HTTP status of the answer; `None` without an answer. A `ServerExited` has the exit status.
         retry_after: The seconds after which the server asks to try again (`Retry-After`, 408, 429 and 5xx); `None` if
             it does not.
     """
@@ -45,7 +45,7 @@ class ConnectError(MCPError):
     def __init__(
         self, target: str, why: str, *, status: int | None = None, code: int = CONNECTION_CLOSED, data: Any = None
     ) -> None:
-        """Say who, and what is wrong."""
+        """Create an error from the target and the reason."""
         super().__init__(code, replace_controls(f"`{target}` {why}"), data)
         self.target = target
         self.why = replace_controls(why)
@@ -57,7 +57,7 @@ class ConnectError(MCPError):
 
 
 class Unauthorized(ConnectError):
-    """The server answers with 401: it wants a token, or it does not take the one that was sent.
+    """The server answers with 401: it requires a token, or does not accept this one.
 
     Attributes:
         challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` if it sent none.

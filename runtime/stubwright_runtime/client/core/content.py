@@ -74,8 +74,8 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
 
     Args:
         tool: The tool.
-        result: As the server sent it.
-        sanitize: `text` cleans the strings of content, `all` those of `structuredContent` and `_meta`, too; `none`
+        result: The result of the server.
+        sanitize: `text` cleans the strings of content, `all` also of `structuredContent` and `_meta`; `none`
             cleans nothing, and looks at no data and at no MIME type.
 
     Raises:
@@ -169,7 +169,7 @@ class _Cleaning:
         self.count = 0
 
     def clean(self, value: Any) -> Any:
-        """Clean the strings and keys of a value: the same object if there is nothing to clean."""
+        """Return a value with clean strings and keys; the same object if they are clean already."""
         if isinstance(value, str):
             text = clean(value)
             self.count += text != value

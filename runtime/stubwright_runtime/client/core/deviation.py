@@ -1,4 +1,4 @@
-"""Results of calls whose answers need not fit: what the caller is told where one does not.
+"""Results of lenient calls that do not fit their schema.
 
 The call itself was made, and what came is in the exception.
 """
@@ -22,7 +22,7 @@ META: Final = "io.stubwright/output"
 
 
 class DeviatingResult(InvalidResult):
-    """The call was made, and what came of it does not fit the `outputSchema`; it is here as it came.
+    """The call was made, and its result does not fit the `outputSchema`; it is kept here unchanged.
 
     Attributes:
         text: The text of the result.

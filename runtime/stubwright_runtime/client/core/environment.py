@@ -66,8 +66,8 @@ def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *
 
     Args:
         ours: The names of all variables that are set here.
-        passed: Those that the command got.
-        lines: What the command wrote before it ended; the variables that it names are the ones that count. A module
+        passed: The names of the variables that the command got.
+        lines: What the command wrote before it ended; the variables named there count. A module
             that Python did not find represents `PYTHONPATH`.
         at_start: Whether it ended before it had answered anything. Only then may it have needed variables that it does
             not name: those whose names end as those of credentials and of configuration do.

@@ -107,7 +107,7 @@ def make_safe_to_show(error: _Error) -> _Error:
 
 @contextmanager
 def clean_raised() -> Generator[None, None, None]:
-    """Let the text of what the SDK raises in the block be safe to show."""
+    """Make the texts of the SDK's exceptions in the block safe to show."""
     try:
         yield
     except Exception as error:

@@ -154,7 +154,8 @@ class InFlight:
     def check_failure(self) -> None:
         """Raise the error that ended the connection, if one did."""
         if self._failure is not None:
-            # Each raise adds the frames of its call to the exception, which would keep those of all calls in memory.
+            # Each raise adds the frames of its call to the exception, so that one exception would hold the frames of
+            # all calls.
             self._failure.__traceback__, self._failure.__context__ = self._origin
             raise self._failure
 
@@ -202,7 +203,9 @@ class InFlight:
 
 
 class _Sending(AbstractAsyncContextManager[None, bool]):
-    """The time of one request. A class, since a generator leaves a circle with what it raises (Python 3.13)."""
+    """The time of one request. It is a class, since a generator leaves a reference cycle with its exception (Python
+    3.13).
+    """
 
     def __init__(self, in_flight: InFlight, request: _Request) -> None:
         self._in_flight = in_flight

@@ -38,7 +38,7 @@ async def send_until_result(
         send: Sends one round.
 
     Raises:
-        MCPError: There is no callback for what the server asks, or the callback refused; or the server kept asking.
+        MCPError: There is no callback for a question, or the callback refused; or the server kept asking.
         Exception: What `send` or a callback raised.
     """
     bound = client.input_required_max_rounds
@@ -58,7 +58,7 @@ async def answer_input_requests(client: UntypedClient, asked: InputRequiredResul
     """Return the answers of the client's callbacks, by the keys of the questions; `None` if nothing was asked.
 
     Raises:
-        MCPError: There is no callback for what is asked, or it refused.
+        MCPError: There is no callback for a question, or it refused.
         Exception: What a callback raised.
     """
     from ..rpc.client import RequestContext

@@ -69,8 +69,7 @@ the caller gave up.
 """
 
 Sanitize: TypeAlias = Literal["text", "all", "none"]
-"""The strings of a server's result that are cleaned: those of its content, those of its `structuredContent`, too, or
-none.
+"""The strings of a result that are cleaned: in its content, also in its `structuredContent`, or none.
 """
 
 
@@ -98,19 +97,19 @@ class CallEvent:
 
 
 Confirm: TypeAlias = Callable[[str, Mapping[str, Any]], bool | Awaitable[bool]]
-"""Takes a tool's name on the wire and the arguments that would be sent; `True`, and nothing else, lets the call go."""
+"""Receives a tool's wire name and the arguments; the call is sent only if it returns `True`."""
 
 OnCall: TypeAlias = Callable[[CallEvent], Awaitable[None] | None]
-"""Is told of every call. What it raises, the call raises."""
+"""Called for every call. The call raises its exceptions."""
 
 TellProgress: TypeAlias = "Callable[[float, float | None, str | None], Awaitable[None]]"
 """Called with the progress, the total and the message of a progress notification."""
 
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
-"""Takes how much is done, of how much (where that is known), and what is being done."""
+"""Receives the amount done, the total if it is known, and a message."""
 
 OnLog: TypeAlias = Callable[[LogLevel, str | None, Any], Awaitable[None] | None]
-"""Takes the level of a line of the server's log, the name of its logger (where it says one), and what it says: JSON."""
+"""Receives the level of a log message, its logger's name or `None`, and its data as JSON."""
 
 
 def _is_positive(number: object) -> bool:
@@ -122,8 +121,8 @@ class Options:
     """The options of the calls through one client.
 
     Raises:
-        ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, or every call
-            is to be confirmed, but by no one.
+        ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, or
+            `confirm_all` is set without `confirm`.
     """
 
     timeout: float | None = TIMEOUT

@@ -1,4 +1,4 @@
-"""The whole response of a call: what the method gives, and what the server said next to it.
+"""The whole response of a call: the value of the method, and the rest of the server's result.
 
 What a tool answers that failed is a response, too, and not raised.
 """

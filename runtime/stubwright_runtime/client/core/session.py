@@ -62,14 +62,14 @@ class Session:
     The options `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
     method raises:
 
-    - `MCPError` where the server answered with a protocol error, with what is no result of that kind
+    - `MCPError` if the server answered with a protocol error, with an invalid result
       (`PARSE_ERROR`), or with more than it may; where it did not answer in time (`REQUEST_TIMEOUT`), is gone, or kept
-      asking; or where there is no callback for what it asks.
+      asking; or if there is no callback for a question.
     - what a callback raised.
     """
 
     def __init__(self, client: UntypedClient, in_flight: InFlight, failures: Failures | None = None) -> None:
-        """Take a client, which need not be open yet, and what keeps account of its requests.
+        """Take a client, which may be closed still, and the account of its requests.
 
         What is retained in `failures` is raised in the place of the answer that refers to it.
         """
@@ -169,7 +169,7 @@ class Session:
         """Return all pages of a list.
 
         Args:
-            fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that
+            fetch: A method of the client, such as `list_tools`. Its cached answers are not used, so that
                 all pages are of one list.
             options: As for all requests.
             most_pages: The most pages that the list may have.
@@ -348,7 +348,7 @@ def _measure_json(result: BaseModel) -> int:
 
 
 def _make_progress_callback(on_progress: OnProgress | None) -> TellProgress | None:
-    """Return the callback as the SDK wants it."""
+    """Return the callback in the SDK's form."""
     if on_progress is None:
         return None
 

@@ -1,4 +1,4 @@
-"""Callbacks that answer the server: questions to a person, samples of a model, and roots; and one that hears its log.
+"""Callbacks for a server's requests (questions to a person, samples of a model, roots) and log messages.
 
 It never imports the SDK before a connection is opened.
 """
@@ -67,10 +67,10 @@ def adapt_for_sdk(
     """Return the callbacks for the SDK's client; those not given are omitted.
 
     Args:
-        callbacks: What the caller answers with.
+        callbacks: The caller's callbacks.
         in_flight: The requests of the connection, whose clocks stop while a callback works.
-        on_message: Is told of the server's notifications, too.
-        on_log: Is told of the server's log.
+        on_message: Called with the server's notifications, too.
+        on_log: Called with the server's log messages.
         log_level: The lowest level that it is notified of.
 
     Raises:

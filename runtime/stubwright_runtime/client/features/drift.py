@@ -1,4 +1,4 @@
-"""A check that a server's tools still are those that its client was compiled for.
+"""A check that a server's tools are still the compiled ones.
 
 Values are compared as JSON: neither the order of keys matters, nor whether a number is written `1` or `1.0`. A field
 that the connection's revision of the protocol cannot carry is not missed.
@@ -40,12 +40,12 @@ Drift: TypeAlias = Literal["ignore", "warn", "error"]
 _FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
 """The fields of a tool that are compared."""
 
-_DETAILS: Final = 6  # differences that are told of one field
-_LONGEST: Final = 60  # characters of somebody else's text in a message
+_DETAILS: Final = 6  # differences shown of one field
+_LONGEST: Final = 60  # characters of a server's text in a message
 
 
 class _Page(PaginatedResult):
-    """A page of `tools/list`, its tools as they came."""
+    """A page of `tools/list`, with its tools unchanged."""
 
     tools: list[dict[str, Any]]
     result_type: str = "complete"
@@ -62,7 +62,7 @@ def _format_message(changes: Sequence[str]) -> str:
 
 
 class DriftError(Exception):
-    """The server's tools are not those that the client was compiled for. The message has a line for each.
+    """The server's tools differ from the compiled ones. The message has a line for each difference.
 
     Attributes:
         changes: One line for each tool that differs.
@@ -75,7 +75,7 @@ class DriftError(Exception):
 
 
 class DriftWarning(UserWarning):
-    """The server's tools are not those that the client was compiled for. The message has a line for each.
+    """The server's tools differ from the compiled ones. The message has a line for each difference.
 
     Attributes:
         changes: One line for each tool that differs.
@@ -90,7 +90,7 @@ class DriftWarning(UserWarning):
 async def report_drift(
     session: Session, package: Package, toolsets: Sequence[str], options: Options, drift: Drift
 ) -> None:
-    """Compare the server's tools with those of the package.
+    """Compare the server's tools with the package's tools.
 
     Args:
         session: The requests of an open connection.
@@ -120,7 +120,7 @@ async def report_drift(
 def _select(
     package: Package, toolsets: Sequence[str], live: Sequence[dict[str, Any]]
 ) -> tuple[Mapping[str, Tool], Sequence[dict[str, Any]]]:
-    """Return the compiled tools and the server's without those of the package that are outside a toolset.
+    """Return the compiled tools and the server's, without the package's tools outside of a toolset.
 
     A server object in the same process is not narrowed, and lists them; a URL and a command do not. A toolset that the
     package does not know leaves all.
@@ -147,7 +147,7 @@ async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, 
 
 
 def compare(tools: Mapping[str, Tool], live: Sequence[Mapping[str, Any]], revision: str) -> Iterator[str]:
-    """Yield a line for each tool that differs, in the order of the compiled ones, then those that are new.
+    """Yield a line for each tool that differs: compiled tools in their order, then new ones.
 
     Args:
         tools: What was compiled.

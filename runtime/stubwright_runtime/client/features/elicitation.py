@@ -1,7 +1,4 @@
-"""An answer as it goes to the server: with the defaults of the question's form, and valid under its schema.
-
-Nothing that breaks the schema is sent.
-"""
+"""An answer for the server: with the defaults of the question's form, and valid under its schema."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResu
 
     Args:
         answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`. `Accepted()`
-            ticks the box of a form that has only one box to tick, such as that of a confirmation.
+            ticks the only box of a form, such as a confirmation.
         schema: Of the form; `None` for a question with a URL. What the answer omits of it gets its `default`.
 
     Raises:

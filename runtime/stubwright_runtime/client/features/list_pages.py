@@ -1,6 +1,6 @@
 """A list of the server, page by page.
 
-A list without an end, and one that goes round in a circle, ends with an error.
+Endless and circular lists end with an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def follow_pages(
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.
-        following: Takes a page; gives the cursor of the next one, `None` if it is the last.
+        following: Returns the cursor of the page after a page, `None` for the last.
         most_pages: The most pages that the list may have.
 
     Raises:
@@ -66,7 +66,7 @@ async def fetch_pages(
     most: int | None = MAX_RESULT_BYTES,
     most_pages: int = MOST_PAGES,
 ) -> AsyncIterator[_Page]:
-    """Yield all pages of a list, as far as bounded.
+    """Yield the pages of a list, within limits.
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.

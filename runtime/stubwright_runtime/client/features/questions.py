@@ -42,10 +42,10 @@ class Question:
     async def completed(self) -> None:
         """Wait until the server specifies that all is done at the URL (`notifications/elicitation/complete`).
 
-        The server may never say so: bound the wait, for instance with `asyncio.timeout(300)`.
+        The server may never do so: limit the wait, for instance with `asyncio.timeout(300)`.
 
         Raises:
-            ValueError: The server does not say it: the question has no URL, or is of 2026-07-28.
+            ValueError: The server does not report it: the question has no URL, or is of 2026-07-28.
         """
         if self._done is None:
             raise ValueError("the server does not say when this question is complete")
@@ -57,7 +57,7 @@ class Question:
 
 
 Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancelled
-"""The form's values; or that a person agreed, declined, or said nothing."""
+"""The form's values, or a person's decision without values."""
 
 OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
 """Asks a person. What is absent of the form's values gets its default, and what breaks the form is not sent."""

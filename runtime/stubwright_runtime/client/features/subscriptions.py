@@ -40,13 +40,13 @@ def changes(
 
     Args:
         client: A connected client.
-        lists: Whether to hear of changes of the lists of tools, prompts and resources.
-        resources: The URIs of the resources whose changes to hear of.
+        lists: Whether to report changes of the lists of tools, prompts and resources.
+        resources: The URIs of the resources whose changes to report.
 
     Raises:
         MCPError: The server refuses, does not answer in time, or is gone.
         TypeError: `resources` is one string.
-        ValueError: There is nothing to listen for.
+        ValueError: Neither lists nor resources are requested.
     """
     session, subscriptions, options = client.__stubwright__
     changed: Subscriptions = subscriptions
@@ -82,14 +82,14 @@ class Subscriptions:
         Args:
             session: The requests of the connection.
             options: Its `timeout` holds for each response of the server.
-            lists: True to hear of changed lists.
-            resources: The URIs of the resources to hear of.
+            lists: True to report changed lists.
+            resources: The URIs of the resources to report.
 
         Raises:
             MCPError: The server refused, did not answer in time, is gone, or does not announce changed resources.
             RuntimeError: The connection was opened in another event loop.
             TypeError: `resources` is one string.
-            ValueError: There is nothing to listen for.
+            ValueError: Neither lists nor resources are requested.
         """
         if isinstance(resources, str):
             raise TypeError(f"resources are a sequence of URIs, not {resources!r}")

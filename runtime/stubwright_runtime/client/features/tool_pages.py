@@ -1,6 +1,6 @@
 """The methods of a client whose tools give pages: all items, page after page.
 
-Pages without an end, and those that go round in a circle, end with an error.
+Endless and circular pages end with an error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PAGES: Final = 10_000
 
 
 class EndlessPages(Exception):
-    """The pages of a tool have no end: one leads back to another, or there are too many."""
+    """The pages of a tool have no end: they are circular, or there are too many."""
 
 
 class Page(Protocol[Item_co]):
@@ -69,7 +69,7 @@ class Pages(Generic[Item, T]):
         """Yield the items.
 
         Raises:
-            EndlessPages: A page leads back to another, or there are more than 10,000.
+            EndlessPages: The pages are circular, or there are more than 10,000.
         """
         async for page in self.by_page():
             for item in self._items(page):
@@ -79,7 +79,7 @@ class Pages(Generic[Item, T]):
         """Yield the pages themselves, each the model that the method returns.
 
         Raises:
-            EndlessPages: A page leads back to another, or there are more than 10,000.
+            EndlessPages: The pages are circular, or there are more than 10,000.
         """
         seen: set[str | None] = set()
         cursor: str | None = None
@@ -96,10 +96,10 @@ class Pages(Generic[Item, T]):
 
 
 class _Method(Generic[P, T_co]):
-    """The method of a tool with pages: called, it gives one page."""
+    """The method of a tool with pages. A call returns one page."""
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, T_co]], deprecation: str | None = None) -> None:
-        """Take the method that gives one page, and the warning that it is deprecated."""
+        """Take the method that returns one page, and the warning that it is deprecated."""
         self._method = method
         self._deprecation = deprecation
         update_wrapper(self, method)
@@ -111,7 +111,7 @@ class _Method(Generic[P, T_co]):
 
 
 class PagedMethod(_Method[P, T_co]):
-    """The method of a tool with pages: called, it gives one page; `pages` gives them all."""
+    """The method of a tool with pages. A call returns one page, `pages` yields all."""
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
@@ -131,7 +131,7 @@ class OwnPagedMethod(_Method[P, T], Generic[P, T, Item]):
     """The method of a tool that gives pages of items with their own name; `pages` gives the items of all."""
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str, deprecation: str | None = None) -> None:
-        """Take the method that gives one page, the attribute that has its items, and the warning."""
+        """Take the method that returns one page, the attribute with its items, and the warning."""
         super().__init__(method, deprecation)
         self._items = items
 

@@ -52,10 +52,10 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class ToolTask(Generic[T_co]):
-    """A call that is a task: `await` gives what the method itself gives, once the server is done.
+    """A call that is a task: `await` returns the method's value once the server has finished.
 
-    A task lives on the server. Cancelling the wait does not stop it: `cancel` does. As long as nothing waits,
-    goes through `updates` or calls `refresh`, nothing is asked of the server, and nothing answered that it asks.
+    A task lives on the server. Cancelling the wait does not stop it: `cancel` does. The server is queried, and its
+    questions are answered, only during a wait, during `updates`, and by `refresh`.
     """
 
     def __init__(self, run: TaskRun, call_state: _CallState[T_co]) -> None:
@@ -65,7 +65,7 @@ class ToolTask(Generic[T_co]):
 
     @property
     def id(self) -> str:
-        """By which it can be taken up again; `""` where the server answered at once and made no task."""
+        """By which it can be taken up again; `""` if the server answered immediately, without a task."""
         return self._run.state.id
 
     @property
@@ -84,36 +84,36 @@ class ToolTask(Generic[T_co]):
         return self._run.state.message
 
     def done(self) -> bool:
-        """Return whether it has ended, as far as is known here."""
+        """Return whether it is known to have ended."""
         return self._run.has_ended
 
     def __await__(self) -> Generator[Any, Any, T_co]:
-        """Wait for the end as `wait` does, for as long as it takes."""
+        """Wait for the end, like `wait` without a timeout."""
         return self.wait().__await__()
 
     async def wait(self, *, timeout: float | None = None) -> T_co:
-        """Wait for the end; gives what the method itself gives, and again whenever it is called.
+        """Wait for the end, and return the method's value; it can be called again.
 
         Args:
-            timeout: Seconds to wait; `None` for as long as it takes. That the task goes on afterwards is not changed.
+            timeout: The maximum seconds to wait; `None` for no limit. The task continues afterwards.
 
         Raises:
             TimeoutError: It has not ended by then.
             ToolFailed: The tool answered with `isError`.
             TaskCancelled: It was cancelled.
-            TaskExpired: The server does not know it (any more).
+            TaskExpired: The task is unknown to the server, or has expired there.
             MCPError: The protocol error that it ended with; then `done()` is true. Else the server cannot be asked
                 about it, or kept asking, and the task may go on.
-            Exception: Whatever else is said of the client's methods, and what a callback raised.
+            Exception: As documented for the client's methods, or raised by a callback.
         """
         await self._end(timeout)
         return self._call_state.get_value()
 
     async def response(self, *, timeout: float | None = None) -> CallResponse[T_co]:
-        """Wait for the end; gives the whole response, also that of a tool that failed, as `with_raw_response` does.
+        """Wait for the end, and return the whole response, even of a failed tool, like `with_raw_response`.
 
         Args:
-            timeout: As for `wait`, and it raises as that does but for `ToolFailed`.
+            timeout: As for `wait`, which raises the same, except `ToolFailed`.
         """
         await self._end(timeout)
         return self._call_state.get_response()
@@ -143,7 +143,7 @@ class ToolTask(Generic[T_co]):
             await self._call_state.settle(await self._run.wait_for_outcome())
 
     async def refresh(self) -> ToolTaskState:
-        """Ask the server now, once; gives the state. One that has ended does not change, and is not asked about.
+        """Query the server once, and return the state. A task that has ended is not queried.
 
         Raises:
             TaskExpired: The server does not know it (any more).
@@ -156,7 +156,7 @@ class ToolTask(Generic[T_co]):
         return self._run.state
 
     async def cancel(self) -> None:
-        """Ask the server to cancel it. It may end otherwise all the same: `status` describes how, or `await`.
+        """Ask the server to cancel it. It may still end otherwise: see `status`, or `await` it.
 
         Raises:
             TaskExpired: The server does not know it (any more).
@@ -282,7 +282,7 @@ class Tasks:
         self._ttl: float | None = None
 
     def with_options(self, *, ttl: float | None) -> Self:
-        """Return the same, with other options; those of the client come from `client.with_options(…).tasks`.
+        """Return the same, with other options; `client.with_options(…).tasks` has the client's options.
 
         Args:
             ttl: Seconds for which the server is asked to keep a task and its result, from its start on. It may keep it
@@ -366,7 +366,7 @@ class TaskMethod(Generic[P, T]):
         update_wrapper(self, method)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, ToolTask[T]]:
-        """Call the tool as a task; the arguments are those of the client's method. Raises as that does when it starts.
+        """Call the tool as a task, with the arguments of the client's method, which raises the same at its start.
 
         Raises:
             TasksUnsupported: The server makes no tasks of it.

@@ -1,4 +1,4 @@
-"""Exceptions of tasks, next to those of calls.
+"""Exceptions of tasks, in addition to the exceptions of calls.
 
 Exception
 ├── TaskCancelled     the task was cancelled before it had a result

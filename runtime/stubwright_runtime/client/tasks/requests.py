@@ -1,7 +1,7 @@
-"""The requests of tasks: those of MCP 2025-11-25 (basic/utilities/tasks), and those of the extension of 2026-07-28.
+"""The requests of tasks, in MCP 2025-11-25 (basic/utilities/tasks) and in the extension of 2026-07-28.
 
 Each request of the extension specifies that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability
-Negotiation"), since a server may answer any call with a task that says so.
+Negotiation"), since a server may then answer any call with a task.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Started: TypeAlias = WireTask | CallToolResult
 
 
 class _Meta(dict[str, Any]):
-    """The `_meta` of a request, in which the client's capabilities get the extension when the SDK puts them there."""
+    """The `_meta` of a request, which adds the extension to the client's capabilities when the SDK sets them."""
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == CLIENT_CAPABILITIES_META_KEY:
@@ -71,7 +71,7 @@ class _Meta(dict[str, Any]):
 
 
 class _Declaring(BaseModel):
-    """A request that says of the client that it knows tasks."""
+    """A request that declares the client's support for tasks."""
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
         """Dump the request as the SDK sends it."""
@@ -111,7 +111,7 @@ class _Page(PaginatedResult):
 class TaskRequests:
     """The requests of the tasks of one tool over one connection.
 
-    Each raises, next to what is said:
+    Each method also raises:
 
     - `ResultTooLarge` where an answer has more bytes than it may;
     - `MCPError` as all requests do.
@@ -125,7 +125,7 @@ class TaskRequests:
         self._given = options
 
     async def start(self, arguments: dict[str, Any], ttl: float | None) -> Started:
-        """Call the tool; gives a task, or the result where the server answers at once.
+        """Call the tool, and return a task, or the result if the server answers immediately.
 
         Args:
             arguments: The arguments as JSON.
@@ -218,7 +218,7 @@ class TaskRequests:
         await self.session.send(request, EmptyResult, self.options, is_asked_in=False)
 
     async def cancel(self, task: str) -> None:
-        """Ask for a task to be cancelled; of one that has ended, or is not known, the next look at it says so.
+        """Request the cancellation of a task. If it has ended or is unknown, the next query shows that.
 
         Raises:
             TasksUnsupported: The server cannot cancel tasks.

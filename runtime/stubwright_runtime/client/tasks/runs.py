@@ -43,7 +43,7 @@ _LOST: Final = 7
 
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 15.0
-"""Seconds before the next look after one that got no answer; each time twice as many."""
+"""Seconds before the next query after a query without an answer, doubled each time."""
 
 _CUT_OFF: Final = frozenset({CONNECTION_CLOSED})
 _OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
@@ -80,7 +80,7 @@ class TaskRun:
     """One task.
 
     Attributes:
-        state: What the server said of it last.
+        state: The last state from the server.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class TaskRun:
         *,
         is_known: bool = True,
     ) -> None:
-        """Take the first state; `result` is set if the server answered at once and made no task.
+        """Take the first state; `result` is set if the server answered immediately, without a task.
 
         A task that is not known was resumed by its id: the first look comes without a pause.
         """
@@ -130,7 +130,7 @@ class TaskRun:
 
     @classmethod
     def resume(cls, session: Session, tool: Tool, task: str, options: Options) -> TaskRun:
-        """Take up a task by its id; nothing is asked yet."""
+        """Resume a task by its id, without a query."""
         return cls(TaskRequests(session, tool, options), tool, ToolTaskState(task, "working"), is_known=False)
 
     @property
@@ -139,7 +139,7 @@ class TaskRun:
         return self._result is not None or self._failure is not None or self.state.ended
 
     async def wait_for_outcome(self) -> CallToolResult | Exception:
-        """Wait for the end: the result as it came, or what the call ends with instead.
+        """Wait for the end, and return the unchanged result or the exception of the call.
 
         That is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the `MCPError` that the call itself would have
         raised.
@@ -160,7 +160,7 @@ class TaskRun:
         return self._changes
 
     async def wait_for_change(self, since: int) -> int:
-        """Wait until its state has changed more often than `since` says, or it has ended; gives how often.
+        """Wait until its state has changed more than `since` times, or it has ended, and return the number of changes.
 
         Raises as `outcome`.
         """
@@ -251,10 +251,10 @@ class TaskRun:
                 self._failure = error
 
     async def _answer(self) -> None:
-        """Have each question answered once, and send the answers, from 2026-07-28 on.
+        """Answer each question once, and send the answers, from 2026-07-28 on.
 
-        An answer is sent again where the server still asks some looks later: it may take some answers of several, and
-        passes over those that it has.
+        An answer is sent again where the server still asks some looks later: it may process only some of several
+            answers, and ignores repeated ones.
         """
         new = {key: asked for key, asked in self._asked.items() if key not in self._answers}
         if new:
@@ -273,7 +273,7 @@ class TaskRun:
             self._sent.update(dict.fromkeys(waiting, self._looks))
 
     async def _wait_for_questions(self) -> None:
-        """Wait for the result, on whose stream the questions come, until the task asks no more, up to 2025-11-25."""
+        """Wait for the result, whose stream carries the questions, until the last question, up to 2025-11-25."""
         if not self._lost:
             self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None
@@ -299,7 +299,7 @@ class TaskRun:
                 except (MCPError, ResultTooLarge) as error:
                     refused = error
                 group.cancel_scope.cancel()
-        except ExceptionGroup as raised:  # what a callback raised, in which the group has wrapped it
+        except ExceptionGroup as raised:  # raised by a callback, and wrapped by the group
             raise raised.exceptions[0] from None
         if self._result is not None:
             self._changes += 1
@@ -334,7 +334,7 @@ class TaskRun:
         return error.code in codes and is_there
 
     def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
-        """Have the next look come later where an answer was lost; raise the error where it was not, or too often."""
+        """Delay the next query if an answer was lost; otherwise, or if too many were lost, raise the error."""
         if self._lost >= _LOST or not self._is_lost(error, codes):
             raise error
         pause = min(_FIRST_PAUSE * 2**self._lost, _LONGEST_PAUSE)
@@ -342,7 +342,7 @@ class TaskRun:
         self._due = time.monotonic() + max(pause, self.state.poll_interval)
 
     async def _read_ending(self) -> CallToolResult | Exception:
-        """Return the result of a task that has ended, or what it ends with instead."""
+        """Return the result or the exception of a task that has ended."""
         task, status = self.state.id, self.state.status
         if self._failure is None and self._result is None and status == "cancelled":
             self._failure = TaskCancelled(self._tool.name, task, self.state.message)
@@ -355,7 +355,7 @@ class TaskRun:
                 if self._is_lost(error, _CUT_OFF):
                     self._retry_later(error, _CUT_OFF)
                     await anyio.sleep(max(0.0, self._due - time.monotonic()))
-                elif status == "failed":  # whatever the code: it is what the call would have ended with
+                elif status == "failed":  # whatever the code: the call would have raised it
                     self._failure = error
                 elif error.code == INVALID_PARAMS:
                     self._failure = TaskExpired(self._tool.name, task, error.message)
@@ -385,7 +385,7 @@ class _TaskNotifications:
 
 
 def _listen(session: Session, run: TaskRun) -> None:
-    """Let a run hear of what the server says on its own, where it can be on_notification."""
+    """Pass the server's notifications to a run."""
     connection = find_connection(session.client)
     if connection is not None:
         if not isinstance(connection.on_notification, _TaskNotifications):

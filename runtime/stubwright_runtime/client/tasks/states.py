@@ -29,7 +29,7 @@ class ToolTaskState:
     """The last state of a task that the server reported.
 
     Attributes:
-        id: The task's id; `""` if the server answered at once and made no task.
+        id: The task's id; `""` if the server answered immediately, without a task.
         status: The status of the task.
         message: The server's message about the status; `None` if there is none.
         ttl: Seconds from its creation for which the server keeps it; `None` if it does not say, or for ever.
@@ -49,7 +49,7 @@ class ToolTaskState:
 
 
 class WireTask(BaseModel):
-    """A task as it comes: `Task` of MCP 2025-11-25, and of the extension `DetailedTask` and `CreateTaskResult`."""
+    """A task on the wire: `Task` of MCP 2025-11-25, and of the extension `DetailedTask` and `CreateTaskResult`."""
 
     id: str = Field(alias="taskId", min_length=1, max_length=4096)
     status: Status
@@ -66,7 +66,7 @@ class WireTask(BaseModel):
     result_type: str | None = Field(None, alias="resultType")
 
     def make_state(self, *, is_clean: bool) -> ToolTaskState:
-        """Return the state for callers; `is_clean` specifies whether its words are cleaned of what a terminal obeys."""
+        """Return the state for callers; `is_clean` removes control characters from its texts."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(

@@ -24,7 +24,8 @@ class ClientChannel:
     Attributes:
         token: The progress token, if the caller asked for progress.
         outgoing: The messages to it.
-        connection: The messages to it that belong to no request, up to 2025-11-25; without this, it gets none.
+        connection: The messages to it that belong to no request, up to 2025-11-25; without this, it receives no such
+            messages.
         session: The id of its session over HTTP, up to 2025-11-25.
         is_resumable: True if it can come back for the answer when the stream has ended.
     """
@@ -52,7 +53,7 @@ class ClientChannel:
             release: Closes the stream of the request, if the client can come back for the answer.
         """
         self._client = client
-        # Not the parameters, since the connection of a task keeps its channel for as long as the task lasts.
+        # Not the parameters, since the connection of a task keeps its channel until the task ends.
         self.token: str | int | None = (params.get("_meta") or {}).get("progressToken")
         self.outgoing = outgoing
         self._urls = urls

@@ -63,7 +63,7 @@ class Client:
 
     @classmethod
     def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Return the client of a handshake; it hears of changes from now on (MCP 2025-11-25, basic/lifecycle)."""
+        """Return the client of a handshake; it is notified of changes from now on (MCP 2025-11-25, basic/lifecycle)."""
         wants = Wants(since=changes.count)
         info = {key: params["clientInfo"][key] for key in ("name", "version")}
         opening = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()

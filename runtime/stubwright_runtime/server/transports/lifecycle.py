@@ -35,7 +35,7 @@ class ClientRequest(Request):
     Attributes:
         client: Its sender.
         fault: Its fault, apart from an unknown method, if any.
-        is_shaken: True if its sender has shaken hands, or need not.
+        is_shaken: True if its sender has shaken hands, or does not have to.
     """
 
     client: Client
@@ -74,7 +74,7 @@ class Lifecycle:
     async def note(
         self, message: Mapping[str, Any], client: Client, transport: Transport, peer: Peer | None = None
     ) -> None:
-        """Have a notification observed that needs no other answer."""
+        """Report a notification to telemetry."""
         notification = ClientRequest(
             package=self.package,
             method=message["method"],
@@ -102,11 +102,9 @@ class Lifecycle:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), text)
 
     def _listed(self, result: Result) -> bytes:
-        """Return the text of a page; those of first pages are retained, as the core keeps these pages: every client
-        reads them.
-        """
+        """Return the text of a page. The texts of first pages are cached, since every client reads them."""
         entry = self._texts.get(id(result))
-        # The `id` of an object that is gone may be that of a new one.
+        # A new object may have the `id` of a deleted one.
         if entry is not None and entry[0] is result:
             return entry[1]
         text = to_json(result)
@@ -115,7 +113,7 @@ class Lifecycle:
         return text
 
     async def answer_other(self, request: Request) -> Result:
-        """Answer the requests that no part serves, and refuse those that are not admissible."""
+        """Answer the requests that no part serves, and refuse inadmissible ones."""
         if request.id is None or not isinstance(request, ClientRequest):
             return None
         if request.fault is not None:
@@ -172,7 +170,7 @@ class Lifecycle:
         return {} if instructions is None else {"instructions": instructions}
 
     def _capabilities(self, *, announces: bool, logs: bool) -> dict[str, Any]:
-        """Return the server's capabilities: `announces` specifies whether it tells of changes of its lists, `logs`
+        """Return the server's capabilities: `announces` specifies whether it reports changes of its lists, `logs`
         whether it sends log messages.
         """
         core = self._core

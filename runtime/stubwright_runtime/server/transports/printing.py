@@ -1,6 +1,6 @@
 """Printing by handlers, which must not fail their calls.
 
-On Windows, and if `PYTHONIOENCODING` says so, it has an encoding that lacks most characters, so that a `print("✓")`
+On Windows, and depending on `PYTHONIOENCODING`, it has an encoding that lacks most characters, so that a `print("✓")`
 raises an exception.
 """
 

@@ -260,7 +260,7 @@ class Answering:
         if name not in self._mirroring:
             # Most schemas mirror no argument, and need not be walked for each call.
             self._mirroring[name] = HEADER in json.dumps(definition)
-        # A fault in its headers would tell that a hidden tool exists.
+        # A fault in its headers would reveal a hidden tool.
         if not self._mirroring[name] or not self._core.shows_tool(name):
             return None
         schema = find_mirrored_schema(definition, package.aliases.get(called), has_headers=head.has_parameters)
@@ -284,7 +284,7 @@ class Answering:
         elif post.fault is None:
             self._moments.begin(post)
         left = count_own_seconds_left() if session is not None and session.is_resumable else None
-        # The stream lasts as long as the caller's token; the call goes on, and its answer is retained for the client.
+        # The stream ends with the caller's token; the call goes on, and its answer is retained for the client.
         expiry = None if left is None else asyncio.get_running_loop().call_later(left, post.expire)
         try:
             if session is None:
@@ -303,7 +303,7 @@ class Answering:
             post.close()
 
     async def _respond(self, post: Post) -> Response | None:
-        """Return the response to a request; `None` if it is sent on the stream. If it was cancelled, it says so."""
+        """Return the response to a request; `None` if it is sent on the stream. A cancelled request gets an error."""
         result: Result | ProtocolError = CANCELLED
         try:
             if not post.is_cancelled:
@@ -335,7 +335,7 @@ class Answering:
         )
 
     def may_go_on(self, post: Post) -> bool:
-        """Return whether a request may go on without its client; if not, the log says so."""
+        """Return whether a request may go on without its client; a refusal is logged."""
         if self._unattended.admit(post, post.account, post.length):
             return True
         self.refused.count("it would go on without its client, and the requests that do use up the memory for them")

@@ -117,7 +117,7 @@ def asgi_app(
         allowed_hosts: Values of the `Host` header to answer next to this machine's own, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages of these hosts may call, too (`Origin`). `*` allows all.
         allowed_origins: Other pages that may call from a browser, such as `https://app.example.com`.
-        token_verifier: The verifier of bearer tokens; by default that of the manifest's `auth`. Without both, any
+        token_verifier: The verifier of bearer tokens; by default the one in the manifest's `auth`. Without both, any
             caller may call.
         session_idle_timeout: Seconds after which a session without a request under way ends (up to 2025-11-25; from
             2026-07-28 on there are no sessions).
@@ -125,7 +125,7 @@ def asgi_app(
         max_listeners: The maximum number of open streams of `subscriptions/listen` (from 2026-07-28 on).
         max_listeners_each: The maximum number of these for one caller; callers without a token share all of them.
         stateless: True if there are no sessions, so that requests up to 2025-11-25 may come to any process, too. Their
-            clients are asked no questions, hear of no changes, and cannot come back for missed messages.
+            clients get no questions and no notifications of changes, and cannot come back for missed messages.
         health: True to answer `/livez` and `/readyz`.
 
     Raises:
@@ -182,7 +182,7 @@ def _logs(awaited: Awaited | None) -> Callable[[], EventLog]:
 
 
 class _Application(Starlette):
-    """The application. Without middlewares of an embedder, requests for the endpoint go there at once."""
+    """The application, which passes requests straight to the endpoint unless an embedder has added middlewares."""
 
     paths: frozenset[str]
     endpoint: ASGIApp
@@ -201,7 +201,7 @@ _TOOLSET: Final = HEADER.encode()
 
 
 class _Named:
-    """The endpoint, for all tools or one toolset; its lines of the log are those of its package."""
+    """The endpoint, for all tools or one toolset; its log lines carry the name of its package."""
 
     def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
         self.app = app

@@ -195,7 +195,7 @@ class Authentication:
         principal: Principal | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record the refusal of a request; `params` are those of a call, if the request was read and is one."""
+        """Record the refusal of a request; `params` are the parameters of a call that was read."""
         if self._recorder is not None:
             call_state = CallState(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
             call_state.note_parameters(params or {})

@@ -157,7 +157,7 @@ class HttpEndpoint:
             CALLER.reset(before)
 
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a message, or those of a batch."""
+        """Answer a message, or the messages of a batch."""
         wire: Wire | None = scope.get(WIRE)
         is_there = wire is not None and wire.has_all_of(scope)
         body = await self._uploads.read(receive, send, is_there=is_there)
@@ -171,7 +171,7 @@ class HttpEndpoint:
                 await answer_batch(entries, self, scope, receive, send)
                 return
         serving: list[asyncio.Task[None]] = []
-        context = copy_context()  # in which no call is under way
+        context = copy_context()  # in which no call is in progress
 
         def connect(post: Post) -> None:
             task = _serve(post, receive, send)
@@ -217,7 +217,7 @@ class HttpEndpoint:
                 if last is None:
                     await stream.connect(line)
                 elif position is None:
-                    # A 404 would have the client give up its session, and MCP has a GET answered by a stream or by 405.
+                    # After a 404 the client would drop its session, and MCP answers a GET with a stream or 405.
                     line.close()
                 else:
                     await stream.resume(line, position)
@@ -259,7 +259,7 @@ async def _serve(post: Post, receive: Receive, send: Send) -> None:
 
 
 def _find_stream(session: Session, position: Position | None) -> EventStream:
-    """Return the stream of a message; if it has ended, one that sends its kept messages."""
+    """Return the stream of a message; for an ended stream, a stream that sends the stored messages."""
     name = "" if position is None else position.stream
     return session.streams.get(name) or EventStream(session.log, name, is_over=True)
 

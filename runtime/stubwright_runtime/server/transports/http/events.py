@@ -1,6 +1,6 @@
 """Answers over HTTP that are more than one message: streams of events (MCP, basic/transports, "Streamable HTTP").
 
-Without a log a stream has one connection, and begins with the first message, so that an answer alone is a response with
+A stream without a log has one connection and begins with the first message, so that a lone answer is a response with
 its own status.
 """
 
@@ -237,8 +237,8 @@ class EventStream:
             RuntimeError: Its messages are not kept.
         """
         if self._log is None:
-            raise RuntimeError("nothing is kept of this stream")
-        self._give_up()  # at once, since a sender may wait for its client
+            raise RuntimeError("this stream is not stored")
+        self._give_up()  # immediately, since a sender may wait for its client
         async with self._sending:
             self._give_up()  # another one may have come back meanwhile
 

@@ -48,7 +48,7 @@ NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", 
 
 
 class Head(NamedTuple):
-    """The headers of one request. If one of them exists twice, the first counts.
+    """The headers of one request. The first of several with one name counts.
 
     Attributes:
         session: The session that it names.
@@ -57,7 +57,7 @@ class Head(NamedTuple):
         name: The name that it repeats.
         last_event: The last event that its client has received, in a GET only.
         has_parameters: True if some headers repeat arguments (`Mcp-Param-…`).
-        doubled: The first header that exists twice, of those that repeat the body.
+        doubled: The first header that occurs twice, among the headers that repeat the body.
         traceparent: The trace of the caller (W3C Trace Context).
         is_stateless: True if it names a revision without a handshake, even an unknown one.
     """

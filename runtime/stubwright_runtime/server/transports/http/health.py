@@ -1,6 +1,6 @@
 """Health checks of a process: that it lives, and whether it is ready for requests.
 
-They say nothing of requests and callers.
+They do not describe requests and callers.
 """
 
 from __future__ import annotations

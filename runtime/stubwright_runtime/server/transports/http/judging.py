@@ -94,7 +94,7 @@ _ENCODED: Final = Refused(
 _ACCEPTS_NO_EVENTS: Final = Refused(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
 _UNKNOWN_REVISION: Final = Refused(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
 _NO_SESSIONS: Final = Refused(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
-"""The answer without sessions: a client has nothing to listen to, and nothing to end."""
+"""The answer without sessions: a client cannot listen, or end a session."""
 
 
 def judge_head(method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads, *, stateless: bool) -> Head | Refused:
@@ -243,7 +243,7 @@ def _judge_handshake(method: str, fields: Mapping[bytes, str], *, stateless: boo
 
 
 def _is_large(length: str | None) -> bool:
-    """Return whether a Content-Length is too large. Without a readable one, the body is counted while it comes."""
+    """Return whether a Content-Length is too large. If it is unreadable, the body is counted when it arrives."""
     try:
         return length is not None and int(length) > LARGEST
     except ValueError:

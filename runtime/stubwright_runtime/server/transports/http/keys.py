@@ -18,9 +18,9 @@ class Wire(Protocol):
     """The state of a request on its connection that ASGI does not tell."""
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:
-        """Return whether the whole body of the request has come, so that there is nothing to wait for."""
+        """Return whether the whole body of the request has arrived."""
         ...
 
     def hold_head(self) -> None:
-        """Send the head of the answer together with its body, which follows at once."""
+        """Send the head of the answer together with its body, which follows immediately."""
         ...

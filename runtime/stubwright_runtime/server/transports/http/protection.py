@@ -1,4 +1,4 @@
-"""Access tokens, if the manifest or the embedder wants them, and the metadata for clients to get one (RFC 9728)."""
+"""Access tokens, if the manifest or the embedder requires them, and the metadata with their issuer (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
     Args:
         endpoint: Answers them.
         core: The server.
-        verifier: The verifier of tokens; by default that of the manifest's `auth`.
+        verifier: The verifier of tokens; by default the one in the manifest's `auth`.
     """
     routes: list[BaseRoute] = []
     auth: Mapping[str, Any] | None = core.package.manifest.get("auth")

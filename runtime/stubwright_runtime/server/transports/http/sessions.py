@@ -110,7 +110,7 @@ class Session:
             self.questions.begin()
 
     def on_change(self, change: Change) -> None:
-        """Take a change, of which the client hears when it listens."""
+        """Process a change; the client is notified while it listens."""
         if self._telling is not None:
             self._telling.on_change(change)
 
@@ -163,8 +163,8 @@ class Sessions:
     def has_room(self, client: Client, account: Account) -> bool:
         """Return whether the budget of a caller allows one more session with its handshake.
 
-        Sessions that were never used end until it does, the oldest first: those of the caller if its own budget is used
-        up, otherwise any.
+        Sessions that were never used end until it does, the oldest first: the caller's sessions if its own budget is
+            used up, otherwise any.
         """
         while limit := self._handshakes.find_limit(account, _size(client)):
             if not self._end_unused(make_key(account) if limit == "caller" else None):
@@ -209,7 +209,7 @@ class Sessions:
             self.end(session)
 
     async def publish(self, change: Change) -> None:
-        """Have all clients hear of a change that they want to hear of."""
+        """Notify all interested clients of a change."""
         for session in self._open.values():
             session.on_change(change)
 

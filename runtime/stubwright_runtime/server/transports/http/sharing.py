@@ -35,7 +35,7 @@ def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> Non
     """Refuse a path and hosts that no request has.
 
     Raises:
-        TypeError: The hosts or the origins are one string, which would be taken for a list of characters.
+        TypeError: The hosts or the origins are one string, which would count as a list of characters.
         ValueError: The path does not start with a slash, or a host is a URL or has a path.
     """
     for name, values in (("allowed_hosts", hosts), ("allowed_origins", origins)):

@@ -1,4 +1,4 @@
-"""The bodies of requests over HTTP: those that break off or do not end, and large ones."""
+"""The bodies of requests over HTTP, including truncated, endless and large ones."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Uploads:
                         message = await receive()
                 except TimeoutError:
                     self._late.count(size)
-                    # What may still come of the body is not the head of a next request.
+                    # The rest of the body must not be read as the head of a next request.
                     await Response.from_answer(408, encode_error(None, _SLOW)).close().send(send)
                     return None
                 waited += loop.time() - began

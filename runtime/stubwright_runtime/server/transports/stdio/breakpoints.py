@@ -1,4 +1,4 @@
-"""`breakpoint()` in a server on standard input, from which a debugger would read the client's messages.
+"""`breakpoint()` in a server on standard input, where a debugger would read the client's messages.
 
 A debugger that a user set up by other means stays.
 """

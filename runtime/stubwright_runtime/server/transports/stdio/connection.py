@@ -110,7 +110,7 @@ class Connection:
         return True
 
     def end(self) -> None:
-        """Record the end of the input, after which no answer waits for room."""
+        """Record the end of the input; answers no longer wait for room."""
         self._has_ended = True
         self._output.end_waits()
 
@@ -250,7 +250,7 @@ class Connection:
             self._telling.on_change(change)
 
     async def cut_off(self) -> None:
-        """Answer the requests under way with errors, as far as the client takes them."""
+        """Answer the requests in progress with errors, until the client stops reading."""
         self._core.end_streams()
         self._core.in_flight.end()
         with suppress(TimeoutError):

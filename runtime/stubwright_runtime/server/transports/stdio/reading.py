@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 LONGEST: Final = 32 * 1024 * 1024
 """Bytes of the longest line that is read."""
 
-_CHUNK: Final = 1 << 16  # bytes read at once
+_CHUNK: Final = 1 << 16  # bytes per read
 _AHEAD: Final = 1 << 20  # bytes of lines that may wait before no more is read
-_BESIDE: Final = 128  # bytes that a line takes beside its data
+_BESIDE: Final = 128  # overhead of a line in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that was read, or the start of one that is longer than `LONGEST`."""
+    """A line, or the start of a line that is longer than `LONGEST`."""
 
     data: bytes
     is_whole: bool = True
@@ -39,8 +39,7 @@ async def read_lines(
 
     Args:
         descriptor: The file descriptor to read.
-        take: Takes a line at once, and returns whether it did, unless an earlier one waits; the iterator has the
-            others.
+        take: Processes a line immediately if it can, and returns whether it did; the iterator yields the others.
         end: Is called at the end of the input, before the lines that wait have been looked at.
     """
     loop = asyncio.get_running_loop()
@@ -65,7 +64,7 @@ async def read_lines(
 class _ThreadReader(asyncio.ReadTransport):
     """A thread that reads a file or a terminal, which only a thread can wait for.
 
-    It reads no further before the event loop has taken the chunk before, and while the loop wants no more.
+    It pauses until the event loop has processed the previous chunk, and while the loop has paused it.
     """
 
     def __init__(self, descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
@@ -90,7 +89,7 @@ class _ThreadReader(asyncio.ReadTransport):
         self._may_read.set()
 
     def close(self) -> None:
-        """End the thread, after a read under way: that of a terminal cannot be broken off."""
+        """End the thread after the current read, which cannot be interrupted on a terminal."""
         self._is_closed = True
         self.resume_reading()
 
@@ -149,7 +148,7 @@ class _Lines(asyncio.Protocol):
         self._end()
 
     def _give(self, line: Line) -> None:
-        """Have a line taken at once, unless one before it waits."""
+        """Process a line immediately, unless an earlier one waits."""
         if not self._waiting and not self._is_busy and self._take(line):
             return
         self._waiting.append(line)
@@ -159,9 +158,9 @@ class _Lines(asyncio.Protocol):
             self._transport.pause_reading()
 
     async def read_waiting(self) -> AsyncIterator[Line]:
-        """Yield the lines that were not taken at once; while one is looked at, the next ones wait."""
+        """Yield the lines that were not processed immediately; the next ones wait for the consumer."""
         while True:
-            # While the consumer looks at a line, a later one must not be taken at once and overtake it.
+            # While the consumer processes a line, a later one must not overtake it.
             self._is_busy = True
             while self._waiting:
                 line = self._waiting.popleft()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def run(core: Core, wire: Wire) -> None:
     """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
 
-    All of these are clean stops, after which this returns. Requests that a stop cuts off are answered with an error. A
-    second signal ends the process at once.
+    All of these are clean stops: this function returns. Interrupted requests are answered with an error. A second
+        signal ends the process immediately.
 
     Args:
         core: The server.

@@ -1,7 +1,6 @@
 """Standard input and output, held for messages alone.
 
-Nothing else can write to them: while they are held, `print()` and child processes write to standard error and read
-nothing.
+Meanwhile, `print()` and child processes write to standard error and read no input.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Output:
         await waiting.written
 
     def _write(self, data: memoryview) -> memoryview:
-        """Write as much as the client has room for; return the rest, which is empty if the client is gone."""
+        """Write until the pipe is full; return the rest, which is empty if the client is gone."""
         while data and self._gone is not None:
             try:
                 data = data[os.write(self._descriptor, data) :]
@@ -90,7 +90,7 @@ class Output:
         return data[:0]
 
     def _write_waiting(self) -> None:
-        """Write the lines that wait, as far as the client has room for them."""
+        """Write the waiting lines until the pipe is full."""
         while self._unwritten:
             first = self._unwritten[0]
             size = len(first.data)
@@ -114,7 +114,7 @@ class Output:
             asyncio.get_running_loop().remove_writer(self._descriptor)
 
     def close(self) -> None:
-        """Leave the stream as it was."""
+        """Restore the stream's mode."""
         if self._unwritten:
             asyncio.get_running_loop().remove_writer(self._descriptor)
         if self._is_pipe:

@@ -42,7 +42,7 @@ IDLE: Final = 5
 """Seconds that a connection may stay open after an answer."""
 
 BATCH: Final = 16
-"""Connections that are taken at once: so many may be open beyond the bound for a moment, so that it is small."""
+"""Connections accepted at a time. This many may exceed the limit for a moment, so the number is small."""
 
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -90,7 +90,7 @@ def _descriptors() -> int:
 
 
 class _WaitingConnections:
-    """Connections that keep the server waiting: first those that have brought no request yet, then the others."""
+    """Connections that keep the server waiting: first the ones without a request so far, then the others."""
 
     def __init__(self) -> None:
         self._new: dict[Connection, None] = {}
@@ -204,11 +204,11 @@ class Corked:
         self._is_held = False
 
     def hold(self) -> None:
-        """Hold the next write until the one after it, and then send both at once."""
+        """Delay the next write until the one after it, and send both together."""
         self._is_held = True
 
     def write_now(self, data: bytes) -> None:
-        """Send data at once, after the data that wait."""
+        """Send data immediately, after the delayed data."""
         self._waiting.append(data)
         self._flush()
 
@@ -274,11 +274,11 @@ class Connection(asyncio.Protocol):
         self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Keep the connection, or refuse it at once."""
+        """Keep the connection, or refuse it immediately."""
         peer: object = transport.get_extra_info("peername")
         self.address = str(peer[0]) if is_list(peer) else ""
         if not self._all.admit(self, self.address):
-            # uvicorn's protocol is not set up, and must not hear what this client sends.
+            # uvicorn's protocol is not set up, and must not receive data from this client.
             transport.set_protocol(asyncio.Protocol())
             transport.write(_FULL)
             transport.close()
@@ -307,7 +307,7 @@ class Connection(asyncio.Protocol):
             self._direct.read(data)
 
     def feed(self, data: bytes, more: Mapping[str, Any] | None = None) -> None:
-        """Have uvicorn read something; the scope of the request gets more."""
+        """Pass bytes to uvicorn, and extend the scope of the request."""
         super().data_received(data)
         if self.scope is not None:
             self.scope |= {WIRE: self, **(more or {})}
@@ -326,7 +326,7 @@ class Connection(asyncio.Protocol):
         self.is_used = True
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have a request answered."""
+        """Answer a request."""
         self.tasks.add(self.loop.create_task(self._finish(work)))
 
     async def _finish(self, work: Coroutine[Any, Any, None]) -> None:
@@ -357,11 +357,11 @@ class Connection(asyncio.Protocol):
             self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Have uvicorn read a request that goes on."""
+        """Pass a request that continues to uvicorn."""
         if self._is_lost:
             post.abandon()
         else:
-            self._context.copy().run(self.feed, data, {POST: post})  # in which no call is under way
+            self._context.copy().run(self.feed, data, {POST: post})  # in which no call is in progress
 
     def shutdown(self) -> None:
         """Close when the answer that is due is sent."""
@@ -376,7 +376,7 @@ class Connection(asyncio.Protocol):
         return cycle is not None and cycle.scope is scope and not cycle.more_body
 
     def hold_head(self) -> None:
-        """Send the head of the answer together with its body, which follows at once."""
+        """Send the head of the answer together with its body, which follows immediately."""
         self._corked.hold()
 
     def on_response_complete(self) -> None:
@@ -387,7 +387,7 @@ class Connection(asyncio.Protocol):
         self._look()
 
     def _look(self) -> None:
-        """See whether the head of a request has come, and whether all of its body has."""
+        """Check whether the head of a request and all of its body have arrived."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # there is none before the first request
         if cycle is None or cycle.response_complete:
             return

@@ -1,6 +1,6 @@
 """Requests that are answered as read, before uvicorn makes anything of them.
 
-Other bytes go to uvicorn's protocol as they came, and so does a request whose answer becomes a stream.
+Other bytes go to uvicorn's protocol unchanged, and so does a request whose answer becomes a stream.
 """
 
 from __future__ import annotations
@@ -118,19 +118,19 @@ class Line(Protocol):
         ...
 
     def feed(self, data: bytes) -> None:
-        """Have uvicorn read some bytes."""
+        """Pass bytes to uvicorn."""
 
     def on_request(self) -> None:
         """Note the arrival of a request."""
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have a request answered."""
+        """Answer a request."""
 
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
         """Answer the request; with `is_last`, the connection ends then."""
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Have uvicorn read a request that goes on."""
+        """Pass a request that continues to uvicorn."""
 
 
 class DirectReader:
@@ -179,7 +179,7 @@ class DirectReader:
             self._answer(known.head, peer, credentials, data, data[end + len(END) :])
 
     def release(self) -> None:
-        """Have uvicorn read the bytes that were held."""
+        """Pass the delayed bytes to uvicorn."""
         if self._held:
             self._is_astray = True
             self._give_back(self._held)

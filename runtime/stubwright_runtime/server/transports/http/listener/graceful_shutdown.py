@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from .direct import Endpoint
 
 _LATE: Final = 0.25
-"""The minimum seconds for requests on connections that were there before the server was asked to stop."""
+"""The minimum seconds for requests on connections that existed before the server was asked to stop."""
 
 _LATEST: Final = 1.25
-"""The maximum, as long as there are connections that were made or answered so recently: their clients may be busy."""
+"""The maximum, while connections exist that were made or answered so recently: their clients may be busy."""
 
 _LOOK: Final = 0.02
 """Seconds between two looks at these connections."""
@@ -163,7 +163,7 @@ class GracefulServer(uvicorn.Server):
         return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_given_up
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve; more connections may wait in the kernel than are taken at once."""
+        """Serve; more connections may wait in the kernel than are accepted at a time."""
         self._loop = asyncio.get_running_loop()
         self.lifespan = _Lifespan(self.config, self._asked, self._is_explained)
         await super().startup(sockets)
@@ -188,7 +188,7 @@ class GracefulServer(uvicorn.Server):
         """Handle a signal, also while the application is starting or ending, when uvicorn does not look for one."""
         lifespan = getattr(self, "lifespan", None)  # uvicorn sets it a moment after it listens to signals
         if isinstance(lifespan, _Lifespan) and lifespan.is_ending:
-            # The end may hang, and uvicorn waits for it without limit: the second signal ends the process at once.
+            # The end may hang, and uvicorn waits for it without limit: the second signal ends the process immediately.
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
         super().handle_exit(sig, frame)
@@ -197,7 +197,7 @@ class GracefulServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Stop at a hangup as well, which uvicorn leaves to end the process at once."""
+        """Stop on SIGHUP as well, at which uvicorn would end the process immediately."""
         is_heard = threading.current_thread() is threading.main_thread()
         added = {*stop_signals()} - {signal.SIGINT, signal.SIGTERM} if is_heard else ()
         before = {number: signal.signal(number, self.handle_exit) for number in added}
@@ -209,10 +209,10 @@ class GracefulServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def _close(self, listeners: list[socket.socket]) -> None:
-        """Take the connections that wait at the listeners, close these at once, and leave a moment to those taken.
+        """Accept the waiting connections, close the listeners, and give the accepted connections a moment.
 
-        A client that is connected must not be cut off without an answer, since it could not know whether its request
-        was carried out. One that comes later is refused, and knows. One that is answered meanwhile is told to send its
+        A client that is connected must not be cut off without an answer, since it could not find out whether its
+        request was carried out. A later client is refused. A client that is answered meanwhile is asked to send its
         next request on another connection.
         """
         self._connections.is_closing = True

@@ -38,7 +38,7 @@ def read_post(head: bytes, path: bytes) -> Post | None:
 
     Args:
         head: All before the empty line.
-        path: The path, as it is in requests.
+        path: The path of requests.
     """
     request, *lines = head.split(b"\r\n")
     if request != b"POST %b HTTP/1.1" % path:

@@ -28,7 +28,7 @@ def resolve_target(
     A host in the target overrides the header Host (RFC 9112, 3.2.2).
 
     Args:
-        target: The target of the request line, as it came.
+        target: The target of the request line, unchanged.
         version: The version of HTTP, such as `1.1`.
         headers: The headers, with names in small letters.
 

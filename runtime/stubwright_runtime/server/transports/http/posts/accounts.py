@@ -24,11 +24,11 @@ class Accounts:
         self._bytes: Counter[str] = Counter()
 
     def find_limit(self, account: Account, size: int) -> Whose | None:
-        """Return the budget that has no room for so many bytes more of a caller; `None` if there is room."""
+        """Return the budget that lacks room for more bytes of a caller; `None` if there is room."""
         return self._budget.refuses(size, self._bytes[make_key(account)], self._bytes.total())
 
     def has_room(self, account: Account, size: int) -> bool:
-        """Return whether a caller may have so many bytes more."""
+        """Return whether there is room for more bytes of a caller."""
         return self.find_limit(account, size) is None
 
     def add(self, account: Account, size: int) -> None:

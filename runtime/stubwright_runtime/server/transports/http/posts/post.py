@@ -60,7 +60,7 @@ class Post(ClientRequest):
         return self.id
 
     def move(self) -> None:
-        """Have it answered on its stream, unless it is already."""
+        """Answer it on its stream, unless that has begun."""
         if not self.is_moved and not self.has_ended:
             self.is_moved = True
             self.stream = AnswerStream() if self.session is None else self.session.open_stream()
@@ -92,7 +92,7 @@ class Post(ClientRequest):
             self.stream.release()
 
     async def say(self, message: bytes) -> None:
-        """Send a message before the answer: on its stream, or on that of its session when it has ended."""
+        """Send a message before the answer: on its stream, or on the session's stream when it has ended."""
         self.move()
         if self.stream is not None and not self.stream.is_over:
             await self.stream.send(message)

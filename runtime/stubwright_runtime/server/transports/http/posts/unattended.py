@@ -18,7 +18,7 @@ _EACH: Final = 16 * 1024
 """The approximate number of bytes that a request takes next to its arguments: its tasks and its stream."""
 
 _COPIES: Final = 3
-"""Copies of the arguments in memory: as they came, parsed, and as a model."""
+"""Copies of the arguments in memory: bytes, parsed values and a model."""
 
 
 class Unattended:

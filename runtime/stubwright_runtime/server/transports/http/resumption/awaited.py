@@ -18,7 +18,7 @@ PATIENCE: Final = 20.0
 """Seconds that a client waits for an answer that another process may still give; then it comes again."""
 
 LOOK: Final = 5.0
-"""Seconds between two looks for it, if no other process tells of it."""
+"""Seconds between two checks for it without a notification from another process."""
 
 _ASKED: Final = "events-asked"
 _KEPT: Final = "events-kept"
@@ -27,7 +27,7 @@ _KEPT: Final = "events-kept"
 class Awaited:
     """The sessions that clients wait for at another process: only messages of these are published.
 
-    A process that begins to wait asks all processes, and the one that has the session tells of messages from then on.
+    A process that begins to wait asks all processes, and the owner of the session announces messages from then on.
     A lost notification costs no more than time: a process that waits looks on its own now and then, and asks again.
     """
 
@@ -54,7 +54,7 @@ class Awaited:
             del self._until[session]
 
     async def ask(self, session: str) -> None:
-        """Ask the process of a session to tell of each further message. Raises StateLost."""
+        """Ask the process of a session to announce each further message. Raises StateLost."""
         await self.store.publish(_ASKED, session.encode())
 
     @contextmanager

@@ -32,7 +32,7 @@ class EventLog(Protocol):
 
         Args:
             stream: The name of the stream.
-            message: The message; `None` is the start of the stream, to which clients can come back, too.
+            message: The message; `None` is the start of the stream, where clients can resume, too.
             is_answer: True if it is the last of its stream.
 
         Returns:

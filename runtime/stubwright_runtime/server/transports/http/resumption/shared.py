@@ -45,13 +45,13 @@ _LARGE: Final = 256 * 1024
 """The size in bytes from which a message is not read before there is room for it."""
 
 _ROOM: Final = 4
-"""The maximum number of large messages in memory at once."""
+"""The maximum number of large messages in memory at a time."""
 
 _CANCELLING: Final = 0.1
 """Seconds after which a cancellation is repeated."""
 
 _SENDING: Final = 30.0
-"""Seconds in which a client takes a message; one that does not is given up."""
+"""Seconds in which a client has to read a message; otherwise its connection is closed."""
 
 _ID: Final = re.compile(r"([A-Za-z0-9_-]{24})\.([1-9][0-9]{0,8})/(.{1,256})")
 
@@ -62,7 +62,7 @@ _Number: TypeAlias = "int | Literal['answer']"
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """The stream of one request, from which the keys of its messages are made."""
+    """The stream of one request, which determines the keys of its messages."""
 
     principal: str
     session: str
@@ -80,7 +80,7 @@ class SharedReplay:
     """The last messages of one session."""
 
     def __init__(self, awaited: Awaited) -> None:
-        """Take the sessions that clients wait for; the new session is that of the current caller."""
+        """Take the sessions that clients wait for; the new session belongs to the current caller."""
         self._awaited = awaited
         self._store = awaited.store
         self._session = secrets.token_urlsafe(18)
@@ -174,7 +174,7 @@ async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | Non
 
 
 async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
-    """Return the place of the next message if it is retained, otherwise that of the answer. Raises StateLost."""
+    """Return the place of the next message if it is stored, otherwise the place of the answer. Raises StateLost."""
     for place in (number + 1, _ANSWER):
         key = stream.make_key(place)
         if (size := await store.measure(_KIND, key)) is not None:
@@ -216,7 +216,7 @@ class Resumption:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
             leaving.cancel()
-            while not sending.done():  # Redis' library may take a cancellation for a lost connection
+            while not sending.done():  # Redis' library may report a cancellation as a lost connection
                 sending.cancel()
                 await asyncio.wait((sending,), timeout=_CANCELLING)
         if not sending.cancelled():
@@ -231,7 +231,7 @@ class Resumption:
             await send({"type": "http.response.body", "body": rest})
 
     async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
-        """Send messages as they come, and return the number of the last one; `None` if it was the answer.
+        """Send messages when they arrive, and return the number of the last one; `None` if it was the answer.
 
         Raises:
             TimeoutError: The client does not take a message.
