@@ -1,1 +1,1 @@
-"""The server, built from a package: the only folder that knows which modules a manifest needs."""
+"""The server, built from a package: the only folder that selects modules by the manifest."""

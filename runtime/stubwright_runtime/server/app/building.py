@@ -34,7 +34,7 @@ def build_core(
 ) -> Core:
     """Return the core of a server that answers for a package with `handlers`; as for `build_server`.
 
-    The tools are those that are in all `toolsets`.
+    The server has the tools that are in all `toolsets`.
     """
     required_features.check(package)
     pool = Threads(threads)

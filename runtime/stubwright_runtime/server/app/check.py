@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NoHandlers:
-    """The handlers of a server that needs none."""
+    """The handlers of a server that does not need any."""
 
 
 class HandlersError(TypeError):

@@ -1,7 +1,6 @@
 """A server without a transport, made of a package, its handlers and its store.
 
-Our transports and the SDK both answer by it, so that there is one order of steps, and one answer, whichever way a
-message takes.
+All transports use it, so that every message passes the same steps in the same order.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Core(Hub):
         lists: Its lists, by name.
         tools: The tools, to switch them on and off for all clients.
         prompts: The prompts, likewise.
-        resources: The resources and resource templates, likewise, and to tell that one changed.
+        resources: The resources and resource templates, likewise, and to report changes.
         toolsets: The toolsets, which select the tools that are present.
         tasks: The task service; `None` if no tool has `taskSupport`.
         threads: The pool of threads for plain `def` methods of the handlers.
@@ -124,7 +123,7 @@ class Core(Hub):
         self._answers: dict[str, Answer] = {}
 
     async def answer(self, request: Request) -> Result:
-        """Return the result of a message, with which `request` is the current scope meanwhile.
+        """Return the result of a message. Meanwhile, `request` is the current scope.
 
         Raises:
             ProtocolError: It is refused, or its method is served by no part, and `call_next` raises.
@@ -187,7 +186,7 @@ class Core(Hub):
             elicitation: The id that the question was asked with.
 
         Returns:
-            True if a client was told: it is still connected, and was not told of this question before.
+            True if a client was notified: it is still connected, and was not notified of this question before.
         """
         return await self.input_requests.urls.complete(elicitation)
 
@@ -225,7 +224,7 @@ class Core(Hub):
             end()
 
     async def _publish(self, change: Change) -> None:
-        """Tell all clients of a change that they want to hear of."""
+        """Notify all interested clients of a change."""
         if change.uri is None:
             self.changes.add(change.kind)
         for publish in self.publishers:
@@ -263,7 +262,7 @@ class Core(Hub):
 
 
 async def _pass_on(request: Request) -> Result:
-    """Have a message answered that no part serves."""
+    """Pass on a message that no part serves."""
     return await request.call_next(request)
 
 

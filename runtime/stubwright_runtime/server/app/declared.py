@@ -137,7 +137,7 @@ def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
 
 
 def add_calls(package: Package, handlers: object) -> object:
-    """Return the handlers together with those of tools that are HTTP calls."""
+    """Return the handlers, extended by the tools that are HTTP calls."""
     if not package.has_calls:
         return handlers
     from ...http.calls import bind

@@ -1,6 +1,6 @@
-"""The handwritten half of a generated package: the handlers that `module:name` leads to.
+"""The handwritten half of a generated package: the handlers at `module:name`.
 
-A fault of the path, or of the object there, is one `StartError` that says so in a line.
+A fault of the path, or of the object there, is one `StartError` with a single line.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Handwritten:
         Raises:
             StartError: There are none there, or they cannot be made.
         """
-        # Here, since a mistake in a command line needs none of it.
+        # Here, since mistakes in a command line do not need it.
         from .composition import list_parts
 
         def find_needed() -> list[Needed]:  # not for an object, whose methods `build_core` looks at
@@ -123,7 +123,7 @@ def _import(name: str) -> object:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Otherwise the module exists, and one that it imports is missing.
+        # Otherwise the module exists, and a module that it imports is missing.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
             raise StartError(f"there is no module {error.name!r}; looked in {looked}") from None

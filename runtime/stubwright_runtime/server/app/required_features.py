@@ -1,4 +1,4 @@
-"""The check that this runtime supports each feature of a manifest, without which a server does not start.
+"""The check that this runtime supports each feature of a manifest; otherwise the server does not start.
 
 A newer compiler may declare others.
 """

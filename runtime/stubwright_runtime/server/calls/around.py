@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 
 @dataclass(frozen=True, slots=True)
 class HandlerCall:
-    """One call of a method of the handlers, as `around` gets it.
+    """One call of a method of the handlers, for `around`.
 
     Attributes:
         kind: The kind of entry: `tool`, `resource` (a resource, or one of a resource template), `prompt`, or

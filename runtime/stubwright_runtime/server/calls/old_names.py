@@ -21,8 +21,8 @@ def find_mirrored_schema(
 ) -> Mapping[str, Any] | None:
     """Return the schema that the headers of a call are compared with; `None` if they are not compared.
 
-    Clients learn from the list which arguments to mirror, and an old name is not listed: a call by one need not have
-    such headers. If it has some, they must be right, under the old names of the arguments.
+    Clients learn from the list which arguments to mirror, and an old name is not listed: a call by an old name may lack
+        such headers. If it has some, they must be right, under the old names of the arguments.
 
     Args:
         schema: The schema of the tool's arguments.
@@ -42,7 +42,7 @@ class OldNames:
     """The old names that one server was called by."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Take the log, which gets one line for each."""
+        """Take the log for one line about each."""
         self._log = log
         self._logged: set[str] = set()
 

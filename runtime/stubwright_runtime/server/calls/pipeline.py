@@ -160,7 +160,7 @@ def _refuse_arguments(tool: Tool, faults: Sequence[str]) -> Outcome:
 
 
 def _list_error_texts(error: BaseException) -> list[str]:
-    """Return the error texts for the caller: those of a `ToolError`, or of an exception group that holds only these."""
+    """Return the error texts for the caller, from a `ToolError` or a group of them."""
     if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):

@@ -1,4 +1,4 @@
-"""The results of handlers as they go on the wire in the newest revision, and the outcomes of those that failed.
+"""The results of handlers in the wire format of the newest revision, and the outcomes of failed handlers.
 
 Models and content blocks are loaded with the first of them.
 """
@@ -30,7 +30,7 @@ _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedde
 
 
 class Results:
-    """The results of the tools of one server, and what the log is notified of them."""
+    """The results of the tools of one server, and their log messages."""
 
     def __init__(self, host: Host) -> None:
         """Take the host of the server's parts.
@@ -53,7 +53,7 @@ class Results:
         return meta
 
     def warn_of_links(self, tool: Tool, kinds: set[str]) -> None:
-        """Tell the log of a result that leads to resources, once."""
+        """Log once that a result refers to resources."""
         if self._may_link:
             return
         links = [words for kind, words in _RESOURCES.items() if kind in kinds]
@@ -96,7 +96,7 @@ class Encoder:
     """The encoder of the results of one tool."""
 
     def __init__(self, results: Results, tool: Tool) -> None:
-        """Look up what the manifest says of its results."""
+        """Read the settings of its results from the manifest."""
         self._results = results
         self._tool = tool
         self._validator, self._model = get_output_validator(tool), tool.Output
@@ -176,7 +176,7 @@ class Encoder:
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     """Return the JSON of an output model; a value that is JSON already is accepted, too, since the schema decides."""
     if isinstance(value, expected):
-        return value.model_dump(mode="json", warnings=False)  # the schema says what is wrong, without the value
+        return value.model_dump(mode="json", warnings=False)  # the schema explains the fault, without the value
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
         return value
     actual, expected_name = _kind(value), expected.__name__

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ARGUMENTS: Final = "1MiB"
 TASK_ARGUMENTS: Final = "256KiB"
-"""The default limits on the size of a call's arguments; those of a task, which are stored, have the lower one."""
+"""The default limits on the size of a call's arguments; a task's arguments, which are stored, have the lower one."""
 
 
 def limit_arguments(tool: Tool, call_next: Handle) -> Handle:

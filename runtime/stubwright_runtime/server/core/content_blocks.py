@@ -33,7 +33,7 @@ from .sanitizing import encode_json, sanitize
 def encode_block(
     content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
 ) -> dict[str, Any]:
-    """Return a content block as it goes on the wire, cleaned as the policy has it.
+    """Return a content block in its wire format, cleaned according to the policy.
 
     Args:
         content: The block.

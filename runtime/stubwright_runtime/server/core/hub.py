@@ -29,9 +29,9 @@ class Hub:
     Attributes:
         package: The package.
         store: The store of state that outlives a request.
-        scopes: The scopes that entries need; `None` if they need none.
+        scopes: The scopes that entries need; `None` without any.
         changes: The log of changes of the lists.
-        publishers: Functions that tell clients of changes.
+        publishers: Functions that notify clients of changes.
         streams: Functions that end the streams of changes, each with its answer.
         identity: The name, version and other details of the server (MCP 2026-07-28, schema, `Implementation`).
         is_stopping: True if the server is going to end, so that streams that only listen end when they open.

@@ -114,7 +114,7 @@ def _position(cursor: str, digest: str, length: int) -> int:
     position = text.removeprefix(digest)
     is_number = position.isdecimal() and len(position) <= len(str(length))
     is_ours = text.startswith(digest) and is_number and 0 < int(position) < length
-    # The decoder takes several spellings of one text; only the one that was given counts.
+    # The decoder accepts several spellings of one text; only the original is valid.
     if not is_ours or _cursor(digest, int(position)) != cursor:
         raise StaleCursorError(cursor)
     return int(position)
@@ -168,7 +168,7 @@ class Lists:
 
 
 class Switches:
-    """The entries of one kind, as a handler or an embedder switches them on and off, for all clients at once."""
+    """The entries of one kind, as a handler or an embedder switches them on and off, for all clients."""
 
     def __init__(self, kind: Kind, lists: Lists) -> None:
         """Take the lists that hold such entries."""

@@ -91,7 +91,7 @@ class Host:
         handlers: The handlers object.
         lists: The server's lists.
         log: The log, for details that callers must not see.
-        scopes: The scopes that entries need; `None` if they need none.
+        scopes: The scopes that entries need; `None` without any.
         store: The store of state that outlives a request.
         tasks: The task service; `None` if no tool has `taskSupport`.
         threads: The pool of threads for plain `def` methods of the handlers.

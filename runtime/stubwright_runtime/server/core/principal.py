@@ -25,7 +25,7 @@ class Principal:
         issuer: The issuer of the token; `None` without one.
         subject: The subject of the token, unique with its issuer only; without a token, the kind.
         client: The OAuth client that the token was issued to.
-        scopes: The scopes of the token, or those that the server was started with for the local user.
+        scopes: The scopes of the token; for the local user, the scopes from the start of the server.
         claims: The other claims of the token.
     """
 

@@ -1,4 +1,4 @@
-"""One message that is being answered, over any transport: all that the parts of a server know of it.
+"""One message that is being answered, over any transport, with everything that the parts of a server need.
 
 Transports make requests. Most are answered without their channel, questions, cancellation or progress, so each of these
 is made when it is first read.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .outcomes import Outcome
 
 Result: TypeAlias = Mapping[str, Any] | None
-"""The result of a message as it goes on the wire; `None` for a notification."""
+"""The result of a message in its wire format; `None` for a notification."""
 
 
 class Channel(Protocol):
@@ -106,12 +106,12 @@ class Request(Scope):
     Attributes:
         method: The method, such as `tools/call`.
         id: The JSON-RPC id; `None` for a notification.
-        params: The parameters, as they came; an empty object if there are none.
+        params: The unchanged parameters; an empty object without any.
         revision: The revision that the sender speaks.
         transport: The transport that it came over.
         threads: The pool of threads for plain `def` methods of the handlers.
         open_channel: Returns the channel to its sender.
-        call_next: Answers a message that no part of the server serves, or refuses one that is not admissible.
+        call_next: Answers a message that no part of the server serves, or refuses an inadmissible one.
         is_admissible: True if it is valid, and its sender may send it now.
         traceparent: The header `traceparent` of a request over HTTP.
         peer: The sender over HTTP, if telemetry observes the server.
@@ -123,13 +123,13 @@ class Request(Scope):
         has_ended: True if it can no longer be cancelled.
         limits: The limits of the call, if there are any.
         running: The method of the handlers that runs.
-        patience: Seconds that it may wait for a thread; by default those of the pool.
+        patience: Seconds that it may wait for a thread; by default the pool's.
         progress: The progress that its caller was last told.
         rounds: The questions so far and their answers, of the class `InputRequests`; `None` before the first.
         arguments: The arguments of the call; absent arguments are an empty object.
         size: The bytes of these as JSON; `None` if they are not JSON.
         faults: Faults of the arguments apart from their schema: a line for each that came twice.
-        is_answer: True if it goes on with a call that asked a question, from 2026-07-28 on.
+        is_answer: True if it continues a call that asked a question, from 2026-07-28 on.
         begin: Makes a task of the call in place of running the handler.
         task_id: The id of the task in which the call goes on; `None` outside of tasks.
         attempt: The number of the run of that task, from 1; 1 outside of tasks.
@@ -238,7 +238,7 @@ Handle: TypeAlias = Callable[[Request], Awaitable["Outcome"]]
 """Gives the outcome of a call of one tool."""
 
 Wrap: TypeAlias = Callable[["Tool", Handle], Handle]
-"""Puts a step around the calls of a tool; returns the calls as they are if the tool does not declare it."""
+"""Adds a step around the calls of a tool; returns them unchanged if the tool does not declare it."""
 
 
 def find_request() -> Request | None:

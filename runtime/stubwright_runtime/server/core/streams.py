@@ -44,7 +44,7 @@ class Streams:
     """The open streams of one kind."""
 
     def __init__(self, most: int, each: int) -> None:
-        """Take the maximum number in all, and that of one caller. Callers that cannot be told apart share the first.
+        """Take the maximum numbers in total and for one caller. Indistinguishable callers share the first.
 
         Raises:
             ValueError: One of the two is not positive.
@@ -57,7 +57,7 @@ class Streams:
 
     @contextmanager
     def count(self, principal: Principal) -> Generator[None, None, None]:
-        """Count a stream for as long as it is open. Raises TooManyStreamsError."""
+        """Count a stream while it is open. Raises TooManyStreamsError."""
         if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
             raise TooManyStreamsError(f"You have {self._each} streams open. Close one first, or try again later.", 429)
         if self._open.total() >= self._most:

@@ -96,7 +96,7 @@ class Context:
 
     @property
     def resources(self) -> ResourceSwitches:
-        """The server's resources and resource templates, to switch them on and off, and to tell that one changed."""
+        """The server's resources and resource templates, to switch them on and off, and to report changes."""
         return self._lists.resources
 
     @property
@@ -167,7 +167,7 @@ class Context:
 
         Args:
             function: Is called on the event loop, so it must not block; if the request is cancelled already, it is
-                called at once. An exception that it raises is logged.
+                called immediately. An exception that it raises is logged.
 
         Example:
             `ctx.on_cancel(stop.set)`, with `stop = threading.Event()`
@@ -233,7 +233,7 @@ class Context:
             elicitation: The id that the question was asked with; it is also that of its answer, `Accepted`.
 
         Returns:
-            True if a client was told. A client is told once of each question.
+            True if a client was notified. A client gets one notification for each question.
         """
         return await self.rounds.complete(elicitation)
 
@@ -316,7 +316,7 @@ class Context:
             model: The preferences for a model.
             tools: Tools that the model may ask to be called; needs the capability `sampling.tools`.
             tool_choice: The tool choice: may the model call tools, or must it.
-            key: The name of this question among those of the request, if several are asked together.
+            key: The name of this question, if the request asks several together.
 
         Raises:
             MissingCapability: The client has no model to offer.
@@ -352,7 +352,7 @@ class Context:
 
             return anyio.from_thread.run(_result_of, awaitable)
         if inspect.iscoroutine(awaitable):
-            awaitable.close()  # Python warns of one that is never awaited
+            awaitable.close()  # Python warns if it is never awaited
         raise RuntimeError("ctx.wait is for plain `def` handlers; in an `async def` handler, use `await`")
 
 

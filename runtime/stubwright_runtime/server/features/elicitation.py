@@ -1,6 +1,6 @@
 """Questions to the user, with a form or a URL (MCP 2025-11-25, client/elicitation).
 
-A form goes out in the nearest shape that the revision has.
+A form is sent in the nearest shape that the revision has.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Ask:
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return those of a request."""
+        """Return the questions of a request."""
         return cls(context.rounds, context._questions)
 
     async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
@@ -102,7 +102,7 @@ FORM: Final = "elicitation.form"
 
 
 def make_form(message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request for an answer in a form. The schema goes out unchanged."""
+    """Return the request for an answer in a form. The schema is sent unchanged."""
     return {"method": ELICIT, "params": {"mode": "form", "message": clean(message), "requestedSchema": schema}}
 
 

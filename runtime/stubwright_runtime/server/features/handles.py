@@ -40,7 +40,7 @@ HandleT = TypeVar("HandleT")
 
 
 _BYTES: Final = 24
-"""Of randomness in an id; 192 bits, of which MCP asks for 128 (2026-07-28, server/tools, on state handles)."""
+"""Bytes of randomness in an id: 192 bits; MCP requires 128 (2026-07-28, server/tools, on state handles)."""
 
 _MOST: Final = 100
 """The default maximum of handles of one kind for one principal."""
@@ -67,7 +67,7 @@ class InvalidState(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Handle(Generic[_State, _Id]):
-    """One handle, as it was when it was read.
+    """The content of one handle when it was read.
 
     Attributes:
         id: The id that finds it, for the principal who made it only.
@@ -108,8 +108,8 @@ class Bound:
         keeper: All handles of the server.
         principal: Their owner.
         hide: Keeps an id out of the log.
-        given: Those among the arguments, with their kinds, by their JSON pointers.
-        known: The kinds and ids of those that are known to exist.
+        given: The handles in the arguments, with their kinds, by their JSON pointers.
+        known: The kinds and ids of handles that are known to exist.
     """
 
     registry: HandleRegistry
@@ -132,9 +132,9 @@ class Handles(Generic[_State, _Id]):
         """Keep a state, and give the id of its new handle.
 
         Raises:
-            TooManyHandles: The caller has as many as one may have (`most`).
+            TooManyHandles: The caller has reached the limit (`most`).
             BudgetExceeded: There is no room for it (the manifest's `storage`).
-            InvalidState: The state is not what the manifest says of it.
+            InvalidState: The state does not fit its schema in the manifest.
             StateLost: The store cannot be reached.
         """
         new_id: Any = secrets.token_urlsafe(_BYTES)
@@ -163,7 +163,7 @@ class Handles(Generic[_State, _Id]):
         """Return a handle of the caller's. Reading it is use, as `idle` counts it.
 
         Raises:
-            UnknownHandle: The caller has none with this id.
+            UnknownHandle: The caller does not have a handle with this id.
             StateLost: The store cannot be reached.
         """
         self._bound.hide(handle_id)
@@ -173,17 +173,17 @@ class Handles(Generic[_State, _Id]):
         return replace(handle, state=self._to_model(handle.state))
 
     async def update(self, handle: Handle[_State, _Id], state: _State) -> Handle[_State, _Id]:
-        """Keep another state in the place of the one that was read.
+        """Replace the state that was read.
 
         Args:
-            handle: As it was read; of several that are written at once, one is retained.
+            handle: The handle that was read. One of several simultaneous writes wins.
             state: The new state.
 
         Raises:
             StaleHandle: It was changed since it was read; read it again, and write what follows from that.
             UnknownHandle: The caller has it no longer.
             BudgetExceeded: There is no room for it (the manifest's `storage`).
-            InvalidState: The state is not what the manifest says of it.
+            InvalidState: The state does not fit its schema in the manifest.
             StateLost: The store cannot be reached.
         """
         kind, registry, bound = self._kind, self._bound.registry, self._bound
@@ -242,7 +242,7 @@ class CallHandles(Generic[NameT, HandleT]):
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return those of a request."""
+        """Return the handles of a request."""
         return cls(context._request.handles)
 
     def __contains__(self, name: str) -> bool:
@@ -307,7 +307,7 @@ class HandleRegistry:
         self._validators: dict[str, Validator] = {}
 
     def wrap(self, tool: Tool, call_next: CallHandler) -> CallHandler:
-        """Look up the handles of the calls of a tool, and refuse those with an unknown one."""
+        """Look up the handles of the calls of a tool, and refuse calls with an unknown handle."""
 
         async def call(request: Request) -> Outcome:
             bound = await self.bind(tool, request.arguments, request.principal)
@@ -355,7 +355,7 @@ class HandleRegistry:
         return bound
 
     async def find_broken(self, tool: Tool, outcome: Outcome, bound: Bound) -> list[str]:
-        """Return the faults of the ids in a result, each of which must be that of a handle that the caller has.
+        """Return the faults of the ids in a result, which must belong to handles of the caller.
 
         Raises:
             StateLost: The store cannot be reached.
@@ -441,7 +441,7 @@ def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
 
 
 def _trust(auth: Mapping[str, Any] | None) -> str:
-    """Return a suffix that separates the handles of one `auth` from those of another, so that a change loses them."""
+    """Return a suffix that separates the handles of different `auth` settings, so that a change loses them."""
     if not auth:
         return ""
     text = json.dumps([auth.get("issuer"), auth.get("audience")])

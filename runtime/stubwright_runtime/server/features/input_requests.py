@@ -85,7 +85,7 @@ class MissingCapability(Exception):
     """
 
     def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
-        """Take the missing capability, and the text, by default one that names it."""
+        """Take the missing capability, and the text, which names it by default."""
         super().__init__(reason or f"This needs a client with the capability {_join(required)!r}")
         self.required = required
 

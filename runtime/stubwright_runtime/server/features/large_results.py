@@ -39,7 +39,7 @@ class Store:
     """The results that one process keeps."""
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES, seconds: float = SECONDS) -> None:
-        """Take the maximum number of results and bytes, of which a principal has a share, and the time to keep them."""
+        """Take the maximum number of results and bytes, which principals share, and the time to store them."""
         self._most, self._most_bytes, self._seconds = most, most_bytes, seconds
         self._entries: dict[str, Entry] = {}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 HOLDS: Final = 24 * 3600.0
-"""Seconds that a cursor holds: a model may come back to a list after hours, and nothing is retained for it."""
+"""Seconds for which a cursor is valid: a model may return to a list after hours, and a cursor uses no memory."""
 
 _LONGEST: Final = 2048
 """Bytes that a position has at most, so that its cursor has no more than the `inputSchema` allows."""
@@ -49,7 +49,7 @@ class PageRequest:
 
     @classmethod
     def from_context(cls, context: Context, /) -> PageRequest:
-        """Return that of a request."""
+        """Return the page of a request."""
         paging: Paging = context._request.page
         return paging.request
 
@@ -67,7 +67,8 @@ class Paging:
         """Return a result with its next position sealed as a cursor; a position that is no text is left unchanged.
 
         Raises:
-            ValueError: The position is too long, or is that of this page, so that the pages would have no end.
+            ValueError: The position is too long, or equals the position of this page, so that the pages would never
+                end.
         """
         position = data.get(NEXT_CURSOR) if is_object(data) else None
         if not isinstance(position, str):
@@ -87,7 +88,7 @@ class Cursors:
         self._sealing = StoreSealing(host.store, host.package.manifest["server"]["name"], HOLDS, "cursor")
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Open the cursors of the calls of a tool, and refuse those that do not hold."""
+        """Open the cursors of the calls of a tool, and refuse invalid ones."""
         if not tool.is_paginated:
             return call_next
         size: int = tool.extension["paginate"]["size"]

@@ -167,7 +167,7 @@ def _escape_text(text: str) -> str:
 
 
 def _show_invisible(text: str) -> str:
-    """Return a text in which nothing is invisible: such characters are escaped, and rows of spaces are counted."""
+    """Return a text without invisible characters: they are escaped, and rows of spaces are counted."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from ..protocol.outgoing import DisconnectedError
 
 _MOST: Final = 1000
-"""Questions that are remembered; of more, the oldest are forgotten, and their clients hear nothing."""
+"""The maximum number of remembered questions. The oldest are forgotten, and their clients not notified."""
 
 
 class UrlRequired(Exception):
@@ -59,9 +59,9 @@ class UrlQuestions:
 
         Args:
             elicitation: The id of the question.
-            request: The request on whose stream to tell it; `None` if that may have ended.
+            request: The request whose stream to use; `None` if that may have ended.
         """
-        # Taken out before the wait below, so that of two calls at once one tells the client.
+        # Removed before the wait below, so that only one of two simultaneous calls notifies the client.
         client = self._asked.pop(elicitation, None)
         if client is None:
             return False

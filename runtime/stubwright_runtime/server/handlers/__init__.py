@@ -1,1 +1,1 @@
-"""Handlers: loading and checking them, and what they return."""
+"""Handlers: loading and checking them, and their return values."""

@@ -109,7 +109,7 @@ def audio(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> AudioContent:
-    """Return a sound. Clients of 2024-11-05, which does not know sounds, get it as an embedded resource.
+    """Return a sound. Clients of 2024-11-05, which lacks sounds, receive an embedded resource.
 
     Args:
         data: The file's bytes, the same in base64 (`str`), or its path (`Path`).

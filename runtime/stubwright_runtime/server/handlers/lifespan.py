@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _SLOW: Final = 5.0
-"""Seconds after which the log specifies that handlers are still ending: nothing else shows why the stop takes long."""
+"""Seconds after which the log reports that handlers are still ending, since the stop would look like a hang."""
 
 
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
@@ -120,14 +120,14 @@ class _Life:
         self._task = asyncio.create_task(self._live(manager, before))
 
     async def _live(self, manager: AbstractAsyncContextManager[Any], before: _Life | None) -> None:
-        # The handlers may still be leaving; they cannot be entered twice at once.
+        # The handlers may still be leaving; they cannot be entered twice.
         if before is not None and not before._task.done():
             await asyncio.wait([before._task])
         try:
             async with manager:
                 self._ready.set()
                 await self._over.wait()
-        except SystemExit as end:  # asyncio would leave its loop at once, whatever else runs
+        except SystemExit as end:  # asyncio would leave its loop immediately, whatever else runs
             raise RuntimeError(f"they called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
 
     async def wait_until_started(self) -> None:

@@ -22,7 +22,7 @@ class Reply(Generic[T_co]):
         content: Blocks, or text, to send after the model's JSON text (or after the content itself).
         meta: The result's `_meta`.
         structured: The result's `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None`
-            for none. Before 2026-07-28 only an object goes out. With an `outputSchema`, it is made of the `model`.
+            for none. Before 2026-07-28 only an object is sent. With an `outputSchema`, it is made of the `model`.
     """
 
     model: T_co
@@ -41,7 +41,7 @@ class Unstructured(Reply[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Tolerated(Reply[Any]):
-    """The answer of another service, which need not fit the `outputSchema`.
+    """The answer of another service, which may not fit the `outputSchema`.
 
     Args:
         otherwise: Makes the reply to send if it does not fit; takes the value as JSON text, and its violations.
