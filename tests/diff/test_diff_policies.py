@@ -25,6 +25,7 @@ PLACES = (Place("old.yaml", ("policy",)), Place("new.yaml", ("policy",)))
 
 ASK = {"message": "Sure?"}
 ABSENT = None
+ONCE: Json = {"key": ["a"], "for": "24h"}
 
 CHANGES: list[tuple[str, Json, Json, Impact]] = [
     ("timeout", ABSENT, "10s", "may break"),
@@ -77,6 +78,11 @@ CHANGES: list[tuple[str, Json, Json, Impact]] = [
     ("onStateLoss", "open", "closed", "breaking"),
     ("onStateLoss", "closed", "open", "compatible"),
     ("onStateLoss", ABSENT, "closed", "cosmetic"),
+    ("once", ABSENT, ONCE, "may break"),
+    ("once", ONCE, ABSENT, "breaking"),
+    ("once", ONCE, {**ONCE, "for": "1h"}, "breaking"),
+    ("once", ONCE, {**ONCE, "for": "48h"}, "compatible"),
+    ("once", ONCE, {**ONCE, "key": "all"}, "breaking"),
 ]
 
 
