@@ -11,13 +11,14 @@ import argparse
 import gc
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from stubwright import __version__
-from stubwright.commands import VERBS
+from stubwright.commands import GROUPS, VERBS
 from stubwright.commands.shared.console import Output, OutputError, UsageError, write_err
 from stubwright.commands.shared.servers import CommandParser
 
@@ -90,13 +91,45 @@ def run(argv: Sequence[str]) -> int:
 
 def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     """Return the parser of the command line with the verbs that are named."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="stubwright",
+        usage="stubwright [-h] [--version] COMMAND ...",
         description="Compile declarative tool manifests into typed MCP servers and clients.",
-        epilog="Each command tells more with --help, such as `stubwright generate --help`.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"stubwright {__version__}")
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=CommandParser)
+    verbs = parser.add_subparsers(
+        prog="stubwright", metavar="COMMAND", parser_class=CommandParser, help=argparse.SUPPRESS
+    )
+    listed = _Verbs(verbs)
     for verb in named:
-        import_module(f"stubwright.commands.{VERBS[verb]}").add(verbs)
+        import_module(f"stubwright.commands.{VERBS[verb]}").add(listed)
+    parser.epilog = listed.format_help()
     return parser
+
+
+class _Verbs:
+    """The parsers of verbs, and their lines in the help of the command line."""
+
+    def __init__(self, verbs: Any) -> None:
+        self._verbs = verbs
+        self._lines: dict[str, str] = {}
+
+    def add_parser(self, name: str, **options: Any) -> Any:
+        """Add the parser of a verb, as argparse does."""
+        self._lines[name] = options.get("help") or ""
+        return self._verbs.add_parser(name, **options)
+
+    def format_help(self) -> str:
+        """Return the groups of verbs, each with a line for each verb."""
+        groups = [
+            f"{group}:\n" + "\n".join(self._format_line(name) for name in names if name in self._lines)
+            for group, names in GROUPS.items()
+        ]
+        return "\n\n".join(
+            [*groups, "`stubwright COMMAND --help` has the options, examples and exit statuses of a command."]
+        )
+
+    def _format_line(self, name: str) -> str:
+        text = textwrap.fill(self._lines[name], 66, subsequent_indent=" " * 14)
+        return f"  {name:<11} {text}"

@@ -20,8 +20,10 @@ import amounts
 import forked
 from command_line import stubwright
 from stubwright import cli
-from stubwright.commands import VERBS
+from stubwright.commands import GROUPS, VERBS
 from stubwright.commands.shared import console
+from stubwright.diagnostics import CODES
+from stubwright.diff.changes import CODES as CHANGES
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("mcp", "datamodel_code_generator", "black")
@@ -40,15 +42,17 @@ def project(tmp_path: Path) -> Path:
 def test_help_names_each_command(tmp_path: Path) -> None:
     done = stubwright("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for verb in ("new", "check", "generate", "import", "mock", "docs", "schema"):
-        assert re.search(rf"^    {verb} ", done.stdout, re.MULTILINE), verb
+    for verb in VERBS:
+        assert len(re.findall(rf"^  {verb} ", done.stdout, re.MULTILINE)) == 1, verb
+    assert re.findall(r"^(\w+):$", done.stdout, re.MULTILINE) == ["options", *GROUPS]
+    assert max(map(len, done.stdout.splitlines())) <= 88
 
 
 @pytest.mark.parametrize("argv", [[], ["frobnicate"], ["check", "--format", "xml"], ["import"]])
 def test_a_wrong_command_line_exits_2(argv: list[str], tmp_path: Path) -> None:
     done = stubwright(*argv, cwd=tmp_path)
     assert done.returncode == 2
-    assert "usage: stubwright" in done.stderr
+    assert done.stderr.startswith("stubwright" if argv else "usage: stubwright")
     assert "Traceback" not in done.stderr
 
 
@@ -65,11 +69,43 @@ def test_a_command_loads_no_other_one(project: Path) -> None:
     assert others == {"stubwright.commands.schema"}
 
 
-def test_a_wrong_option_shows_the_usage_of_its_command(tmp_path: Path) -> None:
-    done = stubwright("check", "a.yaml", "--watch", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("usage: stubwright check ")
-    assert done.stderr.endswith("stubwright check: error: unrecognized arguments: --watch\n")
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("chekc", "stubwright: there is no command `chekc`; did you mean `check`?"),
+        (
+            "frobnicate",
+            "stubwright: there is no command `frobnicate`; the commands are `new`, `check`, `generate`, `dev`",
+        ),
+        ("check --fromat json", "stubwright check: there is no option `--fromat`; did you mean `--format`?"),
+        ("check a.yaml --watch", "stubwright check: there is no option `--watch`; see `stubwright check --help`"),
+        ("check --format jsn", "stubwright check: `jsn` is not a value of `--format`; did you mean `json`?"),
+        ("check --format xml", "stubwright check: `xml` is not a value of `--format`; the values are `text`, `json`"),
+        ("import", "stubwright import: the following arguments are required: KIND; see `stubwright import --help`"),
+        ("explain SW9", "stubwright: there is no code `SW9`; did you mean `SW590`?"),
+    ],
+)
+def test_a_mistake_gets_one_line(words: str, line: str, tmp_path: Path) -> None:
+    done = stubwright(*words.split(), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(line)
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_word_of_a_command_line_colours_the_terminal(tmp_path: Path) -> None:
+    for words in (["\x1b[31mx"], ["check", "--\x1b[31mx"], ["check", "--format", "\x1b[31mx"]):
+        assert "\x1b" not in stubwright(*words, cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("code", [*CODES, *CHANGES])
+def test_explain(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", code.lower()]) == 0
+    title, rest = capsys.readouterr().out.split("\n\n")
+    meaning = CODES[code].meaning if code in CODES else CHANGES[code][1]
+    assert title.startswith(f"{code} (")
+    assert title.endswith(meaning)
+    is_error = code in CODES and CODES[code].severity == "error"
+    assert (f"[{code}]" in rest) != is_error
 
 
 @pytest.mark.parametrize("verb", ["check", "generate"])

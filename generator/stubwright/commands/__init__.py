@@ -24,6 +24,7 @@ VERBS: Final[Mapping[str, str]] = MappingProxyType(
         "lock": "contracts.lock",
         "verify": "contracts.verify",
         "test": "contracts.testing",
+        "explain": "explain",
         "targets": "targets",
         "export": "export",
         "import": "importing.import_",
@@ -38,4 +39,14 @@ VERBS: Final[Mapping[str, str]] = MappingProxyType(
         "completion": "completion",
     }
 )
-"""The modules below this one by their verbs, in the order in which `--help` lists them."""
+"""The modules below this one by their verbs."""
+
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "write": ("new", "check", "explain", "generate", "import", "refresh", "schema"),
+        "run": ("dev", "call", "list", "inspect", "install", "mock", "record", "replay"),
+        "contracts": ("lock", "verify", "test", "diff"),
+        "publish": ("docs", "publish", "targets", "export", "wheels", "completion"),
+    }
+)
+"""The verbs in the order in which `--help` lists them."""

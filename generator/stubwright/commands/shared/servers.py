@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
-from stubwright.commands.shared import logins
-from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared import logins, mistakes
+from stubwright.commands.shared.console import UsageError, write_err
 from stubwright_runtime.values.terminal import replace_controls
 
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Exit as any parser, but let no word of the command line colour a terminal's output."""
-        super().error(replace_controls(message))
+        """Exit with a line that explains a mistake, without control characters from the command line."""
+        write_err(replace_controls(f"{self.prog}: {mistakes.explain(self, message)}"))
+        self.exit(2)
 
 
 def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:

@@ -1,0 +1,53 @@
+"""`stubwright explain`: the meaning of a code that `check` or `diff` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.commands.shared.console import UsageError, write_out
+
+if TYPE_CHECKING:
+    import argparse
+
+_SEVERITIES: Final = {
+    "error": "An error stops the compiler.",
+    "warning": "A warning does not stop the compiler, unless you pass `--strict`. To silence it, write\n"
+    "`lint: {{ignore: [{code}]}}` in the manifest, or under `stubwright` of one tool.",
+}
+_CHANGE: Final = (
+    "`diff` reports this change {side}.\nTo treat it as harmless, write `diff: {{ignore: [{code}]}}` in the manifest."
+)
+_SIDES: Final = {
+    "wire": "of the protocol, for models and clients",
+    "python": "of the package, for handlers and callers",
+}
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    parser = verbs.add_parser(
+        "explain",
+        help="explain a code that `check` or `diff` prints",
+        description="Explain a code that `check` or `diff` prints.",
+        epilog="exit status: 0, or 2 if there is no such code; example: stubwright explain SW203",
+    )
+    parser.add_argument("code", metavar="CODE", help="the code, such as SW203")
+    parser.set_defaults(verb=_explain)
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from stubwright.diagnostics import CODES
+    from stubwright.diagnostics.suggestions import did_you_mean
+    from stubwright.diff.changes import CODES as CHANGES
+
+    code = arguments.code.upper()
+    if code in CODES:
+        found = CODES[code]
+        title, details = f"{code} ({found.severity}): {found.meaning}", _SEVERITIES[found.severity]
+    elif code in CHANGES:
+        side, meaning = CHANGES[code]
+        title, details = f"{code} (change): {meaning}", _CHANGE.replace("{side}", _SIDES[side])
+    else:
+        raise UsageError(f"there is no code `{code}`; {did_you_mean(code, [*CODES, *CHANGES], 'codes')}")
+    write_out(f"{title}\n\n{details.format(code=code)}\n")
+    return 0
