@@ -91,45 +91,48 @@ def run(argv: Sequence[str]) -> int:
 
 def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     """Return the parser of the command line with the verbs that are named."""
-    parser = CommandParser(
+    parser = _Parser(
         prog="stubwright",
         usage="stubwright [-h] [--version] COMMAND ...",
         description="Compile declarative tool manifests into typed MCP servers and clients.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"stubwright {__version__}")
-    verbs = parser.add_subparsers(
-        prog="stubwright", metavar="COMMAND", parser_class=CommandParser, help=argparse.SUPPRESS
-    )
-    listed = _Verbs(verbs)
+    parser.verbs = parser.add_subparsers(prog="stubwright", metavar="COMMAND", parser_class=CommandParser)
     for verb in named:
-        import_module(f"stubwright.commands.{VERBS[verb]}").add(listed)
-    parser.epilog = listed.format_help()
+        import_module(f"stubwright.commands.{VERBS[verb]}").add(parser)
     return parser
 
 
-class _Verbs:
-    """The parsers of verbs, and their lines in the help of the command line."""
+class _Parser(CommandParser):
+    """The parser of the command line, whose help lists the verbs in groups."""
 
-    def __init__(self, verbs: Any) -> None:
-        self._verbs = verbs
+    verbs: Any
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._lines: dict[str, str] = {}
 
     def add_parser(self, name: str, **options: Any) -> Any:
         """Add the parser of a verb, as argparse does."""
         self._lines[name] = options.get("help") or ""
-        return self._verbs.add_parser(name, **options)
+        return self.verbs.add_parser(name, **options)
 
     def format_help(self) -> str:
-        """Return the groups of verbs, each with a line for each verb."""
+        """Return the help: the usage, the options, and a line for each verb."""
         groups = [
-            f"{group}:\n" + "\n".join(self._format_line(name) for name in names if name in self._lines)
+            f"{group}:\n" + "".join(self._format_line(name) for name in names if name in self._lines)
             for group, names in GROUPS.items()
         ]
-        return "\n\n".join(
-            [*groups, "`stubwright COMMAND --help` has the options, examples and exit statuses of a command."]
-        )
+        return "\n".join([self.format_usage(), f"{self.description}\n", _OPTIONS, *groups, _MORE])
 
     def _format_line(self, name: str) -> str:
         text = textwrap.fill(self._lines[name], 66, subsequent_indent=" " * 14)
-        return f"  {name:<11} {text}"
+        return f"  {name:<11} {text}\n"
+
+
+_OPTIONS = """\
+options:
+  -h, --help  show this help message and exit
+  --version   show the version and exit
+"""
+_MORE = "`stubwright COMMAND --help` has the options, examples and exit statuses of a command.\n"
