@@ -14,6 +14,7 @@ _FRAMEWORKS = {
     "pydantic-ai": ["pydantic-ai-slim>=2.68"],
     "langchain": ["langchain>=1.5"],
     "openai-agents": ["openai-agents>=0.24"],
+    "mcp-1": ["mcp>=1.30,<2"],
 }
 _READY = "ready"  # a file that says that all is installed
 _UV = Path(__file__).parents[1] / ".venv" / "uv" / "bin" / "uv"

@@ -96,18 +96,23 @@ class UrlElicitationRequired(MCPError):
 
 
 def _adopt_base() -> None:
-    """Make the SDK's class a base of `MCPError`."""
+    """Make the SDK's class a base of `MCPError`, unless it is version 1 of the SDK, which has another class."""
+    base = _find_sdk_class()
+    if base is not None and MCPError.__bases__ == (_Base,):
+        MCPError.__bases__ = (base,)
+
+
+def _find_sdk_class() -> type[Exception] | None:
+    """Return the SDK's class, or `None` if the SDK is not loaded, or is version 1."""
     exceptions = find_loaded(_SDK)
-    if exceptions is not None and MCPError.__bases__ == (_Base,):
-        MCPError.__bases__ = (exceptions.MCPError,)
+    return None if exceptions is None else getattr(exceptions, "MCPError", None)
 
 
 def convert(error: Exception) -> Exception:
     """Return an `MCPError` for an exception of the SDK's class, or the same exception."""
     if isinstance(error, MCPError):
         return error
-    exceptions = find_loaded(_SDK)
-    if exceptions is None or type(error) is not exceptions.MCPError:
+    if type(error) is not _find_sdk_class():
         return error
     given: ErrorData = getattr(error, "error")  # noqa: B009 - the class is not imported here
     return MCPError.from_error_data(given).with_traceback(error.__traceback__)

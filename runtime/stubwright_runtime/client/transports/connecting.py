@@ -319,7 +319,9 @@ def _is_of_sdk(target: Target) -> bool:
     if isinstance(target, AbstractAsyncContextManager):
         return True
     servers = find_loaded("mcp.server")
-    return servers is not None and isinstance(target, servers.Server | servers.MCPServer)
+    if not hasattr(servers, "MCPServer"):  # not loaded, or version 1 of the SDK
+        return False
+    return isinstance(target, servers.Server | servers.MCPServer)
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str]]:

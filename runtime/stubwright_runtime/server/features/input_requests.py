@@ -386,8 +386,8 @@ def waits(error: BaseException) -> bool:
 def find_mcp_error(error: BaseException) -> Any:
     """Return the `MCPError` that a handler raised, of the SDK or of this library; `None` for other exceptions."""
     for name in ("stubwright_runtime.client.rpc.mcp_error", "mcp.shared.exceptions"):
-        module = find_loaded(name)
-        found = None if module is None else find_inner(error, module.MCPError)
+        kind = getattr(find_loaded(name), "MCPError", None)  # version 1 of the SDK has another class
+        found = None if kind is None else find_inner(error, kind)
         if found is not None:
             return found
     return None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from .memory import open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.shared.message import SessionMessage
@@ -26,13 +26,13 @@ async def open_streams(
 ]:
     """Connect a client of the SDK for the length of the block. Yields the streams that it reads and writes."""
     from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
 
+    read_message = _find_reader()
     incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
 
     async def deliver(line: bytes) -> None:
-        await incoming.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+        await incoming.send(SessionMessage(read_message(line)))
 
     async with incoming, outgoing, open_connection(core, deliver) as send, anyio.create_task_group() as tasks:
 
@@ -45,3 +45,16 @@ async def open_streams(
             yield read_stream, write_stream
         finally:
             tasks.cancel_scope.cancel()
+
+
+def _find_reader() -> Callable[[bytes], Any]:
+    """Return the function that reads a message in the form of the installed SDK."""
+    try:
+        import mcp.types
+
+        read: Callable[[bytes], Any] = getattr(mcp.types, "JSONRPCMessage").model_validate_json  # noqa: B009 - version 1
+    except (ImportError, AttributeError):
+        from mcp_types import jsonrpc_message_adapter
+
+        return lambda line: jsonrpc_message_adapter.validate_json(line, by_name=False)
+    return read
