@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
+import amounts
 import prism_run
 from fake_api import Asked, api
 from openapi_documents import imported as imported_document
@@ -50,6 +51,7 @@ SHARED = {
     "Files": {"type": "array", "items": ref("File")},
     "Alias": ref("File"),
     "Octets": OCTETS,
+    "Base64": {"type": "string", "format": "byte"},
     "Upload": {"type": "object", "properties": {"file": ref("File"), "name": TEXT}},
     "Link": {"type": "object", "properties": {"url": TEXT}},
     "Name": {"type": "string", "enum": ["x", "y"]},
@@ -112,6 +114,21 @@ OLD: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
         {"file": "http://x/y"},
         [(None, "text/plain", b"http://x/y")],
     ),
+    "name_or_file": (form({"oneOf": [ref("Name"), ref("File")]}), {"file": "x"}, [(None, "text/plain", b"x")]),
+    "file_or_name": (form({"oneOf": [ref("Name"), ref("File")]}), {"file": "AP8x"}, [FILE]),
+    "nested_files": (
+        form({"oneOf": [ref("Name"), {"anyOf": [ref("File"), ref("Files")]}]}),
+        {"file": ["AP8x"]},
+        [FILE],
+    ),
+    "base64": (form(ref("Base64")), {"file": "AP8x"}, [(None, "application/octet-stream", b"AP8x")]),
+    "number_or_file": (form({"oneOf": [{"type": "integer"}, ref("Alias")]}), {"file": 5}, [(None, "text/plain", b"5")]),
+    "quoted": (
+        encoded(OBJECT, contentType='application/json; profile="a,b"'),
+        {"file": {"a": 1}},
+        [(None, 'application/json; profile="a,b"', b'{"a":1}')],
+    ),
+    "lone_files": ({FORM: {"schema": {**ref("Files")}}}, {"file": ["AP8x", "AP8x"]}, [FILE, FILE]),
     "text_of_bytes": (encoded(TEXT, contentType="image/png"), {"file": "AP8x"}, [("file", "image/png", FILE[2])]),
     "text_of_octets": (encoded(ref("Words"), contentType="application/octet-stream"), {"file": "AP8x"}, [FILE]),
     "texts_of_bytes": (
@@ -162,6 +179,16 @@ NEW: dict[str, tuple[Any, dict[str, Any], list[Any]]] = {
     "optional_reference": (form({"anyOf": [ref("Octets"), NULL]}), {"file": "AP8x"}, [FILE]),
     "lone_file": ({FORM: {"schema": {"oneOf": [ref("Octets"), NULL]}}}, {"file": "AP8x"}, [FILE]),
     "optional_form": ({FORM: {"schema": {"anyOf": [ref("Upload"), NULL]}}}, {"file": "AP8x"}, [FILE]),
+    "keyword_or_file": (
+        form({"oneOf": [{"const": "none"}, OCTETS]}),
+        {"file": "none"},
+        [(None, "text/plain", b"none")],
+    ),
+    "base64": (
+        form({"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64"}),
+        {"file": "AP8x"},
+        [(None, "image/png", b"AP8x")],
+    ),
     "json_text": (
         form({"type": "string", "contentMediaType": "application/json", "contentSchema": OBJECT}),
         {"file": '{"a":1}'},
@@ -227,6 +254,16 @@ def test_parts_are_sent_as_the_document_says(version: str, operations: Any, tmp_
 
         asyncio.run(go())
     assert sent == {name: parts for name, (_, _, parts) in operations.items()}
+
+
+@pytest.mark.parametrize("media", [FORM, "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize("schema", amounts.sample([TEXT, LISTED, {"allOf": [TEXT]}], 2))
+def test_a_form_that_is_no_object_is_told(schema: Any, media: str, tmp_path: Path) -> None:
+    operation = {"operationId": "op", "requestBody": {"content": {media: {"schema": schema}}}, "responses": {}}
+    made = imported_document(
+        tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    )
+    assert made.notes[0] == f"`op` (POST /x) was omitted: its body is `{media}`, whose schema is not an object"
 
 
 def test_a_part_that_needs_a_header_is_told(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class Content:
         media: Its media type (JSON Schema, `contentMediaType`), if it has one.
         items: The content of its items, if it may be a list.
         may_be_text: Whether another alternative is plain text.
+        texts: The texts that other alternatives list (`const`, `enum`), although they may be base64 as well.
     """
 
     is_file: bool
@@ -48,6 +49,7 @@ class Content:
     media: str | None
     items: Content | None
     may_be_text: bool = False
+    texts: frozenset[str] = frozenset()
 
 
 TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
@@ -107,12 +109,16 @@ def _find_content(root: Mapping[str, Any], schemas: list[Mapping[str, Any]], dep
     files = [schema for schema in applied if schema.get("contentEncoding") == "base64"]
     media: list[Json] = [schema.get("contentMediaType") for schema in files or applied]
     items = [schema["items"] for schema in applied if isinstance(schema.get("items"), dict)]
+    others = [schema for schema in applied if schema not in files]
+    listed: list[Json] = [value for schema in others for value in (schema.get("const"), *(schema.get("enum") or ()))]
+    texts = frozenset(value for value in listed if isinstance(value, str))
     return Content(
         is_file=bool(files),
         is_base64=any(schema.get("format") == "byte" for schema in files),
         media=next((name for name in media if isinstance(name, str)), None),
         items=_find_content(root, items, depth - 1) if items else None,
-        may_be_text=any(schema.get("type") in _PLAIN and schema not in files for schema in applied),
+        may_be_text=bool(texts) or any(schema.get("type") in _PLAIN for schema in others),
+        texts=texts,
     )
 
 

@@ -300,12 +300,13 @@ class Binding:
         kind = _read_kind(media)
         if value is None and not _is_json(kind):
             return None, ()
+        if kind in (_MULTIPART, _FORM) and not is_mapping(value):
+            raise ToolError(f"The API wants an object in `{media}`, and no other value.")
         if kind == _MULTIPART:
             return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
         making.headers.append(("Content-Type", media.encode()))
         if kind == _FORM:
-            fields = value.items() if is_mapping(value) else ()
-            return "&".join(part for name, item in fields for part in self._field(name, item)).encode(), ()
+            return "&".join(part for name, item in value.items() for part in self._field(name, item)).encode(), ()
         if _is_json(kind):
             return _json(value).encode(), ()
         if is_text(kind) and not self._body_content.is_file:
@@ -338,11 +339,11 @@ class Binding:
             return None
         return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
 
-    def _parts(self, value: Any, values: Mapping[str, Any]) -> list[Part]:
+    def _parts(self, value: Mapping[str, Any], values: Mapping[str, Any]) -> list[Part]:
         """Return the parts of a multipart form: one for each item of a list, and none for null."""
         parts: list[Part] = []
         item: Json
-        for name, item in value.items() if is_mapping(value) else ():
+        for name, item in value.items():
             content = self._contents.get(name)
             if name in (self._http.get("fields") or {}):
                 parts += [_make_pair(pair) for pair in self._field(name, item)]
@@ -356,13 +357,19 @@ class Binding:
             for each in several:
                 if each is None:
                     continue
-                if content.is_file and not (content.may_be_text and not _is_base64(each)):
+                is_text = each in content.texts if _is_base64(each) else content.may_be_text
+                if content.is_file and not is_text:
                     media = given or content.media
                     if media is None or _CONTROL.search(media):
                         media = "application/octet-stream"
-                    parts.append((name, (filename or name, _decoded(name, each), media)))
+                    decoded = _decoded(name, each)
+                    if content.is_base64:  # a text of the API, and no file
+                        parts.append((name, (filename, format_plain(each).encode(), media)))
+                    else:
+                        parts.append((name, (filename or name, decoded, media)))
                 else:
-                    parts.append((name, (None, *_encode_part(name, each, given, content))))
+                    plain = TEXT if content.is_file else content  # `media` describes the file
+                    parts.append((name, (None, *_encode_part(name, each, given, plain))))
         return parts
 
 

@@ -310,7 +310,8 @@ def _find_kind(media: str, entry: Located, schemas: Schemas) -> tuple[str, str]:
     if isinstance(entry.value, dict) and "itemSchema" in entry.value:
         raise unsupported
     if plain in (FORM, MULTIPART):
-        problem = Parts(entry, schemas, is_multipart=plain == MULTIPART).find_problem()
+        form = parts.name_lone_file(entry, schemas) if plain == MULTIPART else entry
+        problem = Parts(form, schemas, is_multipart=plain == MULTIPART).find_problem()
         if problem is not None:
             raise UnsupportedError(f"`{media}`, {problem}")
         return ("form" if plain == FORM else "multipart"), sent

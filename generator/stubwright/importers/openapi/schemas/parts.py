@@ -6,6 +6,7 @@ A file is base64 in the arguments and bytes in the request (3.0.4, section 4.7.1
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.importers.openapi import media as media_types
@@ -32,6 +33,9 @@ _NARROWING: Final = frozenset({"format", "contentEncoding", "enum", "const", "pa
 _OF_BYTES: Final = frozenset({"format", "minLength", "maxLength", "pattern"})
 """Keywords of a file that are not about its base64."""
 
+_COMMA: Final = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
+"""A comma that is not in a quoted parameter."""
+
 _STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject")
 
 
@@ -54,15 +58,18 @@ def is_base64(at: Located | None, schemas: Schemas) -> bool:
 
 
 def name_lone_file(entry: Located, schemas: Schemas) -> Located:
-    """Return the media type object of a form whose schema is a file, or null, with a part `file` for it.
+    """Return the media type object of a form whose schema is a file, a list of files, or null, with a part `file` for
+    it.
 
     A form is an object (3.1.1, section 4.8.14.4). Frameworks write this for a handler that takes one file, and the
     name of the part is lost; `file` is what most of them call it.
     """
     schema = entry.get("schema")
-    applied = [] if schema is None else [part.value for part in schemas.list_applied(schema)]
-    is_form = any(isinstance(part, dict) and part.get("type") in ("object", "array") for part in applied)
-    if schema is None or is_form or not any(isinstance(part, dict) and _is_file(part) for part in applied):
+    applied = [] if schema is None else [*schemas.list_applied(schema)]
+    items = [at for part in applied if (at := part.get("items")) is not None]
+    applied += [part for at in items for part in schemas.list_applied(at)]
+    is_form = any(_may_be_object(part) for part in applied)
+    if schema is None or is_form or not any(_is_file(part.value) for part in applied):
         return entry
     form = {"type": "object", "properties": {"file": schema.value}, "additionalProperties": False}
     return Located({**entry.value, "schema": form}, entry.file, entry.pointer)
@@ -103,6 +110,10 @@ class Parts:
 
     def find_problem(self) -> str | None:
         """Return the reason that a part cannot be sent, as the end of a sentence on the form; None if all can."""
+        schema = self._entry.get("schema")
+        applied = [] if schema is None else [*self._schemas.list_applied(schema)]
+        if any("type" in part.value for part in applied) and not any(map(_may_be_object, applied)):
+            return "whose schema is not an object"
         for name, encoding in self._entry.list_entries("encoding"):
             style = encoding.get_field("style")
             if self._is_styled and style not in (None, *_STYLES):
@@ -197,10 +208,14 @@ class Parts:
                 keywords = {key: value for key, value in schema.items() if key not in _OF_BYTES}
                 named = {"contentMediaType": media} if media else {}
                 return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **named})
+            if schema.get("contentEncoding") == "base64":  # the API wants base64 itself
+                return {**schema, "format": "byte"}
             items = _rewrite(schema.get("items"), shared, change)
             return schema if items is schema.get("items") else {**schema, "items": items}
 
         schema = _rewrite(converted, shared, change)
+        if schema is not converted:
+            schema = _let_files_be_texts(schema)
         if name is None:
             return schema
         if _has_file(schema):
@@ -218,7 +233,8 @@ class Parts:
         encoding = self._entry.get("encoding")
         part = encoding.get(name) if encoding is not None and name is not None else None
         listed = part.get_field("contentType") if part is not None else None
-        return [media.strip() for media in listed.split(",") if "/" in media] if isinstance(listed, str) else []
+        types = _COMMA.split(listed) if isinstance(listed, str) else []
+        return [media.strip() for media in types if "/" in media]
 
 
 def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
@@ -240,6 +256,12 @@ def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
     return is_any_string and bool(types) and not any(map(_is_text_type, types))
 
 
+def _may_be_object(at: Located) -> bool:
+    """Return whether a schema has properties, or the type of objects, by its own keywords."""
+    kind = at.get_field("type")
+    return kind == "object" or (isinstance(kind, list) and "object" in kind) or at.get_field("properties") is not None
+
+
 def _is_unencoded(schema: Mapping[str, Json]) -> bool:
     """Return whether a schema has `format: binary`, or that encoding of JSON Schema (RFC 2045, 6.2)."""
     return schema.get("format") == "binary" or schema.get("contentEncoding") == "binary"
@@ -259,6 +281,21 @@ def _has_file(schema: Json) -> bool:
         return False
     below = [item for key in _ALTERNATIVES for item in schema.get(key) or ()]
     return schema.get("contentEncoding") == "base64" or any(map(_has_file, [*below, schema.get("items")]))
+
+
+def _let_files_be_texts(schema: Json) -> Json:
+    """Return a schema whose `oneOf` is `anyOf` where an alternative is a file: its base64 is a string, which may also fit
+    a text alternative, which the file itself does not.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    below = {key: [*map(_let_files_be_texts, schema[key])] for key in _ALTERNATIVES if key in schema}
+    if "items" in schema:
+        below["items"] = _let_files_be_texts(schema["items"])
+    if "anyOf" not in below and any(map(_has_file, below.get("oneOf", ()))):
+        schema = {"anyOf" if key == "oneOf" else key: entry for key, entry in schema.items()}
+        below["anyOf"] = below.pop("oneOf")
+    return {**schema, **below} if below else schema
 
 
 def _is_plain(schema: Json, shared: Mapping[str, Json], depth: int = 8) -> bool:
@@ -286,7 +323,7 @@ def _rewrite(
     """
     if not isinstance(schema, dict):
         return schema
-    changed = change(schema)
+    changed = own = change(schema)
     reference = changed.get("$ref")
     name = reference.removeprefix(REFERENCE) if isinstance(reference, str) else ""
     if name in shared and name not in above:
@@ -294,7 +331,7 @@ def _rewrite(
         if isinstance(target, dict) and target is not shared[name]:
             changed = {**target, **{key: value for key, value in changed.items() if key != "$ref"}}
     for key in _ALTERNATIVES:
-        items = changed.get(key)
+        items = own.get(key)  # the target is rewritten already
         if isinstance(items, list):
             rewritten = [_rewrite(item, shared, change, above) for item in items]
             if any(new is not old for new, old in zip(rewritten, items, strict=True)):
