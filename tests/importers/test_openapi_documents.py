@@ -266,3 +266,41 @@ def test_a_tool_of_a_saved_list_keeps_keywords_that_nobody_knows(tmp_path: Path)
     (tmp_path / "m.yaml").write_text(text.partition("\n")[2])
     mine = stubwright("check", "m.yaml", cwd=tmp_path)
     assert (mine.returncode, mine.stderr.count("error[SW205]")) == (1, 3)
+
+
+def test_anchors_are_found_in_the_schema_or_document_around_them(tmp_path: Path) -> None:
+    whole = {
+        "$id": "https://example.com/s/whole",
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#here"},
+            "b": {"$ref": "other#there"},
+            "c": {"$ref": "https://example.com/s/other#there"},
+        },
+        "$defs": {"here": {"$anchor": "here", "type": "integer"}},
+    }
+    schemas = {
+        "Whole": whole,
+        "Other": {"$id": "https://example.com/s/other", "$defs": {"x": {"$anchor": "there", "type": "boolean"}}},
+        "Here": {"$anchor": "here", "type": "null"},
+    }
+    properties = {"whole": {"$ref": "#/components/schemas/Whole"}, "here": {"$ref": "#here"}}
+    body = {"content": {"application/json": {"schema": {"type": "object", "properties": properties}}}}
+    paths = {"/x": {"post": {"operationId": "op", "requestBody": body, "responses": {}}}}
+    document = {"servers": [{"url": "https://h.example"}], "paths": paths, "components": {"schemas": schemas}}
+    made = imported(tmp_path, document)
+    (tool,) = made.manifest["tools"]
+
+    def find_type(schema: dict[str, Any]) -> Any:
+        reference = schema.get("$ref")
+        return find_type(made.manifest["schemas"][reference.rpartition("/")[2]]) if reference else schema["type"]
+
+    assert find_type(tool["inputSchema"]["properties"]["here"]) == "null"
+    whole = made.manifest["schemas"]["Whole"]["properties"]
+    assert {name: find_type(schema) for name, schema in whole.items()} == {
+        "a": "integer",
+        "b": "boolean",
+        "c": "boolean",
+    }
+    properties["here"] = {"$ref": "#nowhere"}
+    assert "the reference `#nowhere` is to an anchor" in imported(tmp_path, document).notes[0]

@@ -172,6 +172,7 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
         "Operation-Location": {"schema": TEXT},
         "X-Count": {"$ref": "#/components/headers/Count"},
         "X-Tags": {"schema": {"type": "array", "items": TEXT}},
+        "X-Left": {"schema": {"type": ["integer", "null"]}},
         "Set-Cookie": {"schema": TEXT},
     }
     content = {"application/json": {"schema": OBJECT}}
@@ -204,7 +205,7 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
         },
     }
     document = {
-        "openapi": "3.0.3",
+        "openapi": "3.1.0",
         "info": {"title": "Sending", "version": "1"},
         "servers": [{"url": "https://api.example.com"}],
         "paths": paths,
@@ -212,7 +213,7 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
     }
     (tmp_path / "sending.json").write_text(json.dumps(document))
     manifest = prism_run.build(tmp_path / "sending.json", tmp_path, 10)
-    told = {"Operation-Location": "/jobs/1", "X-Count": "3", "X-Tags": "a, b", "Set-Cookie": "a=b"}
+    told = {"Operation-Location": "/jobs/1", "X-Count": "3", "X-Tags": "a, b", "X-Left": "4", "Set-Cookie": "a=b"}
     results: dict[str, Any] = {}
     with (
         api(lambda asked: Response(status_code=202 if asked.method == "POST" else 200, headers=told)) as fake,
@@ -226,8 +227,9 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
                     results[name] = (await client.raw.call_tool(name, {})).structured_content
 
         asyncio.run(go())
-    expected = {"body": None, "headers": {"operation_location": "/jobs/1", "x_count": 3, "x_tags": ["a", "b"]}}
-    alone = {"body": None, "headers": {"operation_location": "/jobs/1", "x_tags": ["a", "b"]}}
+    headers_alone = {"operation_location": "/jobs/1", "x_tags": ["a", "b"], "x_left": 4}
+    expected = {"body": None, "headers": {**headers_alone, "x_count": 3}}
+    alone = {"body": None, "headers": headers_alone}
     assert results == {"start": expected, "head": expected, "either": alone}
     either, *_, get = (tool for tool in manifest["tools"] if tool["name"] in ("either", "get"))
     assert either["outputSchema"] == {"anyOf": [OBJECT, {"type": "null"}]}

@@ -105,6 +105,8 @@ class Page:
             return is_list(value) and len(value) <= _MOST_PAIRS and all(map(self._is_pair, value))
         if self.by == "cursor" and isinstance(value, str):
             return value != ""
+        if self.by == "cursor" and isinstance(value, float):
+            return 0 <= value < _FURTHEST  # beyond it, digits are lost
         furthest = _FURTHEST_CURSOR if self.by == "cursor" else _FURTHEST
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < furthest
 
@@ -200,8 +202,8 @@ class Following:
         if following is None or following == "" or following is False:
             return None
         if not self.page.is_position(following):
-            raise Deviation("The API's own cursor is neither a text nor a whole number, and cannot be followed.")
-        return self._write(following)
+            raise Deviation("The API's own cursor is neither a text nor a number from 0 on, and cannot be followed.")
+        return self._write(int(following) if isinstance(following, float) and following.is_integer() else following)
 
     def _linked(self, answer: Answer) -> str | None:
         target = find_next_link(answer.headers.get("link", ""))

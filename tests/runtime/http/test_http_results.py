@@ -297,6 +297,22 @@ def test_a_page_has_a_part_of_its_items_and_headers(tmp_path: Path) -> None:
         assert result.structured_content["headers"] == {"kind": "application/json"}
 
 
+@pytest.mark.parametrize(
+    ("following", "sent"),
+    [("1e3", "1000"), ("1700000000.25", "1700000000.25"), ("12345678901234567890", None), ("-1", "")],
+)
+def test_numbers_as_cursors_are_sent_back_exactly(following: str, sent: str | None, tmp_path: Path) -> None:
+    body = f'{{"data": [], "next": {following}}}'
+    tool = page_tool("cursor", output="lenient")
+    with running(tmp_path, [tool], lambda _: Response(body, media_type="application/json")) as server:
+        first = server.call("list-pets")
+        if sent == "":
+            assert "neither a text nor a number" in str(first.meta)
+            return
+        server.call("list-pets", cursor=first.structured_content["next"])
+        assert server.api.last.query == f"after={sent or following}"
+
+
 def encoded(value: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
@@ -313,7 +329,18 @@ def test_a_hostile_cursor_is_refused_or_stays_in_its_place(kind: str, tmp_path: 
         assert version == 1
         asked = len(server.api.asked)
         wrong: list[Any] = [[2, tag, position], [1, "00000000", position], [1, tag], [1, tag, position, 0], {}, None, 7]
-        positions: list[Any] = [None, True, -1, 1.5, 2**130, {}, "", *([] if kind == "link" else [[]])]
+        positions: list[Any] = [
+            None,
+            True,
+            -1,
+            -1.5 if kind == "cursor" else 1.5,
+            1e17,
+            float("nan"),
+            2**130,
+            {},
+            "",
+            *([] if kind == "link" else [[]]),
+        ]
         wrong += [[1, tag, each] for each in positions]
         wrong += [[1, tag, [["api_key", "x"]]], [1, tag, [["page"]]], [1, tag, [["page", 1]]], [1, tag, ["pa"]]]
         cursors = [encoded(each) for each in wrong] + ["%%%", "é", "a" * 4096, "W" * 5000, "[" * 4000, "//example.com"]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_ANCHORS = ("$anchor", "$dynamicAnchor")
 _MAX_HOPS = 32
 """The length that a chain of references to references may have."""
 _LONGEST = 500
@@ -257,45 +258,50 @@ class Documents:
         return at
 
     def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> Located | None:
-        """Return the target of a reference by the `$id` of schemas; None if there is none."""
-        if not self._resources:
-            return None
+        """Return the target of a reference by the `$id` and `$anchor` of schemas; None if there is none."""
+        resources, anchors = self._identified
         where, _, fragment = reference.partition("#")
         base = max(
-            (
-                key
-                for key in self._resources.values()
-                if key.file == file and pointer[: len(key.pointer)] == key.pointer
-            ),
+            (key for key in resources.values() if key.file == file and pointer[: len(key.pointer)] == key.pointer),
             key=lambda key: len(key.pointer),
             default=None,
         )
+        own = next((uri for uri, key in resources.items() if key is base), "")
+        if fragment and not fragment.startswith("/"):
+            is_here = where or base is not None or file == self.root.file
+            return anchors.get((urljoin(own, where), unquote(fragment))) if is_here else None
         if not where and base is None:
             return None
-        own = next((uri for uri, key in self._resources.items() if key is base), "")
-        at = base if not where else self._resources.get(urljoin(own, where))
+        at = base if not where else resources.get(urljoin(own, where))
         for step in split_pointer(unquote(fragment)) if at is not None else ():
             try:
                 at = at / step if at is not None else None
             except (KeyError, IndexError, TypeError, ValueError):
                 return None
-        return at if not fragment or fragment.startswith("/") else None
+        return at
 
     @cached_property
-    def _resources(self) -> dict[str, Located]:
-        """The schemas of the root document that have an `$id`, by their whole URI."""
-        found: dict[str, Located] = {}
-        waiting = [(self.root, "")] if any(isinstance(part.get("$id"), str) for part in walk(self.root.value)) else []
+    def _identified(self) -> tuple[dict[str, Located], dict[tuple[str, str], Located]]:
+        """The schemas of the root document with an `$id`, by their whole URI, and all with an anchor, by the URI
+        of the schema or document around them and the anchor.
+        """
+        resources: dict[str, Located] = {}
+        anchors: dict[tuple[str, str], Located] = {}
+        is_used = any(isinstance(part.get(key), str) for part in walk(self.root.value) for key in ("$id", *_ANCHORS))
+        waiting = [(self.root, "")] if is_used else []
         for at, base in waiting:  # grows while it is read
             name = at.get_field("$id")
             uri = urljoin(base, name).partition("#")[0] if isinstance(name, str) else base
             if isinstance(name, str):
-                found.setdefault(uri, at)
+                resources.setdefault(uri, at)
+            for anchor in map(at.get_field, _ANCHORS):
+                if isinstance(anchor, str):
+                    anchors.setdefault((uri, anchor), at)
             below = (
                 at.value if isinstance(at.value, dict) else range(len(at.value)) if isinstance(at.value, list) else ()
             )
             waiting += [(at / str(step), uri) for step in below]
-        return found
+        return resources, anchors
 
     def _load(self, path: str, reference: str) -> Json:
         if path not in self._values:

@@ -117,7 +117,8 @@ def _list_headers(response: Located, schemas: Schemas) -> dict[str, Json]:
             continue
         at = schemas.documents.resolve(entry)
         schema = at.get("schema") or at  # in Swagger 2.0, a header is its own schema
-        kinds = [str(part.get_field("type")) for part in schemas.list_applied(schema)]
+        types = [part.get_field("type") for part in schemas.list_applied(schema)]
+        kinds = [str(kind) for each in types for kind in (each if isinstance(each, list) else [each])]
         kind = next((kind for kind in kinds if kind in ("array", "integer", "number", "boolean")), "string")
         name = re.sub(r"[^A-Za-z0-9]+", "_", header).strip("_").lower()
         style = at.get_field("style") if kind == "array" else None

@@ -284,8 +284,9 @@ def _has_file(schema: Json) -> bool:
 
 
 def _let_files_be_texts(schema: Json) -> Json:
-    """Return a schema whose `oneOf` is `anyOf` where an alternative is a file: its base64 is a string, which may also fit
-    a text alternative, which the file itself does not.
+    """Return a schema with `anyOf` in place of `oneOf` where an alternative is a file.
+
+    The base64 of a file is a string, which may also fit a text alternative.
     """
     if not isinstance(schema, dict):
         return schema
