@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from stubwright.compile.source import Bundle
     from stubwright.jsonschema.dialects import Dialect
 
+NONE: dict[str, Any] = {"properties": {}}
 HEAD = "stubwright: 1\nserver: {name: weather, version: 1.0.0}\n"
 
 
@@ -176,7 +177,7 @@ def test_a_fragment_finds_its_own_schemas_and_tools() -> None:
                   - name: x
                     description: d
                     inputSchema: {type: object, properties: {a: {$ref: "#/schemas/B"}}}
-                  - {name: y, description: d, inputSchema: {type: object}}
+                  - {name: y, description: d, inputSchema: {type: object, properties: {}}}
                 """,
             "specs/common.yaml": "schemas: {C: {type: string}, Unused: {$ref: '#/schemas/Nope'}}\n",
         },
@@ -199,9 +200,9 @@ def test_only_tools_that_run_as_tasks_say_how(support: str) -> None:
         "task": {"ttl": "1h"},
         "ask": {"who": {"message": "?", "before": "task", "schema": {"type": "object", "properties": {}}}},
     }
-    assert codes(bundle_of({"tools": [tool({}, execution={"taskSupport": support}, stubwright=of_a_task)]})) == []
+    assert codes(bundle_of({"tools": [tool(NONE, execution={"taskSupport": support}, stubwright=of_a_task)]})) == []
     for never in ({}, {"execution": {"taskSupport": "forbidden"}}, {"execution": None}):
-        assert codes(bundle_of({"tools": [tool({}, **never, stubwright=of_a_task)]})) == ["SW259", "SW259"]
+        assert codes(bundle_of({"tools": [tool(NONE, **never, stubwright=of_a_task)]})) == ["SW259", "SW259"]
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
@@ -323,7 +324,7 @@ def test_a_thousand_tools_are_checked_within_two_seconds() -> None:
 def test_a_chain_of_references_as_long_as_the_stack_is_deep_is_followed() -> None:
     length = sys.getrecursionlimit() * 2
     chain = {f"d{index}": {"$ref": f"#/$defs/d{index + 1}"} for index in range(length)}
-    bundle = bundle_of({"tools": [tool({"$defs": {**chain, f"d{length}": {"$ref": "#/$defs/d0"}}})]})
+    bundle = bundle_of({"tools": [tool({"properties": {}, "$defs": {**chain, f"d{length}": {"$ref": "#/$defs/d0"}}})]})
     assert codes(bundle) == ["SW223"]
 
 

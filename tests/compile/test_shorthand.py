@@ -292,7 +292,7 @@ def test_input_is_closed_and_output_is_not_and_keys_keep_their_order() -> None:
     tool = {"name": "t", "output": {"a": "string"}, "x-note": 1, "input": {}, "annotations": {}}
     [long] = expand(tools=[tool])["tools"]
     assert list(long) == ["name", "outputSchema", "x-note", "inputSchema", "annotations"]
-    assert long["inputSchema"] == {"type": "object", "additionalProperties": False}
+    assert long["inputSchema"] == {"type": "object", "properties": {}, "additionalProperties": False}
     assert long["outputSchema"] == {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 
 

@@ -56,6 +56,7 @@ _RULES = (
     readers.check_javascript,
     readers.check_official_clients,
     readers.check_divided_objects,
+    readers.check_listed_arguments,
     values.check_compilable,
     values.check_defaults,
     values.check_schema_examples,
@@ -132,6 +133,7 @@ _OF_ALL_TOOLS = frozenset(
     | {
         readers.check_official_clients,
         readers.check_divided_objects,
+        readers.check_listed_arguments,
         hosts.check,
         aliases.check,
         tools.check_deprecations,
