@@ -307,6 +307,11 @@ class Package:
         return bool(self.manifest.get(EXACT_FORMATS))
 
     @property
+    def omits_nulls(self) -> bool:
+        """True if null for an optional argument means that it is omitted (`wire: {nulls: omitted}`)."""
+        return bool(self.manifest.get("nulls") == "omitted")
+
+    @property
     def exchanges_tokens(self) -> bool:
         """True if an API takes tokens in exchange for those of the server's callers (RFC 8693)."""
         apis: Iterable[Mapping[str, Any]] = (self.manifest.get("apis") or {}).values()

@@ -88,6 +88,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             "formats": "assert" if formats.get_settings(meaning)["formats"] else "annotate",
             **({"exactFormats": True} if formats.get_settings(meaning)["exact"] else {}),
             **_about_all(entry),
+            **({"nulls": "omitted"} if (entry.get("wire") or {}).get("nulls") == "omitted" else {}),
             **({"apis": apis} if apis else {}),
             **({"toolsets": offered} if (offered := toolsets.lower(resolved)) else {}),
             **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),

@@ -86,7 +86,7 @@ CODES: Final = _make_table(
     ("SW504", "wire", "The server's name, version or instructions changed."),
     ("SW505", "wire", "A capability came or went."),
     ("SW506", "wire", "What authorization callers need changed."),
-    ("SW507", "wire", "How lists are sent, or the oldest supported revision, changed."),
+    ("SW507", "wire", "How lists are sent, how arguments are read, or the oldest supported revision, changed."),
     ("SW508", "wire", "Whether `format` is asserted changed."),
     ("SW509", "wire", "Whether records of calls have the values of arguments changed."),
     ("SW510", "wire", "A tool is gone."),

@@ -84,6 +84,10 @@ def compare(
         how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
         message = f"schemas are sent {how}; they accept the same"
         yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("wire"))
+    omits = [manifest.document.get("nulls") == "omitted" for manifest in (pair.old, pair.new)]
+    if omits[0] != omits[1]:
+        message = f"`null` for an optional argument that refuses it is {'omitted' if omits[1] else 'refused'} now"
+        yield Change("SW507", "wire", "compatible" if omits[1] else "breaking", _ABOUT, message, *locate("wire"))
     if pair.old.formats != pair.new.formats:
         yield from _compare_formats(get_settings(pair.old.formats), get_settings(pair.new.formats), locate)
 

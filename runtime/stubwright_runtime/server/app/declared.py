@@ -71,7 +71,7 @@ def make_steps(package: Package, host: Host, results: Results) -> Steps:
     return Steps(
         [*_list_admission(package, host)],
         [*_list_limits(package)],
-        [*_list_binding(package)],
+        [*_list_binding(package, host)],
         [*_list_preparation(package, host, results)],
     )
 
@@ -95,7 +95,11 @@ def _list_limits(package: Package) -> Iterator[Wrap]:
         yield limit_result  # inside the others, so that `maxResultBytes` applies to the shortened result
 
 
-def _list_binding(package: Package) -> Iterator[Wrap]:
+def _list_binding(package: Package, host: Host) -> Iterator[Wrap]:
+    if package.omits_nulls:
+        from ..calls.nulls import NullOmission
+
+        yield NullOmission(host.log).wrap
     if any(tool.extension.get("bind") for tool in package.tools.values()):
         from ...policy.claims import set_arguments
 

@@ -67,6 +67,7 @@ MANIFEST: Final = frozenset(
         "exactFormats",
         "formats",
         "handles",
+        "nulls",
         "pageSize",
         "policy",
         "prompts",

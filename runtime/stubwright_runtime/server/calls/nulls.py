@@ -1,0 +1,52 @@
+"""Optional arguments that a client sends as null instead of omitting them (`wire: {nulls: omitted}`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...projection.merging import Merging
+from ...schema.validation import get_input_validator
+
+if TYPE_CHECKING:
+    import logging
+
+    from ...package import Tool
+    from ..core.outcomes import Outcome
+    from ..core.request import Handle, Request
+
+
+class NullOmission:
+    """A step that removes nulls, and logs the first call of each tool that has some."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        """Take the log."""
+        self._log = log
+
+    def wrap(self, tool: Tool, call_next: Handle) -> Handle:
+        """Remove optional arguments that are null from the calls of a tool if its schema refuses null there."""
+        refusing = find_refusing(tool)
+        if not refusing:
+            return call_next
+        is_logged = False
+
+        async def call(request: Request) -> Outcome:
+            nonlocal is_logged
+            arguments = request.arguments
+            nulls = [name for name in refusing if name in arguments and arguments[name] is None]
+            if nulls:
+                request.arguments = {name: value for name, value in arguments.items() if name not in nulls}
+                if not is_logged:
+                    is_logged = True
+                    names = ", ".join(nulls)
+                    self._log.warning("%s is called with null for %s, which is read as omitted", tool.name, names)
+            return await call_next(request)
+
+        return call
+
+
+def find_refusing(tool: Tool) -> list[str]:
+    """Return the optional arguments of a tool for which its schema refuses null."""
+    view = Merging(tool.accepts).view([tool.accepts])
+    optional = [name for name in view.properties if name not in view.required]
+    refused = {*get_input_validator(tool).find_error_paths(dict.fromkeys(optional))}
+    return [name for name in optional if (name,) in refused]
