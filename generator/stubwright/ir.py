@@ -250,7 +250,8 @@ class Manifest:
     is the import package and `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class,
     where the manifest says it. `files` are those that travel inside the package, by their paths in it. `document` is
     the resolved manifest that is written as `manifest.json`. `refs` specifies whether the schemas in `document`, and in
-    the definitions of tools, have references; those in `ir.Schema` do.
+    the definitions of tools, have references; those in `ir.Schema` do. `splits_types` specifies that there, lists of types
+    are written as `anyOf`.
     `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
     `targets` names the clients and APIs that must take its tools; `budget` is what its lists may cost, in tokens.
     """
@@ -271,6 +272,7 @@ class Manifest:
     document: Mapping[str, Json]
     command: str = ""
     refs: Refs = "bundled"
+    splits_types: bool = False
     handles: tuple[Handle, ...] = ()
     targets: tuple[str, ...] = ()
     budget: Mapping[str, int] = field(default_factory=dict)

@@ -40,7 +40,7 @@ class Bundles:
     def without(self, tool: Declared) -> Mapping[str, Json]:
         """Return the schemas of a tool, by field, whose bundled schemas are retained here instead."""
         schemas: dict[str, Json] = {}
-        if self.resolved.inlines:
+        if self.resolved.inlines or self.resolved.splits_types:
             return schemas
         for name, outline in self.resolved.list_schemas(tool):
             bundled = self.resolved.bundle_schema(outline)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from stubwright import ir, naming
 from stubwright.compile import binds, completions, handles, shape
 from stubwright.compile.audience import aliases, toolsets
+from stubwright.compile.audience.nullable import split_types
 from stubwright.compile.bundles import Bundles
 from stubwright.compile.resolve import Declared, Resolved, resolve_use
 from stubwright.compile.skills import lowering as skills
@@ -22,9 +23,9 @@ from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.mcp.uri_templates import UriTemplate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from stubwright.diagnostics import Place
+    from stubwright.diagnostics import Place, Pointer
     from stubwright.jsonschema.references import Key, Outline
 
 FORMAT = 1
@@ -79,6 +80,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=meaning,
         refs="inlined" if resolved.inlines else "bundled",
+        splits_types=resolved.splits_types,
         handles=tuple(kind for kind, _ in kinds),
         targets=tuple(entry.get("targets") or ()),
         budget=entry.get("budget") or {},
@@ -177,6 +179,8 @@ def _tool(
         output = schemas["outputSchema"]
         # With `own` the output would be kept in `manifest.json` as written.
         schemas["outputSchema"] = replace(output, wire=shape.paginate("outputSchema", output.wire), own=None)
+    if resolved.splits_types:
+        sent = {field: _split_types(schema, schemas[field], marked.get(field, ())) for field, schema in sent.items()}
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = handles.describe_handles(wire.get("description"), handles.find_made(marked), handle_kinds)
@@ -227,6 +231,11 @@ def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], decla
                 wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich, exact=like.exact
             )
     return derived
+
+
+def _split_types(wire: ir.Json, schema: ir.Schema, marked: Iterable[Pointer]) -> ir.Json:
+    """Return a schema as sent without lists of types; `marked` are the places of handles in it."""
+    return split_types(wire, dialects.find_dialect(wire) or dialects.DRAFT_2020_12, schema.place, marked)
 
 
 def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:

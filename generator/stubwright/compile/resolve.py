@@ -138,6 +138,12 @@ class Resolved:
         serves = "server" in (self.entry.get("emit") or ("server",))
         return serves and (self.entry.get("wire") or {}).get("refs") == "inlined"
 
+    @property
+    def splits_types(self) -> bool:
+        """True if lists of types go out as `anyOf` (`wire: {nullable: anyOf}`)."""
+        serves = "server" in (self.entry.get("emit") or ("server",))
+        return serves and (self.entry.get("wire") or {}).get("nullable") == "anyOf"
+
     def inline(self, root: Outline) -> Inlined:
         """Return `root` with its references replaced by their targets."""
         if root.plain:

@@ -80,6 +80,7 @@ def digest_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
         manifest.handlers,
         sorted(manifest.emit),
         manifest.refs,
+        manifest.splits_types,
         {key: value for key, value in manifest.document.items() if key != "tools"},
         [entry.get("stubwright") for entry in manifest.document["tools"]],
         [[path, compute_digest(with_lf(data))] for path, data in sorted(manifest.files.items())],

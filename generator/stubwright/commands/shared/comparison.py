@@ -90,7 +90,7 @@ def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
         resources=(*manifest.resources, *_list_skill_files(manifest)),
         document={key: value for key, value in manifest.document.items() if key != "skills"},
     )
-    if manifest.refs == "bundled":
+    if manifest.refs == "bundled" and not manifest.splits_types:
         return manifest
 
     def make_sent(schema: ir.Schema, wire: Mapping[str, Any]) -> ir.Schema:

@@ -84,6 +84,10 @@ def compare(
         how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
         message = f"schemas are sent {how}; they accept the same"
         yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("wire"))
+    if pair.old.splits_types != pair.new.splits_types:
+        how = "`anyOf`" if pair.new.splits_types else "lists"
+        message = f"several types of a value are sent as {how}; the schemas accept the same"
+        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("wire"))
     omits = [manifest.document.get("nulls") == "omitted" for manifest in (pair.old, pair.new)]
     if omits[0] != omits[1]:
         message = f"`null` for an optional argument that refuses it is {'omitted' if omits[1] else 'refused'} now"
