@@ -23,7 +23,7 @@ Emit: TypeAlias = Literal["server", "client"]
 Formats: TypeAlias = Literal["annotate", "assert", "exact", "assert and exact"]
 """The meaning of `format`. `exact`: formats with types accept only what these represent exactly, others annotate."""
 
-Refs: TypeAlias = Literal["bundled", "inlined"]
+Refs: TypeAlias = Literal["bundled", "inlined", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +250,8 @@ class Manifest:
     is the import package and `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class,
     where the manifest says it. `files` are those that travel inside the package, by their paths in it. `document` is
     the resolved manifest that is written as `manifest.json`. `refs` specifies whether the schemas in `document`, and in
-    the definitions of tools, have references; those in `ir.Schema` do. `splits_types` specifies that there, lists of types
-    are written as `anyOf`.
+    the definitions of tools, have references (`auto`: some do); those in `ir.Schema` do. `splits_types` specifies that
+    there, lists of types are written as `anyOf`.
     `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
     `targets` names the clients and APIs that must take its tools; `budget` is what its lists may cost, in tokens.
     """

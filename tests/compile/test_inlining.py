@@ -808,3 +808,52 @@ def test_diff_tells_it_as_another_text_and_nothing_else(tmp_path: Path) -> None:
     (change,) = compare(results[0], results[1])
     assert (change.code, change.impact) == ("SW507", "cosmetic")
     assert change.message == "schemas are sent without references; they accept the same"
+
+
+SMALL: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}}
+LONG: dict[str, Any] = {"type": "string", "description": "A text that is long enough to cost something. " * 4}
+
+
+def sent_automatically(folder: Path, properties: dict[str, Any], schemas: dict[str, Any], **wire: str) -> Any:
+    value = manifest([tool("a", properties)], schemas=schemas, emit=["server"], wire={"refs": "auto", **wire})
+    with imported(folder, generate(folder, value)) as package:
+        return package.TOOLS["a"].definition["inputSchema"]
+
+
+def test_auto_inlines_a_schema_that_is_used_once(tmp_path: Path) -> None:
+    sent = sent_automatically(tmp_path, {"at": {"$ref": "#/schemas/Point"}}, {"Point": SMALL})
+    assert sent == {"type": "object", "properties": {"at": SMALL}}
+
+
+def test_auto_bundles_a_large_schema_that_is_used_often(tmp_path: Path) -> None:
+    text = {"$ref": "#/$defs/Text"}
+    uses = {name: {"$ref": "#/schemas/Text"} for name in "abc"}
+    sent = sent_automatically(tmp_path, uses, {"Text": LONG})
+    assert sent == {"type": "object", "properties": dict.fromkeys("abc", text), "$defs": {"Text": LONG}}
+
+
+def test_auto_bundles_a_recursive_schema_without_a_warning(tmp_path: Path) -> None:
+    tree = {"type": "object", "properties": {"under": {"items": {"$ref": "#/schemas/Tree"}}}}
+    value = manifest([tool("a", {"tree": {"$ref": "#/schemas/Tree"}})], schemas={"Tree": tree}, wire={"refs": "auto"})
+    assert check(tmp_path, {**value, "lint": {"ignore": ["SW352"]}}) == []
+    sent = sent_automatically(tmp_path, {"tree": {"$ref": "#/schemas/Tree"}}, {"Tree": tree})
+    assert sent["properties"] == {"tree": {"$ref": "#/$defs/Tree"}}
+
+
+def test_auto_leaves_a_schema_without_references_unchanged(tmp_path: Path) -> None:
+    plain = {"allOf": [{"type": "string"}, {"maxLength": 3}]}
+    assert sent_automatically(tmp_path, {"a": plain}, {})["properties"] == {"a": plain}
+
+
+def test_diff_calls_auto_another_text_and_nothing_else(tmp_path: Path) -> None:
+    value = {**DESK, "wire": {"refs": "auto"}}
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(value))
+    automatic = pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json").manifest
+    path.write_text(json.dumps({**DESK, "wire": {"refs": "bundled"}}))
+    bundled = pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json").manifest
+    assert automatic is not None
+    assert bundled is not None
+    (change,) = compare(bundled, automatic)
+    assert (change.code, change.impact) == ("SW507", "cosmetic")
+    assert change.message == "schemas are sent without references if that costs little; they accept the same"

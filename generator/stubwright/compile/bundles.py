@@ -40,9 +40,11 @@ class Bundles:
     def without(self, tool: Declared) -> Mapping[str, Json]:
         """Return the schemas of a tool, by field, whose bundled schemas are retained here instead."""
         schemas: dict[str, Json] = {}
-        if self.resolved.inlines or self.resolved.splits_types:
+        if self.resolved.splits_types:
             return schemas
         for name, outline in self.resolved.list_schemas(tool):
+            if self.resolved.sends_inlined(outline):
+                continue
             bundled = self.resolved.bundle_schema(outline)
             if bundled.uses and outline.dialect.defs == _KEYWORD and self._is_large(bundled.uses):
                 schemas[name] = bundled.own

@@ -79,7 +79,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         shared=(*_shared(resolved), *_states(kinds, resolved)),
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=meaning,
-        refs="inlined" if resolved.inlines else "bundled",
+        refs=resolved.refs,
         splits_types=resolved.splits_types,
         handles=tuple(kind for kind, _ in kinds),
         targets=tuple(entry.get("targets") or ()),
@@ -159,10 +159,11 @@ def _tool(
     schemas = {field: _schema(outline, resolved) for field, outline in resolved.list_schemas(declared)}
     sent = {field: schema.wire for field, schema in schemas.items()}
     marked = {field: schema.handles for field, schema in schemas.items()}
-    if resolved.inlines:
-        sent = {field: resolved.inline(outline).wire for field, outline in resolved.list_schemas(declared)}
-        for field in [field for field, pointers in marked.items() if pointers]:
-            sent[field], marked[field] = handles.inline_schema(schemas[field])
+    for field, outline in resolved.list_schemas(declared):
+        if resolved.sends_inlined(outline):
+            sent[field] = resolved.inline(outline).wire
+            if marked[field]:
+                sent[field], marked[field] = handles.inline_schema(schemas[field])
     http = _http(extension.get("http") or {}, apis)
     if http:
         extension["http"] = http

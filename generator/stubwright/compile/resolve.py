@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from stubwright.compile.source import Bundle, Fragment
     from stubwright.diagnostics import Pointer
-    from stubwright.ir import Json
+    from stubwright.ir import Json, Refs
     from stubwright.jsonschema.bundling import Bundled
     from stubwright.jsonschema.dialects import Dialect
 
@@ -133,10 +133,25 @@ class Resolved:
         return known[root.place]
 
     @property
+    def refs(self) -> Refs:
+        """The value of `wire: {refs: …}`; `bundled` for a manifest without a server."""
+        serves = "server" in (self.entry.get("emit") or ("server",))
+        refs: Refs = (self.entry.get("wire") or {}).get("refs") or "bundled"
+        return refs if serves else "bundled"
+
+    @property
     def inlines(self) -> bool:
         """True if the server's schemas go out without references (`wire: {refs: inlined}`)."""
-        serves = "server" in (self.entry.get("emit") or ("server",))
-        return serves and (self.entry.get("wire") or {}).get("refs") == "inlined"
+        return self.refs == "inlined"
+
+    def sends_inlined(self, root: Outline) -> bool:
+        """Return whether a schema is sent without references (`auto`: if it becomes less than a fifth longer)."""
+        if self.refs != "auto" or root.plain or not root.references:
+            return self.inlines
+        inlined = self.inline(root)
+        if inlined.kept is not None:
+            return False
+        return len(to_json(inlined.wire)) * 5 < len(to_json(self.bundle_schema(root).wire)) * 6
 
     @property
     def splits_types(self) -> bool:

@@ -104,7 +104,11 @@ def check_divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
     """
     if resolved.inlines:
         return
-    outlines = _reached(resolved, "outputSchema") | _reached(resolved, "inputSchema")
+    outlines = {
+        outline.place: outline
+        for field in ("outputSchema", "inputSchema")
+        for outline in _reached(resolved, field, is_bundled=True).values()
+    }
     places = [
         Place(outline.place.file, (*outline.place.pointer, *pointer)) / keyword
         for outline in outlines.values()
@@ -168,11 +172,16 @@ def _refused_multiple(step: float) -> float | None:
     return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
 
 
-def _reached(resolved: Resolved, field: str) -> dict[Place, Outline]:
-    """Return the schemas in this field of all tools, with shared ones; none if the manifest makes no server."""
+def _reached(resolved: Resolved, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
+    """Return the schemas in this field of all tools, with shared ones; none if the manifest makes no server.
+
+    `is_bundled` omits schemas that are sent without references.
+    """
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return {}
     roots = [outline for tool in resolved.tools for name, outline in resolved.list_schemas(tool) if name == field]
+    if is_bundled:
+        roots = [root for root in roots if not resolved.sends_inlined(root)]
     return {each.place: each for root in roots for each in resolved.find_closure(root)}
 
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 _LISTING: Final = ("cache", "pageSize")
 _STORAGE: Final = {"maxBytesPerPrincipal": EACH, "maxBytes": ALL}
 _ABOUT: Final = "server"
+_REFERENCES: Final[Mapping[ir.Refs, str]] = {
+    "bundled": "with references to `$defs`",
+    "inlined": "without references",
+    "auto": "without references if that costs little",
+}
 _WORDS: Final = frozenset({"title", "description", "instructions"})
 """The texts of a server that models read."""
 
@@ -81,8 +86,7 @@ def compare(
         message = f"clients treat the hints of tools as {hints[1]} now"
         yield Change("SW520", "wire", "cosmetic", "all tools", message, *locate("client"))
     if pair.old.refs != pair.new.refs:
-        how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
-        message = f"schemas are sent {how}; they accept the same"
+        message = f"schemas are sent {_REFERENCES[pair.new.refs]}; they accept the same"
         yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("wire"))
     if pair.old.splits_types != pair.new.splits_types:
         how = "`anyOf`" if pair.new.splits_types else "lists"
