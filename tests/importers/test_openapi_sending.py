@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from starlette.responses import Response
 
 import amounts
 import prism_run
+from command_line import stubwright
 from fake_api import api
 from packages import imported
 
@@ -234,3 +236,44 @@ def test_headers_of_an_answer_without_a_body_are_the_result(tmp_path: Path) -> N
     either, *_, get = (tool for tool in manifest["tools"] if tool["name"] in ("either", "get"))
     assert either["outputSchema"] == {"anyOf": [OBJECT, {"type": "null"}]}
     assert "responseHeaders" not in get["stubwright"]["http"]
+
+
+def test_the_server_makes_the_key_of_a_call(tmp_path: Path) -> None:
+    def keyed(name: str, *, required: bool) -> dict[str, Any]:
+        header = {"name": name, "in": "header", "required": required, "schema": TEXT}
+        return {"parameters": [header], "responses": {"200": {"description": "d"}}, **_body(OBJECT)}
+
+    paths = {
+        "/pay": {"post": {"operationId": "pay", **keyed("Idempotency-Key", required=True)}},
+        "/refund": {"patch": {"operationId": "refund", **keyed("x-idempotency-key", required=False)}},
+        "/list": {"get": {"operationId": "list", "parameters": keyed("Idempotency-Key", required=False)["parameters"]}},
+    }
+    document = {"openapi": "3.1.0", "info": {"title": "Till", "version": "1"}, "paths": paths}
+    (tmp_path / "till.json").write_text(json.dumps({**document, "servers": [{"url": "https://api.example.com"}]}))
+    done = stubwright("import", "openapi", "till.json", "--name", "till", "-o", "till.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "note: `pay`: the server makes the value of the header `Idempotency-Key`, so no tool has it as an argument; "
+        "calls with the same key of the client (`once: {key: request}`) get the same value\n"
+    ) in done.stderr
+    tools = {tool["name"]: tool for tool in yaml.safe_load((tmp_path / "till.yaml").read_text())["tools"]}
+    assert [[*tool["inputSchema"]["properties"]] for tool in tools.values()] == [["x"], ["x"], ["Idempotency-Key"]]
+    assert tools["pay"]["stubwright"]["http"]["idempotencyHeader"] == "Idempotency-Key"
+    assert tools["refund"]["stubwright"]["http"]["idempotencyHeader"] == "x-idempotency-key"
+    assert [tool["stubwright"].get("policy") for tool in tools.values()] == [{"once": {"key": "request"}}] * 2 + [None]
+
+    assert stubwright("generate", "till.yaml", cwd=tmp_path).returncode == 0
+    with (
+        api(lambda asked: Response(status_code=204)) as fake,
+        prism_run.credentials(yaml.safe_load((tmp_path / "till.yaml").read_text()), fake.url),
+        imported(tmp_path / "generated", "till_mcp") as package,
+    ):
+
+        async def go() -> None:
+            async with package.TillClient.connect(package.build_server()) as client:
+                for name in ("pay", "pay", "refund"):
+                    assert not (await client.raw.call_tool(name, {"x": "v"})).is_error
+
+        asyncio.run(go())
+        keys = [asked.headers.get("idempotency-key") or asked.headers["x-idempotency-key"] for asked in fake.asked]
+        assert len(set(keys)) == 3

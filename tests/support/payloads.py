@@ -192,7 +192,7 @@ BASE: Json = {
                 "headers": {"X-Head": "{h}"}, "cookies": {"cook": "{c}"}, "contentType": "application/json",
                 "body": {"deep": ["{b}"]},
                 "fields": {"deep": {"style": "form", "contentType": "application/json", "x-more": "m"}},
-                "accept": "application/json", "security": [["key"]], "x-more": "m"}},
+                "accept": "application/json", "security": [["key"]], "idempotencyHeader": "X-Key", "x-more": "m"}},
         },
         {
             "name": "page_it", "description": "d",

@@ -19,6 +19,7 @@ from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
+from uuid import UUID
 
 import anyio
 import httpx2
@@ -33,7 +34,7 @@ from ..values.certificates import share_tls_context
 from ..values.network_errors import check_proxies, describe
 from ..values.sanitizing import clean
 from ..values.units import parse_retry_after
-from .requests import Api, Binding, Outgoing
+from .requests import SAFE, Api, Binding, Outgoing
 from .responses import (
     Answer,
     Deviation,
@@ -62,8 +63,6 @@ _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUER
 """Methods that change nothing more when they are repeated (RFC 9110, 9.2.2)."""
 
 _READING: Final = ("GET", "HEAD")
-_SAFE: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
-"""Methods that change nothing (RFC 9110, 9.2.1)."""
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 """Errors before anything was sent."""
@@ -167,15 +166,18 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                 binding.list_ways(os.environ), key=lambda way: way != worked
             )  # what was refused once comes last
             bound = binding
+            key = _make_key(tool, binding, ctx)
             hear = _hearing(ctx, bound.api, tool) if _EVENTS in http.get("accept", "") else None
 
             def prepare(environment: Mapping[str, str], way: Sequence[str]) -> Outgoing:
                 request = bound.make_request(values, environment, way)
                 request = request if following is None else following.make_request(request)
+                request = request if key is None else replace(request, headers=[*request.headers, key])
                 return request if hear is None else replace(request, hear=hear)
 
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
-            repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
+            is_known = key is not None and "idempotencyHeader" in http  # without it, the API may ignore the key
+            repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True or is_known
             retries = binding.api.retries if repeatable else 0
             async with self._connected(http.get("api", _PLAIN)) as client:
                 who = ctx.principal
@@ -256,6 +258,16 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         context = _make_context(api, settings) if "clientCertificate" in settings else None
         async with _client(context) as client:
             yield client
+
+
+def _make_key(tool: Tool, binding: Binding, ctx: Context) -> tuple[str, bytes] | None:
+    """Return the header by which the API recognizes a repeated call; `None` without one.
+
+    Its value is written as a UUID of version 4, which some APIs require.
+    """
+    is_declared = "idempotencyHeader" in tool.extension["http"] or "once" in tool.policy
+    name = binding.idempotency_header if is_declared else None
+    return None if name is None else (name, str(UUID(hex=ctx.idempotency_key("http"), version=4)).encode())
 
 
 def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
@@ -422,7 +434,7 @@ def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool =
 
 def _unknown(outgoing: Outgoing) -> str:
     """Return a warning for a request that was sent and not answered; empty if sending it again does no harm."""
-    if outgoing.method in _SAFE:
+    if outgoing.method in SAFE:
         return ""
     return " The request may have taken effect; check before you send it again."
 

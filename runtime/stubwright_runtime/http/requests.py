@@ -36,6 +36,9 @@ HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
 """Methods that send the arguments that are used nowhere else."""
 
+SAFE: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
+"""Methods that change nothing (RFC 9110, 9.2.1)."""
+
 # A tab is the one control character that a header may hold (RFC 9110, 5.5).
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -152,6 +155,16 @@ class Binding:
         """Return the names of the arguments that would not be sent, in quotes."""
         known = self._used | self._properties.keys() | ({"cursor"} if "page" in self._http else set[str]())
         return "" if self._sends_rest else ", ".join(f"`{name}`" for name in values if name not in known)
+
+    @property
+    def idempotency_header(self) -> str | None:
+        """The header for the key of a call; `None` if the manifest sets that header, or the method only reads."""
+        declared: str | None = self._http.get("idempotencyHeader")
+        if declared is None and self.method in SAFE:
+            return None
+        name = declared or "Idempotency-Key"
+        names = {each.lower() for each in (*(self._http.get("headers") or {}), *self.api.headers)}
+        return None if name.lower() in names else name
 
     @property
     def shown(self) -> str:

@@ -267,6 +267,7 @@ class Once:
         if self._store.is_shared:
             _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
         request.outlives_client = True
+        request.once_key = call.name
         try:
             async with self._keep_lease(call):
                 outcome = await call_next(request)

@@ -223,6 +223,8 @@ def check_headers(resolved: Resolved) -> Iterator[Diagnostic]:
             text = header["value"] if isinstance(header, dict) else header
             yield from _named(name, place.point_at_key(), filled=bool(find_holes(text)))
             yield from _held(text, place / "value" if isinstance(header, dict) else place)
+        if "idempotencyHeader" in http:
+            yield from _recognized(tool, http)
 
 
 def check_bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -238,6 +240,16 @@ def check_bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
             if name not in known:
                 message = f"no tool of `{api.name}` has an argument `{name}` in its own `properties`"
                 yield Diagnostic("SW258", message, (api.place / "bind" / name).point_at_key(), _near(name, known))
+
+
+def _recognized(tool: Declared, http: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    """Check the header for the key of a call."""
+    name, place = http["idempotencyHeader"], tool.place_of("http", "idempotencyHeader")
+    yield from _named(name, place, filled=True)
+    if name.lower() in {each.lower() for each in http.get("headers") or ()}:
+        yield Diagnostic(
+            "SW265", f"`{name}` is also in `headers`", place, "remove it there: the server makes its value"
+        )
 
 
 def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.importers.openapi import media as media_types
 from stubwright.importers.openapi import operations, paths
 from stubwright.importers.openapi.documents import Located, UnsupportedError
+from stubwright.importers.openapi.hints import READING
 from stubwright.importers.openapi.schemas import parts
 from stubwright.importers.openapi.schemas.conversion import drop_text
 from stubwright.importers.openapi.schemas.parts import Parts
@@ -38,6 +39,9 @@ BODY = "body"
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST = 64
+_IDEMPOTENCY_HEADERS: Final = frozenset({"idempotency-key", "x-idempotency-key"})
+"""Headers for a key that is the same in all attempts of a call. A model would make up another one for each."""
+
 _SECTIONS: Final = {"query": "query", "header": "headers", "cookie": "cookies", "path": "path"}
 _DEFAULTS: Final = {"path": ("simple", False), "query": ("form", True), "header": ("simple", False)}
 _BODILESS = frozenset({"get", "head", "options"})
@@ -117,6 +121,8 @@ def make_arguments(
         for parameter in path.parameters
         if not any(key.is_at(parameter.where, parameter.name) for key in withheld)
     ]
+    key = _find_idempotency_header(operation, parameters)
+    parameters = [parameter for parameter in parameters if parameter is not key]
     body = _choose_body(operation, schemas, options.media_types)
     flattened = _flatten(operation, body, parameters, schemas) if body is not None else None
     names = name_arguments(parameters, has_body=body is not None and flattened is None and not _is_empty_object(body))
@@ -129,6 +135,8 @@ def make_arguments(
         if parameter.required:
             builder.required.append(name)
         _place_parameter(parameter, name, builder.http)
+    if key is not None:
+        builder.http["idempotencyHeader"] = key.name
     if body is not None and not (flattened is None and _is_empty_object(body)):
         if body.kind != "json" or body.media != "application/json":
             builder.http["contentType"] = body.media
@@ -143,6 +151,14 @@ def make_arguments(
     if builder.additional is not None:
         schema["additionalProperties"] = builder.additional
     return Arguments(schema, builder.http, frozenset(builder.uses), withheld, examples, path.notes)
+
+
+def _find_idempotency_header(operation: Operation, parameters: Sequence[Parameter]) -> Parameter | None:
+    """Return the header by which the API recognizes a repeated call, if the operation writes."""
+    if operation.method in READING:
+        return None
+    names = ((parameter, parameter.name.lower()) for parameter in parameters if parameter.where == "header")
+    return next((parameter for parameter, name in names if name in _IDEMPOTENCY_HEADERS), None)
 
 
 def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:

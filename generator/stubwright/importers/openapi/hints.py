@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_READING: Final = frozenset({"get", "head", "options", "query"})
-_REPEATABLE: Final = _READING | {"put", "delete"}
+READING: Final = frozenset({"get", "head", "options", "query"})
+"""The methods that change nothing."""
+_REPEATABLE: Final = READING | {"put", "delete"}
 
 
 def make_annotations(method: str, title: str) -> dict[str, bool | str]:
@@ -19,8 +20,8 @@ def make_annotations(method: str, title: str) -> dict[str, bool | str]:
     """
     return {
         "title": title,
-        "readOnlyHint": method in _READING,
-        "destructiveHint": method not in _READING,
+        "readOnlyHint": method in READING,
+        "destructiveHint": method not in READING,
         "idempotentHint": method in _REPEATABLE,
         "openWorldHint": True,
     }

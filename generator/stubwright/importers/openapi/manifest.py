@@ -82,6 +82,7 @@ def make_manifest(
     if options.pages:
         notes += _add_pages(converted_tools, draft["schemas"])
     notes += _note_withheld(converted_tools)
+    notes += _note_idempotency_headers(converted_tools)
     notes += _note_missing_output_schemas(converted_tools)
     notes += _note_streams(converted_tools)
     notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.note_followed()]
@@ -282,6 +283,8 @@ def _convert_tool(
     if target.security is not None:
         http["security"] = [list(alternative) for alternative in target.security]
     tool["stubwright"] = {"http": http}
+    if "idempotencyHeader" in http:
+        tool["stubwright"]["policy"] = {"once": {"key": "request"}}
     if operation.at.get_field("deprecated") is True:
         tool["stubwright"]["deprecated"] = {}
     is_linked = pages.is_linked(schemas.documents, operation)
@@ -311,6 +314,19 @@ def _note_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
         f"the parameter `{key.name}` ({key.where}) is the credential of `{key.scheme}`, so no tool has it as an"
         " argument"
         for key in keys
+    ]
+
+
+def _note_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
+    """Return a note for each header by which the API recognizes repeated calls."""
+    by_header: dict[str, list[str]] = {}
+    for converted in tools:
+        if (header := _get_call(converted.tool).get("idempotencyHeader")) is not None:
+            by_header.setdefault(header, []).append(f"`{converted.tool['name']}`")
+    return [
+        f"{_list_names(names)}: the server makes the value of the header `{header}`, so no tool has it as an argument; "
+        "calls with the same key of the client (`once: {key: request}`) get the same value"
+        for header, names in by_header.items()
     ]
 
 

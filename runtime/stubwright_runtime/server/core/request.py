@@ -137,6 +137,7 @@ class Request(Scope):
         handles: The state handles of the call.
         has_begun: True if the handler has been called.
         outlives_client: True if it goes on when its client leaves, since a repeated call gets its result.
+        once_key: The digest of its caller, its tool and its key, if the tool's policy has `once`.
     """
 
     method: str
@@ -172,6 +173,7 @@ class Request(Scope):
     handles: Any = None
     has_begun: bool = False
     outlives_client: bool = False
+    once_key: str | None = None
     _channel: Channel | None = None
     _cancellation: Cancellation | None = None
     _call_id: str | None = None

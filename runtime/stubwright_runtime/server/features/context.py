@@ -213,6 +213,9 @@ class Context:
     def idempotency_key(self, key: str) -> str:
         """Return a key for an effect, which is the same in all runs of this request or task, and in no other.
 
+        If the tool's policy has `once`, it is also the same in later calls with the same key: they may run again after
+        an interruption (`onUnknown: run`).
+
         Services that know the header `Idempotency-Key`, or a field for such a key, make the effect once for each key.
 
         Args:

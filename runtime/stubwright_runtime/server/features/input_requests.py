@@ -230,10 +230,15 @@ class InputRequests:
         return await asyncio.shield(self._running[key])
 
     def make_idempotency_key(self, key: str) -> str:
-        """Return 32 hexadecimal digits for an effect: the same in all rounds of this request, and in no other."""
+        """Return 32 hexadecimal digits for an effect.
+
+        They are the same in all rounds of this request and in calls with the same key under `once`, and in no others.
+        """
         return hashlib.sha256(f"{self._get_seed()} {key}".encode()).hexdigest()[:32]
 
     def _get_seed(self) -> str:
+        if self._request.once_key is not None:
+            return self._request.once_key
         # The results of `once` travel with the state of the request, and so does this.
         seed: str = self._done.setdefault(f"{OURS}seed", secrets.token_hex(16))
         return seed
