@@ -50,7 +50,7 @@ def pay(_asked: Asked) -> Answer:
 
 def test_an_api_gets_one_key_for_each_key_of_once(tmp_path: Path) -> None:
     with running(tmp_path, TOOLS, pay) as run:
-        for order in ("A1", "A1", "A2"):  # each call is to a new server, which knows nothing of the others
+        for order in ("A1", "A1", "A2"):  # a new server for each call
             run.call("charge", order_id=order)
         first, again, other = keys(run)
         assert first == again != other
@@ -86,9 +86,7 @@ def test_a_call_without_a_key_gets_a_new_one_for_the_api(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("name", "attempts"), [("alone", 2), ("charge", 1)])
-def test_a_busy_api_is_asked_again_with_the_same_key_if_it_knows_keys(
-    name: str, attempts: int, tmp_path: Path
-) -> None:
+def test_a_busy_api_is_asked_again_with_the_same_key_if_it_knows_keys(name: str, attempts: int, tmp_path: Path) -> None:
     answers: list[Answer] = [(503, "busy"), {"paid": True}]
 
     def answer(_asked: Asked) -> Answer:

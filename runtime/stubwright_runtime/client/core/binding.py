@@ -64,8 +64,8 @@ class Binding:
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
       (`mcp_types.REQUEST_TIMEOUT`). If the connection is to blame, it is a `ConnectError`: `Unauthorized`,
       `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.
-    - `TypeError` or `ValueError` for an argument that is not a JSON value; the call is not sent. The same for an answer
-      of `on_question` that does not fit the question. Any other exception of a callback of `connect` is raised, too.
+    - `TypeError` or `ValueError` for an argument that is not a JSON value, and for an `idempotency_key` that the tool
+      does not take; the call is not sent. The same for an answer of `on_question` that does not fit the question. Any other exception of a callback of `connect` is raised, too.
     """
 
     _package: ClassVar[Package]
@@ -227,10 +227,12 @@ class Binding:
         confirm_all: bool | Omit = OMIT,
         on_call: OnCall | Omit | None = OMIT,
         on_progress: OnProgress | Omit | None = OMIT,
+        idempotency_key: str | Omit | None = OMIT,
     ) -> Self:
         """Return the same client on the same connection, with other options; those not given stay.
 
-        `None` takes an option away. For their meaning see `connect`.
+        `None` takes an option away. For their meaning see `connect`. `idempotency_key` is the key for one call of a
+        tool with `once: {key: request}`; give the same key to repeat the call later.
         """
         other = copy.copy(self)
         other._options = self._options.with_changes(
@@ -241,6 +243,7 @@ class Binding:
             confirm_all=confirm_all,
             on_call=on_call,
             on_progress=on_progress,
+            idempotency_key=idempotency_key,
         )
         return other
 

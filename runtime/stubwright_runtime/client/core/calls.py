@@ -97,6 +97,11 @@ async def _call(
     read: Callable[[CallToolResult], _T],
     record: Record,
 ) -> tuple[_T, CallToolResult]:
+    if options.idempotency_key is not None:
+        from ..rpc.repeating import takes_key
+
+        if not takes_key(tool):
+            raise ValueError(f"{tool.name} takes no idempotency key: its manifest has no `once: {{key: request}}`")
     if options.confirm is not None:
         await confirm_call(tool, arguments, options)
     call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call

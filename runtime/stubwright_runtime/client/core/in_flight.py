@@ -81,6 +81,11 @@ class InFlight:
         """Take note that the block of the connection has ended."""
         self._loop = None
 
+    @property
+    def is_open(self) -> bool:
+        """False before and after the block of the connection."""
+        return self._loop is not None
+
     def explain_close(self, error: MCPError) -> MCPError:
         """Return the error itself, or a better one if the block of the connection ended before the answer came."""
         from mcp_types import CONNECTION_CLOSED

@@ -12,6 +12,9 @@ from typing import Any, Final, Literal, TypeAlias, final, get_args
 from ...mcp.vocabulary import LogLevel
 from ..transports.bounds import MAX_RESULT_BYTES
 
+KEY_LENGTH: Final = 255
+"""The maximum length of an idempotency key, in characters."""
+
 TIMEOUT: Final = 60.0
 """Seconds that a server may take for an answer by default."""
 
@@ -121,8 +124,8 @@ class Options:
     """The options of the calls through one client.
 
     Raises:
-        ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, or
-            `confirm_all` is set without `confirm`.
+        ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, `confirm_all`
+            is set without `confirm`, or the idempotency key is empty or too long.
     """
 
     timeout: float | None = TIMEOUT
@@ -132,6 +135,7 @@ class Options:
     max_result_bytes: int | None = MAX_RESULT_BYTES
     confirm_all: bool = False
     sanitize: Sanitize = "text"
+    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
         """Check what can be wrong."""
@@ -143,6 +147,9 @@ class Options:
             raise ValueError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
         if self.max_result_bytes is not None and not _is_positive(self.max_result_bytes):
             raise ValueError(f"max_result_bytes must be a positive number of bytes, not {self.max_result_bytes!r}")
+
+        if self.idempotency_key is not None and not 0 < len(self.idempotency_key) <= KEY_LENGTH:
+            raise ValueError(f"idempotency_key must have 1 to {KEY_LENGTH} characters")
 
     def with_changes(self, **changes: Any) -> Options:
         """Replace those options that are given, which are not `OMIT`."""

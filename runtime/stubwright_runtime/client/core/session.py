@@ -10,7 +10,8 @@ import inspect
 import math
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from uuid import uuid4
 
 from mcp_types import (
     PARSE_ERROR,
@@ -24,6 +25,7 @@ from pydantic import ValidationError
 
 from ...mcp.problems import describe_problems
 from ...mcp.revisions import Revision
+from ...mcp.vocabulary import IDEMPOTENCY_META_KEY
 from ...values.terminal import shorten
 from ..features.list_pages import MOST_PAGES, fetch_pages
 from ..rpc.connection import RpcConnection
@@ -49,6 +51,9 @@ _Result = TypeVar("_Result", bound="BaseModel")
 _Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _T = TypeVar("_T")
 _Page = TypeVar("_Page", bound="PaginatedResult")
+
+_Send: TypeAlias = "Callable[[CallToolRequestParams], Awaitable[CallToolResult | InputRequiredResult]]"
+"""Sends one round of a call."""
 
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
 
@@ -99,9 +104,32 @@ class Session:
         def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
             return self.send(CallToolRequest(params=params), allow_question(CallToolResult), options)
 
-        return await self.call_with_input(
-            tool, CallToolRequestParams(name=tool.name, arguments=arguments), send, options
-        )
+        params = CallToolRequestParams(name=tool.name, arguments=arguments)
+        is_repeatable = "once" in tool.package.policies
+        chosen = self._make_repeating(tool, params, send, options) if is_repeatable else send
+        return await self.call_with_input(tool, params, chosen, options)
+
+    def _make_repeating(self, tool: Tool, params: CallToolRequestParams, send: _Send, options: Options) -> _Send:
+        """Return a function that sends a round until it is answered, if the tool takes keys; `params` get the key."""
+        from ..rpc.repeating import send_until_answered, takes_key
+
+        if not takes_key(tool):
+            return send
+        meta: Any = {IDEMPOTENCY_META_KEY: options.idempotency_key or str(uuid4())}
+        params.meta = meta
+        connection = find_connection(self._client)
+        if connection is None or not connection.over_http:  # a process that has ended does not answer again
+            return send
+
+        def send_again(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
+            return send_until_answered(
+                lambda options: self.send(CallToolRequest(params=params), allow_question(CallToolResult), options),
+                options,
+                can_leave=self.modern,
+                is_open=lambda: self.in_flight.is_open and connection.failure is None,
+            )
+
+        return send_again
 
     async def send_rounds(
         self, request: Callable[..., Request[Any, Any]], params: _Params, result: type[_Result], options: Options
