@@ -195,6 +195,7 @@ CODES = _table(
     ("SW347", "warning", "A host does not read a value of `_meta`."),
     ("SW348", "warning", "Two skills have the same name."),
     ("SW349", "warning", "A skill links to a file that it does not have."),
+    ("SW350", "warning", "A tool that writes does not declare the effect of a repeated call."),
     ("SW351", "warning", "Some clients reject the name of an argument or a property."),
     ("SW352", "warning", "Some clients reject an input schema."),
     ("SW353", "warning", "The limits of some clients are exceeded."),

@@ -91,6 +91,7 @@ _RULES = (
     tools.check_described,
     tools.check_inlined,
     tools.check_hints,
+    tools.check_repeatable,
     tools.check_web_resources,
     tools.check_icons,
     primitives.check_templates,
@@ -139,6 +140,7 @@ _OF_ALL_TOOLS = frozenset(
         tools.check_deprecations,
         tools.check_overlays,
         tools.check_public_cache,
+        tools.check_repeatable,
         toolsets.check,
     }
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright.compile.apis import list_patched
 from stubwright.compile.resolve import LOOSE, find_argument_names, list_entries, list_overlays, resolve_use
+from stubwright.compile.rules import lint
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import did_you_mean, quote, shorten
 from stubwright_runtime.mcp import vocabulary
@@ -271,6 +272,40 @@ def check_hints(resolved: Resolved) -> Iterator[Diagnostic]:
             message = f"`{tool.name}` is declared not to destroy anything, and {why}"
             fix = "set `destructiveHint: true` if it does: clients ask before they run such tools"
             yield Diagnostic("SW330", message, place / "destructiveHint", fix)
+
+
+def check_repeatable(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that tools that write declare the effect of a repeated call: a warning for all of them together."""
+    if "server" not in (resolved.entry.get("emit") or ("server",)):
+        return
+    unsure = [Diagnostic("SW350", f"`{tool.name}`", tool.place, "") for tool in resolved.tools if _is_unsure(tool)]
+    kept = lint.suppress(resolved, unsure)
+    if kept:
+        more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
+        names = ", ".join(diagnostic.message for diagnostic in kept[:_NAMED])
+        yield Diagnostic(
+            "SW350",
+            f"the effect of repeated calls is not declared for {names}{more}",
+            kept[0].at,
+            "write `stubwright: {policy: {once: {key: request}}}` to run repeated calls once, or add `idempotentHint` "
+            "to `annotations`: `true` if a repeated call changes nothing more, otherwise `false`",
+        )
+
+
+_NAMED: Final = 5
+"""The number of tools that a message names."""
+
+
+def _is_unsure(tool: Declared) -> bool:
+    """Return whether a tool writes, and does not declare the effect of a repeated call."""
+    hints = tool.wire.get("annotations")
+    hints = hints if isinstance(hints, dict) else {}
+    if hints.get("readOnlyHint") is True or "idempotentHint" in hints:
+        return False
+    if (tool.wire.get("execution") or {}).get("taskSupport", "forbidden") != "forbidden":
+        return False  # its handler calls `ctx.once`
+    writes = hints.get("readOnlyHint") is False or "destructiveHint" in hints or _get_method(tool) in ("POST", "PATCH")
+    return writes and not (tool.extension.get("policy") or {}).get("once")
 
 
 def _get_method(tool: Declared) -> str:

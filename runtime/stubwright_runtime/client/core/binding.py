@@ -65,7 +65,8 @@ class Binding:
       (`mcp_types.REQUEST_TIMEOUT`). If the connection is to blame, it is a `ConnectError`: `Unauthorized`,
       `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.
     - `TypeError` or `ValueError` for an argument that is not a JSON value, and for an `idempotency_key` that the tool
-      does not take; the call is not sent. The same for an answer of `on_question` that does not fit the question. Any other exception of a callback of `connect` is raised, too.
+      does not take; the call is not sent. The same for an answer of `on_question` that does not fit the question.
+    - Any other exception of a callback of `connect`.
     """
 
     _package: ClassVar[Package]
