@@ -558,7 +558,7 @@ def test_a_configuration_that_is_wrong(text: str | None, said: str, folder: Path
 
 
 def test_help_and_completion_know_the_command(tmp_path: Path) -> None:
-    assert "    lock  " in stubwright("--help", cwd=tmp_path).stdout
+    assert "  lock  " in stubwright("--help", cwd=tmp_path).stdout
     script = stubwright("completion", "bash", cwd=tmp_path).stdout
     assert "_shtab_stubwright_lock_option_strings" in script
     assert "--config" in script.partition("_shtab_stubwright_lock_option_strings=")[2].partition("\n")[0]

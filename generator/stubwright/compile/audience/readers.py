@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 _INPUT: Final = "inputSchema"
-_PROPERTIES: Final = frozenset({"properties", "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf"})
-"""Keywords that give an object its properties."""
-
 _MULTIPLES: Final = 1_000
 """The number of multiples of a step that are tried; every step that has a refused one has it early."""
 
@@ -125,32 +122,6 @@ def check_divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
             f"some clients read only `properties`, and lose what {lost}{others}",
             places[0],
             "write `wire: {refs: inlined}` in the manifest, so that both become one object",
-        )
-
-
-def check_listed_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that each `inputSchema` has `properties`.
-
-    smolagents reads them of every tool, and loses the whole server at the first without. One warning represents all.
-    Imported files are not reported, and neither are schemas that give the properties elsewhere.
-    """
-    if "server" not in (resolved.entry.get("emit") or ("server",)):
-        return
-    outlines = [outline for tool in resolved.tools for field, outline in resolved.list_schemas(tool) if field == _INPUT]
-    places = [
-        outline.place
-        for outline in outlines
-        if outline.schema.keys().isdisjoint(_PROPERTIES)
-        and not is_imported(resolved.bundle.documents[outline.place.file].text)
-    ]
-    if places:
-        more = len(places) - 1
-        others = f", nor have {more} more tools" if more > 1 else ", nor has 1 more tool" if more else ""
-        yield Diagnostic(
-            "SW355",
-            f"the `inputSchema` has no `properties`{others}; some clients then lose all tools of the server",
-            places[0].point_at_key(),
-            "add `properties: {}`, which accepts the same",
         )
 
 

@@ -56,7 +56,6 @@ _RULES = (
     readers.check_javascript,
     readers.check_official_clients,
     readers.check_divided_objects,
-    readers.check_listed_arguments,
     values.check_compilable,
     values.check_defaults,
     values.check_schema_examples,
@@ -134,7 +133,6 @@ _OF_ALL_TOOLS = frozenset(
     | {
         readers.check_official_clients,
         readers.check_divided_objects,
-        readers.check_listed_arguments,
         hosts.check,
         aliases.check,
         tools.check_deprecations,
