@@ -23,6 +23,9 @@ DISTRIBUTIONS = {
 }
 LOCK = (ROOT / ".ci" / "requirements.txt").read_text("utf-8")
 
+FRAMEWORKS = frozenset({"agents", "langchain_core", "pydantic_ai"})
+"""The packages of frameworks that a user has who asks for tools of theirs."""
+
 
 def requirements(file: Path) -> tuple[dict[NormalizedName, Requirement], dict[NormalizedName, Requirement]]:
     """What a distribution always needs, and what its extras add."""
@@ -46,7 +49,7 @@ def imported(folder: Path) -> Iterator[frozenset[NormalizedName]]:
                 names = [node.module or ""]
             else:
                 continue
-            for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names:
+            for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - FRAMEWORKS:
                 yield frozenset(canonicalize_name(owner) for owner in owners.get(top, [f"the unknown {top}"]))
 
 
