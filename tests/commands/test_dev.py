@@ -197,7 +197,7 @@ def test_handlers_that_hang_at_import_are_told_and_end_with_the_next_save(projec
     handlers, begun = project / "src" / "diary.py", project / "begun"
     with dev(project) as it:
         line = (HANDLERS + HANGING).count("\n")
-        stack = f'the handlers stand at\n  File "{handlers}", line {line}, in <module>\n    time.sleep(1000)\n'
+        stack = f'the handlers are at\n  File "{handlers}", line {line}, in <module>\n    time.sleep(1000)\n'
         outlast_hang(it, handlers, HANDLERS + HANGING, 5, stack)
         assert not is_alive(int(begun.read_text()))
 

@@ -23,7 +23,7 @@ from stubwright.workbench.server import Difference, RefusedError, Workbench
 
 MANIFEST: Final = """\
 stubwright: 1
-server: {name: diary, version: 1.0.0}
+server: {name: diary, version: 1.0.0, capabilities: {logging: true}}
 python: {handlers: "diary:Diary"}
 auth: {issuer: "https://auth.example.com", audience: "https://diary.example.com/mcp", requiredScopes: [diary:read]}
 tools:

@@ -477,7 +477,7 @@ def test_what_the_sdk_tells_a_client_of_messages_has_no_secret(
 
     async def use(target: Any) -> None:
         with anyio.fail_after(60):
-            async with package.SecretsClient.connect(target) as client:
+            async with package.SecretsClient.connect(mcp.Client(target) if transport == "http" else target) as client:
                 with pytest.raises((package.ToolFailed, mcp.MCPError)):
                     await client.run(way="text", api_key=SECRET)
                 with pytest.raises(package.ToolFailed):
