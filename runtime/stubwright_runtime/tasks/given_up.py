@@ -49,7 +49,7 @@ async def _repeat(tasks: Tasks, name: str) -> str:
     async with tasks.task_store.claim_given_up(name) as task:
         if task is None:
             raise LookupError(f"no task with the id {clean(name)} was given up, or it was already run again")
-        repetition = task.repeat(secrets.token_urlsafe(24), tasks.task_store.now())
+        repetition = task.repeat(secrets.token_hex(24), tasks.task_store.now())
         await tasks.task_store.create(repetition, None)
         await tasks.submit(repetition.id)
     return repetition.id

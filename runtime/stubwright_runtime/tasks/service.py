@@ -206,7 +206,8 @@ class Tasks:
             await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         state, now = find_rounds(request).state, self.task_store.now()
         task = Task(
-            id=secrets.token_urlsafe(24),  # without tokens the id alone gives access
+            # Without tokens the id alone gives access. It is hex since no option takes a value that begins with "-".
+            id=secrets.token_hex(24),
             owner=find_owner(request.principal, connection, request.revision),
             tool=tool.name,
             arguments=request.arguments,
