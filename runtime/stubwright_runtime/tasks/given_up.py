@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -38,8 +37,7 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
                 sys.stdout.write(f"{await _repeat(tasks, again)}\n")
             return
         given_up = await tasks.task_store.list_given_up()
-        for task in given_up:
-            sys.stdout.write(f"{_describe(task)}\n")
+        sys.stdout.writelines(f"{_describe(task)}\n" for task in given_up)
         if not given_up:
             sys.stderr.write("no task was given up\n")
 
@@ -49,7 +47,7 @@ async def _repeat(tasks: Tasks, name: str) -> str:
     async with tasks.task_store.claim_given_up(name) as task:
         if task is None:
             raise LookupError(f"no task with the id {clean(name)} was given up, or it was already run again")
-        repetition = task.repeat(secrets.token_hex(24), tasks.task_store.now())
+        repetition = task.repeat(tasks.task_store.now())
         await tasks.task_store.create(repetition, None)
         await tasks.submit(repetition.id)
     return repetition.id

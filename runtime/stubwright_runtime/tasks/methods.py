@@ -131,7 +131,7 @@ class Methods:
             raise refuse_without_tasks()
 
     async def _find(self, request: Request, name: str | None = None) -> Task:
-        """Return the task of a request. The error does not specify whether it has ended, another's, or never was."""
+        """Return the task of a request. The error does not show whether it has ended, another's, or never was."""
         task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(request, task):

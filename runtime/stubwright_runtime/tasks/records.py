@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
@@ -38,6 +39,15 @@ class Question:
 
     name: str
     request: Mapping[str, Any]
+
+
+def make_id() -> str:
+    """Return an id for a new task, of 192 random bits: without tokens, the id alone gives access to the task.
+
+    It is hexadecimal: argparse takes no value that begins with `-` for an option, so the command `tasks` could not name
+    some of the ids that `secrets.token_urlsafe` makes.
+    """
+    return secrets.token_hex(24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +87,7 @@ class Task:
         is_given_up: True if it failed after too many deaths; then the arguments stay in its record.
     """
 
-    id: str
+    id: str = field(default_factory=make_id)
     owner: str
     tool: str
     arguments: Mapping[str, Any]
@@ -148,11 +158,11 @@ class Task:
             return replace(self, pending=unanswered, answers=answers)
         return self.move("working", answers=answers)
 
-    def repeat(self, name: str, now: float) -> Task:
+    def repeat(self, now: float) -> Task:
         """Return a new task that does the work of this one, which was given up: clients never see one change again."""
         return replace(
             self,
-            id=name,
+            id=make_id(),
             created=now,
             updated=now,
             status="working",

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 MAX_DEATHS: Final = 3
-"""Runners that may die over a task: more would specify that it kills them."""
+"""Runners that may die over a task: more suggest that it kills them."""
 
 _TAKING_TIMEOUT: Final = 10.0
 """Seconds for which the taking of a task is repeated while the store is lost."""

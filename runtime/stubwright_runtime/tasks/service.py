@@ -147,7 +147,7 @@ class Tasks:
                 await self.submit(task.id)
 
     async def look(self, task: Task) -> None:
-        """Have an abandoned task worked at: its process crashed, or was notified of it without success.
+        """Have an abandoned task worked at: its process crashed, or did not start it.
 
         Raises:
             StateLost: It is unknown whether a process does.
@@ -206,8 +206,6 @@ class Tasks:
             await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         state, now = find_rounds(request).state, self.task_store.now()
         task = Task(
-            # Without tokens the id alone gives access. It is hex since no option takes a value that begins with "-".
-            id=secrets.token_hex(24),
             owner=find_owner(request.principal, connection, request.revision),
             tool=tool.name,
             arguments=request.arguments,

@@ -55,7 +55,7 @@ class TaskStore:
         payer = task.principal.key
         slot, store = json.dumps([payer, task.tool]), self._store  # whichever of the caller's sessions it is from
         data, head = task.dump(), task.dump_head()
-        # A slot without its task would count in what the caller is notified of its budget.
+        # A slot without its task would count in the budget that the caller reads.
         room = count_bytes(task.id, data, head)
         if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer, room=room):
             return False
