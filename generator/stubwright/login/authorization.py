@@ -19,6 +19,7 @@ from stubwright.login import browser, discovery, keeping, requests, tokens
 from stubwright.login.discovery import Challenge
 from stubwright.login.errors import LoginError, RefusedError
 from stubwright.login.tokens import Program
+from stubwright_runtime.http.servers import find_origin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -59,6 +60,7 @@ class Authorization(httpx2.Auth):
             server: Its URL. No other origin gets a token.
         """
         self._server = server
+        self._origin = find_origin(str(httpx2.URL(server)))
         self._grant: Grant | None = None
         self._lock = anyio.Lock()
 
@@ -72,7 +74,7 @@ class Authorization(httpx2.Auth):
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send a request with a token, and again with another one if the server asks for it. Raises LoginError."""
-        if not self._is_of_server(request.url):
+        if find_origin(str(request.url)) != self._origin:
             yield request
             return
         await self._renew_early()
@@ -88,14 +90,6 @@ class Authorization(httpx2.Auth):
             response.stream = httpx2.ByteStream(b"")
         self._put_token(request)
         yield request
-
-    def _is_of_server(self, url: httpx2.URL) -> bool:
-        own = urlsplit(self._server)
-        return (url.scheme, url.host, url.port or {"https": 443, "http": 80}.get(url.scheme)) == (
-            own.scheme,
-            own.hostname,
-            discovery.find_port(self._server),
-        )
 
     def _put_token(self, request: httpx2.Request) -> str:
         """Put the token into a request, and return it; empty if there is none."""

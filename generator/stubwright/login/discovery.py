@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from stubwright.login import requests
 from stubwright.login.errors import LoginError
+from stubwright_runtime.http.servers import find_origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,20 +135,10 @@ def _covers(identifier: str, server: str) -> bool:
     """Return whether a resource is the server, or the same origin with a path above the server's."""
     try:
         above, below = urlsplit(identifier), urlsplit(server)
-        is_same = (above.scheme, above.hostname, find_port(identifier)) == (
-            below.scheme,
-            below.hostname,
-            find_port(server),
-        )
+        is_same = find_origin(identifier) == find_origin(server)
     except ValueError:
         return False
     return is_same and not above.fragment and f"{below.path}/".startswith(f"{above.path.rstrip('/')}/")
-
-
-def find_port(url: str) -> int | None:
-    """Return the port of a URL, by default the port of its scheme. Raises ValueError if the URL has an invalid one."""
-    parts = urlsplit(url)
-    return parts.port or {"https": 443, "http": 80}.get(parts.scheme)
 
 
 def make_resource(server: str) -> Resource:

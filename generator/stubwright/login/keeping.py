@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from stubwright.login.discovery import find_port
 from stubwright.login.errors import LoginError
 from stubwright.login.tokens import Grant, Program
 from stubwright.project.files import user_secrets
+from stubwright_runtime.http.servers import find_origin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def locate(server: str) -> Path:
     """Return the file for a server's tokens, which may not exist."""
     parts = urlsplit(server)
-    key = json.dumps([parts.scheme, parts.hostname, find_port(server), parts.path.rstrip("/"), parts.query])
+    key = json.dumps([*find_origin(server), parts.path.rstrip("/"), parts.query])
     return user_secrets.locate("logins", f"{hashlib.sha256(key.encode()).hexdigest()}.json")
 
 

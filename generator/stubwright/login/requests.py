@@ -13,6 +13,7 @@ import httpx2
 
 from stubwright import http
 from stubwright.login.errors import LoginError
+from stubwright_runtime.http.tokens import LOOPBACK
 from stubwright_runtime.values.certificates import share_tls_context
 from stubwright_runtime.values.network_errors import SettingError, check_proxies, describe
 from stubwright_runtime.values.terminal import to_one_line
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 20.0
 _MOST_BYTES: Final = 256 * 1024
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,6 @@ def check_url(url: object, what: str, server: str) -> str:
     if not http.is_token_url(url):
         raise LoginError(f"the {what} is not an https URL")
     # Otherwise a server on the internet could have requests sent to any port of this machine.
-    if urlsplit(url).hostname in _LOOPBACK and urlsplit(server).hostname not in _LOOPBACK:
+    if urlsplit(url).hostname in LOOPBACK and urlsplit(server).hostname not in LOOPBACK:
         raise LoginError(f"the {what} is on this machine, and the server is not")
     return url

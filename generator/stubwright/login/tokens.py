@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
 import httpx2
 
 from stubwright.login import requests
 from stubwright.login.errors import LoginError, RefusedError
+from stubwright_runtime.http.tokens import find_error_code, find_lifetime, is_bearer, is_token
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright.login.discovery import Issuer
-
-_MARGIN: Final = 30.0
-"""Seconds before its end at which a token is renewed; a tenth of its lifetime if that is less."""
-
-_ERRORS: Final = frozenset(
-    {"access_denied", "consent_required", "interaction_required", "invalid_client", "invalid_client_metadata"}
-    | {"invalid_grant", "invalid_redirect_uri", "invalid_request", "invalid_scope", "invalid_target"}
-    | {"login_required", "server_error", "temporarily_unavailable", "unapproved_software_statement"}
-    | {"unauthorized_client", "unsupported_grant_type", "unsupported_response_type"}
-)
-"""Error codes that may be shown (RFC 6749, RFC 7591, RFC 8707, OpenID Connect); other texts may hold secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +76,8 @@ class Grant:
 
 def find_error(value: Mapping[str, Any]) -> str:
     """Return the error code in a response, if it may be shown, after a space; otherwise an empty text."""
-    code = value.get("error")
-    return f" with the error {code}" if isinstance(code, str) and code in _ERRORS else ""
+    code = find_error_code(value)
+    return f" with the error {code}" if code else ""
 
 
 def choose_method(secret: str, issuer: Issuer) -> str:
@@ -137,11 +128,11 @@ async def get_token(
     answer = await requests.post_form(client, endpoint, form, auth)
     token = answer.value.get("access_token")
     where = requests.show(endpoint)
-    if answer.status != 200 or not _is_token(token):
+    if answer.status != 200 or not is_token(token):
         raise RefusedError(f"{where} gives no token: it answers HTTP {answer.status}{find_error(answer.value)}")
-    if str(answer.value.get("token_type") or "bearer").lower() != "bearer":
+    if not is_bearer(answer.value):
         raise LoginError(f"{where} gives a token of a type other than Bearer")
-    refresh = answer.value.get("refresh_token")
+    refresh, life = answer.value.get("refresh_token"), find_lifetime(answer.value)
     return Grant(
         resource,
         issuer,
@@ -150,20 +141,8 @@ async def get_token(
         tuple(scopes),
         str(token),
         refresh if isinstance(refresh, str) else fields.get("refresh_token", ""),
-        _find_end(asked, answer.value.get("expires_in")),
+        asked + life if math.isfinite(life) else None,
     )
-
-
-def _is_token(token: object) -> bool:
-    return isinstance(token, str) and bool(token) and token.isascii() and token.isprintable() and " " not in token
-
-
-def _find_end(asked: float, seconds: object) -> float | None:
-    if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
-        seconds = int(seconds)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 10**9:
-        return None
-    return asked + seconds - min(_MARGIN, seconds / 10)
 
 
 async def refresh(client: httpx2.AsyncClient, grant: Grant) -> Grant:

@@ -1,4 +1,4 @@
-"""Tools that are HTTP calls: the manifest specifies which, and no handler is needed for them.
+"""Tools that are HTTP calls: the manifest declares them, and they need no handler.
 
 Calls have a bounded time and size, are repeated only where that changes nothing, and follow redirects only to the API
 itself, so that credentials reach no other process.
@@ -44,6 +44,7 @@ from .responses import (
     make_failure,
     make_result,
 )
+from .servers import fill_base_url, find_origin
 
 if TYPE_CHECKING:
     from typing import Self
@@ -182,7 +183,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             async with self._connected(http.get("api", _PLAIN)) as client:
                 who = ctx.principal
                 worked, outgoing, answer = await self._admitted(client, binding, prepare, ways, retries, who)
-            is_elsewhere = answer.status in _MOVED and _origin(answer.url) != _origin(outgoing.url)
+            is_elsewhere = answer.status in _MOVED and find_origin(answer.url) != find_origin(outgoing.url)
             if not is_elsewhere and not 200 <= answer.status < 300:
                 raise make_failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
@@ -300,8 +301,6 @@ def _located(api: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an API whose base URL has the values of its variables."""
     if not api.get("variables") or os.environ.get(api.get("baseUrlEnv") or ""):
         return api
-    from .servers import fill_base_url
-
     return {**api, "baseUrl": fill_base_url(api, os.environ)}
 
 
@@ -390,7 +389,7 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
             return answer
         try:
             target = urljoin(url, target)
-            is_same = _origin(target) == _origin(url)
+            is_same = find_origin(target) == find_origin(url)
         except ValueError:
             raise ToolError("The API redirects to an invalid URL.") from None
         if answer.status == HTTPStatus.SEE_OTHER and outgoing.method not in _READING:
@@ -425,7 +424,7 @@ def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool =
         binding: The tool's request.
         outgoing: The request that was sent.
         what: What the API did, or did not do.
-        is_sent: Whether the caller has to be notified that the request may have taken effect.
+        is_sent: Whether the message warns that the request may have taken effect.
     """
     text = f"The API at {_host(outgoing.url)} {what}."
     log().warning("%s failed: %s", binding.shown, text)
@@ -478,11 +477,6 @@ async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: 
 
 def _is_stream(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _words(error: Exception) -> str:

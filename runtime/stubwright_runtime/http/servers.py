@@ -54,3 +54,13 @@ def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -
         names = ", ".join(str(variable["env"]) for variable in variables.values())
         raise ValueError(f"{names}: {url!r} is not a base URL")
     return url
+
+
+def find_origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return the scheme, the host and the port of a URL, by default the port of its scheme (RFC 6454, section 4).
+
+    Raises:
+        ValueError: The host or the port is invalid.
+    """
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -7,7 +7,6 @@ and no log and no error holds any of it.
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 
 _TIMEOUT: Final = 20.0
 _MOST_BYTES: Final = 256 * 1024
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+"""The names of this machine in URLs."""
+
 _EXCHANGED: Final = 300.0
 """Seconds for which a token is used that was got in exchange for one that does not say when it ends."""
 
@@ -39,10 +40,12 @@ _MARGIN: Final = 30.0
 """Seconds before its end at which a token is renewed; a tenth of its lifetime if that is less."""
 
 _ERRORS: Final = frozenset(
-    {"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type"}
-    | {"invalid_scope", "invalid_target", "temporarily_unavailable", "server_error"}
+    {"access_denied", "consent_required", "interaction_required", "invalid_client", "invalid_client_metadata"}
+    | {"invalid_grant", "invalid_redirect_uri", "invalid_request", "invalid_scope", "invalid_target"}
+    | {"login_required", "server_error", "temporarily_unavailable", "unapproved_software_statement"}
+    | {"unauthorized_client", "unsupported_grant_type", "unsupported_response_type"}
 )
-"""Errors of a token endpoint that may be shown (RFC 6749, 5.2); other texts may hold secrets."""
+"""Error codes that may be shown (RFC 6749, RFC 7591, RFC 8707, OpenID Connect); other texts may hold secrets."""
 
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS: Final = "urn:ietf:params:oauth:token-type:access_token"
@@ -166,7 +169,7 @@ async def _get(
         ToolError: The token endpoint gives none.
     """
     url = urlsplit(str(scheme["tokenUrl"]))
-    if url.scheme != "https" and not (url.scheme == "http" and url.hostname in _LOOPBACK):
+    if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
         raise ToolError("The server cannot get a token: its tokenUrl is not https.")
     begun = time.monotonic()
     try:
@@ -178,22 +181,14 @@ async def _get(
         raise _failure(scheme, f"it cannot be reached: {describe(error, type(error).__name__)}") from None
     answer: Any = _parsed(body)
     token = answer.get("access_token")
-    if (
-        status != 200
-        or not isinstance(token, str)
-        or not token.strip()
-        or not token.isascii()
-        or not token.isprintable()
-    ):
-        code = answer.get("error")
-        more = f" {code}" if isinstance(code, str) and code in _ERRORS else ""
-        raise _failure(scheme, f"it answered {status}{more}")
-    if str(answer.get("token_type") or "bearer").lower() != "bearer":
+    if status != 200 or not is_token(token):
+        raise _failure(scheme, f"it answered {status} {find_error_code(answer)}".rstrip())
+    if not is_bearer(answer):
         raise _failure(scheme, "its token is not a bearer token")
     if subject is not None and answer.get("issued_token_type") not in _USABLE:
         raise _failure(scheme, "it gave no access token in exchange")
     grant_state.token = token
-    life = _life(answer.get("expires_in"))
+    life = find_lifetime(answer)
     if subject is not None:
         life = min(life, _EXCHANGED if subject.seconds is None else subject.seconds)
     # Counted from before the request, since the answer does not say when the lifetime began.
@@ -225,15 +220,14 @@ async def _answer(
         fields["scope"] = " ".join(scheme["scopes"])
     identity = environment[scheme["clientIdEnv"]].strip()
     secret = (environment.get(scheme.get("clientSecretEnv", "")) or "").strip() or None
-    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+    headers, auth = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}, None
     if secret is not None and scheme.get("clientAuth", "basic") == "basic":
         # RFC 6749, 2.3.1: both are form-encoded before they become Basic credentials.
-        both = f"{quote_plus(identity)}:{quote_plus(secret)}"
-        headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
+        auth = httpx2.BasicAuth(quote_plus(identity), quote_plus(secret))
     else:
         fields |= {"client_id": identity} | ({} if secret is None else {"client_secret": secret})
     request = client.build_request("POST", scheme["tokenUrl"], headers=headers, content=urlencode(fields).encode())
-    response = await client.send(request, stream=True)
+    response = await client.send(request, auth=auth, stream=True)
     try:
         body = bytearray()
         async for chunk in response.aiter_bytes():
@@ -277,8 +271,25 @@ def _parsed(body: bytes) -> Any:
     return answer if is_mapping(answer) else {}
 
 
-def _life(seconds: object) -> float:
-    """Return the seconds for which a token is used; infinity if it has no lifetime, until the API refuses it."""
+def find_error_code(response: Mapping[str, Any]) -> str:
+    """Return the error code of a response if it may be shown, and otherwise an empty text."""
+    code = response.get("error")
+    return code if isinstance(code, str) and code in _ERRORS else ""
+
+
+def is_token(value: object) -> bool:
+    """Return whether a value can be sent as a Bearer token: printable ASCII without spaces (RFC 6750, section 2.1)."""
+    return isinstance(value, str) and bool(value) and value.isascii() and value.isprintable() and " " not in value
+
+
+def is_bearer(response: Mapping[str, Any]) -> bool:
+    """Return whether the token of a response is a Bearer token, which it also is if the response states no type."""
+    return str(response.get("token_type") or "bearer").lower() == "bearer"
+
+
+def find_lifetime(response: Mapping[str, Any]) -> float:
+    """Return the seconds for which the token of a response is used; infinity if its lifetime is unknown or invalid."""
+    seconds = response.get("expires_in")
     if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 10**9:
