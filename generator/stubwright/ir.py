@@ -33,7 +33,7 @@ class Schema:
     `wire` is the schema, verbatim, but for shared schemas bundled below `$defs` (`definitions` before 2019-09); it
     goes on the wire, unless the manifest has it sent without references. `dialect` is the identifier of its
     meta-schema. `shared` maps each JSON pointer in `wire` that a bundled shared schema has (`#/$defs/Place`) to the
-    name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` specifies that strings with a
+    name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` is true if strings with a
     format are more than texts in Python (`python: {formats: rich}`), and `exact` that they are no texts at all
     (`strict`). `handles` has the kind of handle whose id is at a place in `wire`, by the place.
     """
@@ -116,7 +116,7 @@ class Tool:
     `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
     manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
     `input`, which handlers get, and not in `definition`; `unbound` are those that it leaves to callers although `auth`
-    or an API binds them. `has_handles` specifies that its handler can make and use handles.
+    or an API binds them. `has_handles` is true if its handler can make and use handles.
     `aliases` are its old names, as the manifest has them but with prefixes. `paginate` specifies which property of
     `output` has the items of a page, and how many these should be; `cursor` is not in `input`: handlers get a position
     instead. `reasons` explain why hints of `annotations` have the values that they have.
@@ -197,8 +197,8 @@ class Primitive:
     """The common parts of a resource, a resource template and a prompt.
 
     `section` is the list that it is in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
-    name. `handled` specifies that the handlers have a method for it. `completed` are the arguments that something is
-    offered for, and `completes` specifies that the handlers have a method for some of them. `arguments` is None for a
+    name. `handled` is true if the handlers have a method for it. `completed` are the arguments that something is
+    offered for, and `completes` is true if the handlers have a method for some of them. `arguments` is None for a
     resource, which takes none. `scopes` are those that callers need.
     """
 
@@ -250,7 +250,7 @@ class Manifest:
     is the import package and `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class,
     where the manifest says it. `files` are those that travel inside the package, by their paths in it. `document` is
     the resolved manifest that is written as `manifest.json`. `refs` specifies whether the schemas in `document`, and in
-    the definitions of tools, have references (`auto`: some do); those in `ir.Schema` do. `splits_types` specifies that
+    the definitions of tools, have references (`auto`: some do); those in `ir.Schema` do. `splits_types` is true if
     there, lists of types are written as `anyOf`.
     `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
     `targets` names the clients and APIs that must take its tools; `budget` is what its lists may cost, in tokens.

@@ -64,7 +64,7 @@ class Outcome:
 
     Attributes:
         result: The result as JSON, with the keys of the wire.
-        failed: Whether the tool specifies that it failed.
+        failed: Whether the tool reports that it failed.
         wrong: What is wrong with the result: how it breaks the `outputSchema`, or the rules of content.
         unlisted: What there is in place of a tool that failed and may not exist: it is neither listed, nor an old name.
     """

@@ -99,7 +99,7 @@ class Field:
 class Class:
     """A class of models.
 
-    `roles` are several where schemas that are word for word the same share it. `is_root` specifies that its instances
+    `roles` are several where schemas that are word for word the same share it. `is_root` is true if its instances
     are the whole of what its role says, and not parts of it. `base` is the class that it inherits from, or where it
     `is_alias` is another name for; its `fields` are those that are new, and `inherited` the others, where they are
     known. `values` is the type of what its keys hold that are no fields, where it is a mapping of these.
@@ -223,7 +223,7 @@ class HandlerMethod:
 class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
-    An argument that is a list itself has the entries of a dictionary. `by_name` specifies that its parameters are given
+    An argument that is a list itself has the entries of a dictionary. `by_name` is true if its parameters are given
     by their names alone, `gives_model` that it returns a model, `gives_content` the content of a result, `gives_pages`
     that this is a page of several, `gives_response` that it is in the class of responses, and returns one, and
     `gives_task` the same of tasks. `page_items` has the attribute of a page with its items, unless that is the `items`

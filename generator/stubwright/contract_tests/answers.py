@@ -113,7 +113,7 @@ _WAIT: Final = re.compile(
 )
 _UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DEFAULT_WAIT: Final = 1.0
-"""Seconds until a server accepts calls again if it does not specify any."""
+"""Seconds until a server accepts calls again if it sends no `Retry-After`."""
 
 _LONGEST_WORDS: Final = 500  # characters; longer errors are about other things
 

@@ -213,10 +213,10 @@ OF_CALLS: Final = (
     CONCURRENT,
     CANCELLED,
 )
-"""Those of which a run specifies nothing if no tool was called."""
+"""Those that a run cannot check if no tool was called."""
 
 OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
-"""Those of which a run specifies nothing without `--probe`."""
+"""Those that a run cannot check without `--probe`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Plan:
     Attributes:
         source: The server.
         tools: Globs of the names of tools; empty for all.
-        allows_writes: Whether tools are called that do not specify that they only read.
+        allows_writes: Whether tools are called whose annotations do not mark them as read-only.
         seed: What the choice of arguments depends on, next to the schemas.
         cases: The calls of each tool.
         deadline: Seconds for each answer.

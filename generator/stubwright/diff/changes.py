@@ -36,9 +36,9 @@ class Change:
 
     `side` is `wire` for what a model or a client that knew the old server sees, and `python` for handlers and typed
     callers. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, where there are
-    such. `help` explains why, or what to do. `ignored` specifies that the manifest's `diff: {ignore: …}` counts it as
+    such. `help` explains why, or what to do. `ignored` is true if the manifest's `diff: {ignore: …}` counts it as
     harmless. `target` is the client or the API that it breaks, where it is only that one. `words` are what models read,
-    where the impact is `words`. `is_equal` specifies that the schema is written differently, but proved to accept the
+    where the impact is `words`. `is_equal` is true if the schema is written differently, but proved to accept the
     same values.
     """
 

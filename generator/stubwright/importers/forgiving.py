@@ -109,7 +109,7 @@ def _merge(value: Json) -> Json:
 
 
 def _leave_out(value: Json, *, is_named: bool = False) -> Json:
-    """Return a value without the examples that are not finite; `is_named` specifies that its keys are names, not
+    """Return a value without the examples that are not finite; `is_named` is true if its keys are names, not
     keywords.
     """
     if isinstance(value, list):

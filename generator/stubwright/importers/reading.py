@@ -24,7 +24,7 @@ class SourceError(ValueError):
 
 
 class DocumentError(SourceError):
-    """The document cannot be imported; the message explains why, and `diagnostics` specify where, if that is known."""
+    """The document cannot be imported; the message explains why, and `diagnostics` show where, if that is known."""
 
     def __init__(
         self, message: str, diagnostics: Sequence[Diagnostic] = (), documents: Mapping[str, Document] | None = None

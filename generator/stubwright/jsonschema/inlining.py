@@ -342,7 +342,7 @@ def _merged(
 def _are_about_the_same(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
     """Return whether `additionalProperties` of each is about the same properties if both schemas are one.
 
-    So it is if it specifies nothing, or if the other schema names no property and no pattern that its own does not
+    So it is if it constrains nothing, or if the other schema names no property and no pattern that its own does not
     name.
     """
     for each, other in ((left, right), (right, left)):

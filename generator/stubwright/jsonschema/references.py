@@ -50,7 +50,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A place in the same root. `rooted` specifies that the reference counts from the root, which bundling moves."""
+    """A place in the same root. `rooted` is true if the reference counts from the root, which bundling moves."""
 
     pointer: Pointer
     rooted: bool
@@ -86,7 +86,7 @@ Target: TypeAlias = Local | Shared | Meta | Broken
 class Reference:
     """One reference: `keyword` of the schema at `pointer` says `text`.
 
-    `enclosed` specifies that the nearest `$id` above it is not the root's.
+    `enclosed` is true if the nearest `$id` above it is not the root's.
     """
 
     keyword: str
@@ -100,7 +100,7 @@ class Reference:
 class Outline:
     """One root schema, which is at `place`. Its contents are looked up on demand.
 
-    `plain` specifies that it is known to have neither references nor handles, so that they need not be looked for.
+    `plain` is true if it is known to have neither references nor handles, so that they need not be looked for.
     `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
     schema without these: they are not read before `enter` is called.
     """

@@ -36,7 +36,7 @@ OUTPUT = "generated"
 class Target:
     """The folder of packages, and the folders of their handlers' modules.
 
-    `told` specifies that the project names the folder, so that a command need not. `is_vendored` specifies that
+    `told` is true if the project names the folder, so that a command need not. `is_vendored` is true if
     packages have their runtime next to them.
     """
 

@@ -35,7 +35,7 @@ class Project:
     lists them, or None if it lists none; `listed` is the place of that list. `optional` are those of its extras
     (`[project.optional-dependencies]`) and its groups (`[dependency-groups]`, PEP 735), which are installed on request.
     `handlers` are the folders of handwritten modules. `patterns` are those that the manifests were found by, relative
-    to `folder`. `is_vendored` specifies that packages have their runtime next to them. `version` is the project's own,
+    to `folder`. `is_vendored` is true if packages have their runtime next to them. `version` is the project's own,
     or None if no text says it.
     """
 

@@ -35,7 +35,7 @@ class _Entry:
 
 
 class RevisionError(Exception):
-    """There is no such revision, or no git; the message specifies which."""
+    """There is no such revision, or no git; the message shows which."""
 
 
 @dataclass(frozen=True)

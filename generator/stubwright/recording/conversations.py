@@ -66,7 +66,7 @@ class Conversation:
     """The content of a recording.
 
     Attributes:
-        listing: What the server specifies that it has.
+        listing: What the server reports that it has.
         calls: What was asked, each once.
         left_out: How many answers cannot be given again, since they are tasks.
     """

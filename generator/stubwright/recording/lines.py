@@ -21,7 +21,7 @@ _PARTS: Final = 5_000_000
 
 
 class RecordingError(ValueError):
-    """A file is not a recording, or a line of it is wrong; the message specifies which and why."""
+    """A file is not a recording, or a line of it is wrong; the message shows which and why."""
 
     def __init__(self, path: str, line: int, problem: str) -> None:
         """Say where and what."""

@@ -131,7 +131,7 @@ class Redactor:
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
     def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
-        """Return a value without those of properties with the names; `schemas` specifies that forms are left as they
+        """Return a value without those of properties with the names; `schemas` is true if forms are left as they
         are.
         """
         if isinstance(value, dict):

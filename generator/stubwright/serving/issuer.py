@@ -1,7 +1,7 @@
 """The issuer of the access tokens of one run of `dev`, in place of the manifest's issuer.
 
-The other half of the key never leaves this process, and a server that `dev` did not start has no way to be notified of
-it.
+The other half of the key never leaves this process, and a server that `dev` did not start never
+receives it.
 """
 
 from __future__ import annotations

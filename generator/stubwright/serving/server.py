@@ -3,9 +3,9 @@
     python -P server.py PARENT GATE KEY PACKAGE [WORD …]
 
 `PARENT` is a pipe that is closed when `dev` has ended, which stops the server; empty on Windows. `GATE` is a socket on
-which it specifies that it is made, and then waits for its turn; empty if it need not. `KEY` is the JWK
-that verifies all tokens in the place of those of the manifest's issuer; empty if there is none. The rest is as for
-`python -m PACKAGE`. its own program, which imports nothing of the compiler: a generated server has no option for
+which it reports that it is ready, and then waits for its turn; empty if it need not. `KEY` is the JWK that verifies all
+tokens in place of those of the manifest's issuer; empty if there is none. The rest is as for `python -m PACKAGE`. This
+program is separate from the command line and imports nothing of the compiler: a generated server has no option for
 these, and no key can be had by mistake.
 """
 

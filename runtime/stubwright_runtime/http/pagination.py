@@ -100,7 +100,7 @@ class Page:
         return value[2]
 
     def is_position(self, value: Json) -> bool:
-        """Return whether a cursor can specify that a page starts there."""
+        """Return whether a value can be the position of a page."""
         if self.by == "link":
             return is_list(value) and len(value) <= _MOST_PAIRS and all(map(self._is_pair, value))
         if self.by == "cursor" and isinstance(value, str):

@@ -179,7 +179,7 @@ class Binding:
         Args:
             values: The arguments.
             environment: The variables that specify where the API is, and who calls.
-            way: One of the ways to specify who the server is; by default the first.
+            way: One of the ways to authenticate; by default the first.
 
         Raises:
             ToolError: An argument cannot stand where it goes, or the environment lacks the API's base URL.
@@ -256,7 +256,7 @@ class Binding:
         return HOLE.sub(find_value, self._http["url"])
 
     def list_ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
-        """Return the ways to specify who the server is whose variables are all set, in order; one without, if none
+        """Return the ways to authenticate whose variables are all set, in order; one without, if none
         are.
         """
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)

@@ -202,7 +202,7 @@ def parse(answer: Answer) -> Any:
 
 
 def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:
-    """Return the error for the caller if an answer specifies that the call failed.
+    """Return the error for the caller if an answer reports that the call failed.
 
     Args:
         answer: The answer.

@@ -288,7 +288,7 @@ def _strip_label(choice: Any) -> Any:
 class _Reader:
     """Reads strings as the first of some types that represents them exactly; values of these types stay unchanged.
 
-    `keeps_text` specifies that other strings stay unchanged, too, and are not refused.
+    `keeps_text` is true if other strings stay unchanged, too, and are not refused.
     """
 
     kinds: tuple[Kind, ...]

@@ -1,6 +1,6 @@
 """The limit on the tokens of a call's result: `budget.result`.
 
-Either specifies that the call was carried out, and how to ask for less. A result with structured content is never cut:
+Either states that the call was carried out, and how to ask for less. A result with structured content is never cut:
 the text would no longer say the same, and a part may not fit the `outputSchema` (MCP 2025-11-25, server/tools,
 "Structured Content"). Nor is text that is JSON, since a part of it would not be JSON.
 """

@@ -18,7 +18,7 @@ Json: TypeAlias = Any
 
 
 class ProjectionError(ValueError):
-    """A model's arguments cannot be read: the message specifies where, and what was expected there."""
+    """A model's arguments cannot be read: the message shows where, and what was expected there."""
 
 
 class NotExpressibleError(ValueError):
@@ -115,8 +115,8 @@ class Member:
     Attributes:
         name: Its name in the contract.
         codec: Its value.
-        null_is_absent: Whether null specifies that it is omitted.
-        is_wrapped: Whether its value is in an object with `value`, since null specifies that it is omitted.
+        null_is_absent: Whether null means that it is omitted.
+        is_wrapped: Whether its value is in an object with `value`, since null means that it is omitted.
         is_required: Whether the contract requires it.
     """
 

@@ -61,7 +61,7 @@ class Merging:
         """Take the schema that references lead into."""
         self._root = root
         dialect = root.get("$schema") if isinstance(root, dict) else None
-        # Before 2019-09, what is next to a reference specifies nothing (draft-07, section 8.3).
+        # Before 2019-09, what is next to a reference has no effect (draft-07, section 8.3).
         self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:

@@ -27,7 +27,7 @@ _SAID: Final = (
     *("default", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"),
     *("exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
 )
-"""Keywords that a description specifies where the form has no place for them."""
+"""Keywords that go into the description if the form has no place for them."""
 
 _OF_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"pattern", "format", "minLength", "maxLength"}),

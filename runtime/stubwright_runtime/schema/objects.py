@@ -71,7 +71,7 @@ class _Reading:
 
     def _leads_to_objects(self, reference: str, depth: int) -> bool:
         if reference not in self._known:
-            # A circle of references specifies nothing on its own.
+            # A circle of references constrains nothing on its own.
             self._known[reference] = False
             self._known[reference] = self.is_for_objects(self._target(reference), depth + 1)
         return self._known[reference]

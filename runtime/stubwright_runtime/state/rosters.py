@@ -1,4 +1,4 @@
-"""Rosters: what specifies which version of a record is the newest, so that an older one that was put back is noticed.
+"""Rosters: what determines which version of a record is the newest, so that an older one that was put back is noticed.
 
 A principal has some rosters, each for a part of its records. One is an encrypted list of those that exist, with their
 versions, and has a number that grows with each change. Who puts a record back has to put its roster back, too; then its

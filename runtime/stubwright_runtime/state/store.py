@@ -98,7 +98,7 @@ class Claimed:
 
 
 Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
-"""Hears what is published; `None` specifies that some of it may have been missed."""
+"""Hears what is published; `None` means that some of it may have been missed."""
 
 
 class Store(Protocol):

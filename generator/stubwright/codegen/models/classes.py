@@ -79,7 +79,7 @@ class FieldPlan:
 class ClassPlan:
     """One class: of an object, with its fields, or of another value, with its type as a schema in `root`.
 
-    `roles` are those of the documents that it is for; `is_root` specifies that it is for the whole of one. `redacted`
+    `roles` are those of the documents that it is for; `is_root` is true if it is for the whole of one. `redacted`
     are the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that
     it is another name for, where it `is_alias`, or otherwise inherits from, so that it has only the `fields` that are
     new; `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys
@@ -143,7 +143,7 @@ Key: TypeAlias = Object | Expression
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """The expression of a default; `builds` specifies that it makes models, so that it is not a literal."""
+    """The expression of a default; `builds` is true if it makes models, so that it is not a literal."""
 
     source: Code
     builds: bool = False

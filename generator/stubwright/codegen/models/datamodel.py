@@ -707,7 +707,7 @@ def _class(plan: ClassPlan, written: Written | None, place: Place) -> Class:
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
-    """Return the type of a field, with what specifies that it can be absent."""
+    """Return the type of a field, with the annotation of a field that can be absent."""
     if plan.form == "absent":
         return surface.make_optional(kind)
     if plan.form == "nullable":

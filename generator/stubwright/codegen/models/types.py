@@ -109,7 +109,7 @@ class Property:
 class Object:
     """An object.
 
-    `closed` specifies that it has no keys but its properties; `values` is what its other keys hold, where that is said.
+    `closed` is true if it has no keys but its properties; `values` is what its other keys hold, where that is said.
     `required` may name keys that are no properties. `pointer` is the subschema that it was made from, where it is one;
     it takes no part in equality.
     """

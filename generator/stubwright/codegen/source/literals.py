@@ -70,7 +70,7 @@ def format_docstring(text: str, indent: int = 0) -> Code:
 
 
 def format_comment(text: str) -> Code:
-    """Return the comment with this text, on one line, which specifies nothing to Python about how to read the file."""
+    """Return the comment with this text, on one line, which does not tell Python how to read the file."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return Code(f"# {_CODING.sub('coding?', shown)}")
 

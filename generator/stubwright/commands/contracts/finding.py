@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class UnaskedError(SourceError):
-    """A server cannot be asked, because an option is missing; the message specifies which to pass."""
+    """A server cannot be asked, because an option is missing; the message shows which to pass."""
 
 
 def find_targets(

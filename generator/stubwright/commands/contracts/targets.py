@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LeakError(SourceError):
-    """The lists of a server hold a secret; the message specifies which."""
+    """The lists of a server hold a secret; the message shows which."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """`stubwright new NAME --from python FILE:NAME`: a server object that moves over.
 
-It specifies which file it runs, and with which Python, and asks first, since the file is foreign code.
+It shows which file it runs, and with which Python, and asks first, since the file is foreign code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`stubwright refresh`: import files again, as their first lines say, and show the changes.
 
-The first lines of a file in a checkout are foreign text: they only specify which document is read, and how. Only
+The first lines of a file in a checkout are foreign text: they only choose which document is read, and how. Only
 the file itself is written, and no command is run.
 """
 

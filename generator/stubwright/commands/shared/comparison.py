@@ -26,7 +26,7 @@ _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
 class Version:
     """The old or the new: its name, and the manifest with its documents; no manifest if it is wrong.
 
-    `is_listed` specifies that the manifest was made of a server's lists, so that it knows only what goes on the wire,
+    `is_listed` is true if the manifest was made of a server's lists, so that it knows only what goes on the wire,
     as a contract does; `is_sorted` that the order of its entries is not the server's; `notes` are on how a saved list
     was read.
     """

@@ -26,7 +26,7 @@ _PAUSE = 100
 """Milliseconds without a change after which several saves count as one."""
 
 _WAKE = 250
-"""Milliseconds after which the watcher specifies that nothing happened."""
+"""Milliseconds after which the watcher reports that nothing happened."""
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -62,7 +62,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files that runs read. They need not exist; `is_whole` specifies that none was too broken to tell of
+    """The files that runs read. They need not exist; `is_whole` is true if none was too broken to tell of
     others.
     """
 
@@ -87,7 +87,7 @@ class Inputs:
         return frozenset[Path]().union(*(pattern.find_files() for pattern in self.patterns))
 
     def watch(self) -> Callable[[], bool]:
-        """Return a function that specifies whether a file has been saved since, has appeared or has gone."""
+        """Return a function that returns whether a file has been saved since, has appeared or has gone."""
         first = self._find_states()
         return lambda: self._find_states() != first
 

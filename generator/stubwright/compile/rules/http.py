@@ -47,7 +47,7 @@ _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
 def check_apis(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that an API is declared once, specifies where it is, and has credentials that can be sent."""
+    """Check that an API is declared once, has a base URL, and has credentials that can be sent."""
     first: dict[str, Place] = {}
     for place, name, api in _listed(resolved):
         if name in first:

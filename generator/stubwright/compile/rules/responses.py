@@ -92,7 +92,7 @@ def check_large(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def check_pages(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that pages can be followed: an argument specifies where one starts, and the kept part has the items."""
+    """Check that pages can be followed: an argument is the position of a page, and `select` leaves the items."""
     for tool, http in list_bound(resolved):
         if "page" in http:
             for key, message, fix in _wrong(http, find_argument_names(resolved, tool)):

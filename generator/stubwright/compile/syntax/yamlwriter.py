@@ -74,7 +74,7 @@ def format_imported(value: Mapping[str, Any], path: str = "", command: str | Non
 
 
 def is_imported(text: str) -> bool:
-    """Return whether a file specifies that it was imported or locked, so that its words are another program's."""
+    """Return whether a file states that it was imported or locked, so that its words are another program's."""
     return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
@@ -85,7 +85,7 @@ def format_locked(value: Mapping[str, Any]) -> str:
 
 
 def is_locked(text: str) -> bool:
-    """Return whether a file specifies that it is a contract that `stubwright lock` wrote."""
+    """Return whether a file states that it is a contract that `stubwright lock` wrote."""
     return _start(text).startswith(_LOCKED)
 
 

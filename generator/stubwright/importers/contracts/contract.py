@@ -75,7 +75,7 @@ def read_contract(path: str, reader: Reader) -> Contract:
         reader: The reader of files.
 
     Raises:
-        DocumentError: It cannot be read, or is not a contract; the diagnostics specify where.
+        DocumentError: It cannot be read, or is not a contract; the diagnostics show where.
     """
     document = read(path, reader, yamltext.parse, "a contract in YAML")
     location = Location.parse(document.value.get(KEY)) if isinstance(document.value, dict) else None

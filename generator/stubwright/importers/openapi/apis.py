@@ -79,7 +79,7 @@ class Apis:
     def find_credentials(self, operation: Operation) -> Sequence[Credential]:
         """Return the keys that calls of an operation send in a place that a parameter could have.
 
-        An operation that specifies that it needs none has none: its parameters are its own.
+        An operation that declares an empty `security` has none: its parameters are its own.
 
         Raises:
             UnsupportedError: As `find_target`.

@@ -182,7 +182,7 @@ def _is_empty_object(body: _Body) -> bool:
 
 
 def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
-    """Return the argument of each parameter, all of them different; `has_body` specifies that `body` is taken."""
+    """Return the argument of each parameter, all of them different; `has_body` is true if `body` is taken."""
     plain_names = [to_argument_name(parameter.name) for parameter in parameters]
     meetings = Counter(plain_names + [BODY] * has_body)
     taken = set(plain_names) | {BODY}

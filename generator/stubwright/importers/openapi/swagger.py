@@ -1,6 +1,6 @@
 """Swagger 2.0 as OpenAPI 3.0: the places of hosts, bodies, forms, media types, styles and credentials.
 
-What is the same in both stays where it is, also `definitions`, so that references and what is notified of them are
+What is the same in both stays where it is, also `definitions`, so that references and messages about them are
 those of the document (OpenAPI Specification 2.0; 3.0.0, "Migrating from 2.0" of the 3.0 announcement).
 """
 

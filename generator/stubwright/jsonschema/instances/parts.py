@@ -108,7 +108,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A schema inside a judge's; `is_settled` specifies that its `not` has only keywords for values without parts."""
+    """A schema inside a judge's; `is_settled` is true if its `not` has only keywords for values without parts."""
 
     schema: Json
     judge: Judge

@@ -143,7 +143,7 @@ def compare(
             continue
         name = show_path(output, artifact.path)
         # After a lock was lost, every generated file would be foreign, and `--force` could not replace one. Its first
-        # line specifies that it is ours.
+        # line states that it is ours.
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or digests.is_in(before.files.get(artifact.path, ()), disk)
         if untouched or (force and ours):
@@ -263,7 +263,7 @@ RUNTIME_START = b'"""The runtime of generated servers and clients, '
 """The start of the runtime's `__init__.py`, which is written next to packages if a project wants that."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
-"""Files of a package that cannot specify who wrote them."""
+"""Files of a package that cannot be marked."""
 
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:

@@ -115,7 +115,7 @@ def is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
         return False
     if not is_kind(status.st_mode):
         return False
-    # The mode that Windows reports specifies nothing about other users.
+    # The mode that Windows reports shows nothing about other users.
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 

@@ -37,7 +37,7 @@ class DeviatingResult(InvalidResult):
 
 
 def raise_if_deviating(tool: Tool, result: CallToolResult) -> None:
-    """Raise `DeviatingResult` where the server specifies that a result does not fit."""
+    """Raise `DeviatingResult` where the server reports that a result does not fit."""
     deviation: Json = (result.meta or {}).get(META)
     if "structured_content" in result.model_fields_set or not is_mapping(deviation):
         return

@@ -30,7 +30,7 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
 
     Raises:
         InvalidResult: There is no value, or it breaks the schema; `DeviatingResult`, which is one, where the call is a
-            lenient one and the server specifies that what came does not fit.
+            lenient one and the server reports that what came does not fit.
     """
     if tool.is_lenient:
         from . import deviation

@@ -71,7 +71,7 @@ def adapt_for_sdk(
         in_flight: The requests of the connection, whose clocks stop while a callback works.
         on_message: Called with the server's notifications, too.
         on_log: Called with the server's log messages.
-        log_level: The lowest level that it is notified of.
+        log_level: The lowest level of the messages that it receives.
 
     Raises:
         TypeError: The roots are none.

@@ -29,7 +29,7 @@ class Question:
         schema: The JSON Schema of the form; `None` if there is a URL. Its properties are plain values and enums.
         url: The URL to open in a browser, after the person saw it and agreed; `None` if there is a form.
         key: The question's name within the call that asks it; `None` before 2026-07-28.
-        elicitation: The id with which the server specifies that all is done at the URL, up to 2025-11-25.
+        elicitation: The id with which the server reports that all is done at the URL, up to 2025-11-25.
     """
 
     message: str
@@ -40,7 +40,7 @@ class Question:
     _done: Event | None = field(default=None, repr=False, compare=False)
 
     async def completed(self) -> None:
-        """Wait until the server specifies that all is done at the URL (`notifications/elicitation/complete`).
+        """Wait until the server reports that all is done at the URL (`notifications/elicitation/complete`).
 
         The server may never do so: limit the wait, for instance with `asyncio.timeout(300)`.
 

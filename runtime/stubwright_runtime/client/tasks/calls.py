@@ -377,7 +377,7 @@ class TaskMethod(Generic[P, T]):
     def resume(self, id: str) -> ToolTask[T]:
         """Take up a task by its `id`, such as after a restart of the client. The server is not asked before it is used.
 
-        `on_call` is notified of its start and its end again, without arguments, which are not known.
+        `on_call` is called at its start and its end again, without arguments, which are not known.
 
         Raises:
             ValueError: The id is empty.

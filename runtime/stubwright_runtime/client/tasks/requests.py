@@ -1,6 +1,6 @@
 """The requests of tasks, in MCP 2025-11-25 (basic/utilities/tasks) and in the extension of 2026-07-28.
 
-Each request of the extension specifies that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability
+Each request of the extension states that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability
 Negotiation"), since a server may then answer any call with a task.
 """
 

@@ -21,7 +21,7 @@ ENDS: Final = frozenset({"completed", "failed", "cancelled"})
 _SHORTEST: Final = 0.1
 _USUAL: Final = 1.0
 _LONGEST: Final = 60.0
-"""Seconds between two looks at a task: at least, where the server specifies nothing, and at most."""
+"""Seconds between two looks at a task: at least, where the server states nothing, and at most."""
 
 
 @dataclass(frozen=True, slots=True)

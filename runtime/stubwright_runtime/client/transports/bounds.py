@@ -64,7 +64,7 @@ class Bound:
 
 @contextmanager
 def bound_answers(most: int | None) -> Generator[Bound, None, None]:
-    """Bound the answers to the requests that are sent in the block; gives the bound, which specifies whether it held.
+    """Bound the answers to the requests that are sent in the block; yields the bound, which shows whether it held.
 
     Args:
         most: Bytes after decoding; `None` for no bound.

@@ -54,7 +54,7 @@ def narrow(
         own: The toolset that the client itself is for.
 
     Raises:
-        ValueError: The target can be notified of no toolset, and the caller asks for one.
+        ValueError: The caller asks for a toolset, and the target cannot select one.
     """
     names = [name for name in (own, toolset) if name is not None]
     if isinstance(target, str):

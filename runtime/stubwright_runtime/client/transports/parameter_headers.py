@@ -1,7 +1,7 @@
 """The headers that mirror the arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
 
 The SDK takes what to mirror from the server's list, so that is read once, before the first call of a tool with such
-arguments, and again where the server specifies that the headers are not what it wants.
+arguments, and again where the server reports that the headers are not what it wants.
 """
 
 from __future__ import annotations

@@ -52,13 +52,13 @@ def _call(function: Callable[[], object]) -> None:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether `error` specifies that this task is being cancelled; otherwise the handler awaited something that
+    """Return whether `error` means that this task is being cancelled; otherwise the handler awaited something that
     was.
     """
     if not isinstance(error, asyncio.CancelledError):
         return False
     anyio = find_loaded("anyio")
-    # So anyio specifies that a cancel scope around this code is cancelled.
+    # So anyio reports that a cancel scope around this code is cancelled.
     if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
     task = asyncio.current_task()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _USER: Final = make_local(())
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
-"""The key of `_meta` that specifies which stream a notification is for."""
+"""The key of `_meta` with the id of the stream that a notification is for."""
 
 _FLAGS: Final[Mapping[str, Kind]] = {
     "toolsListChanged": "tools",

@@ -138,7 +138,7 @@ class Outgoing:
         """Send a request with its parameters, if it has any, and return the client's answer.
 
         The question waits until the client is ready. If the caller is cancelled, or the client takes too long, it is
-        notified that its answer is not wanted any more (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle,
+        notified that its answer is no longer needed (MCP 2025-11-25, basic/utilities/cancellation; basic/lifecycle,
         "Timeouts").
 
         Raises:

@@ -41,7 +41,7 @@ def as_event(message: bytes, name: str = "", retry: int | None = None) -> bytes:
     """Return a message as an event (HTML, "Server-sent events").
 
     Args:
-        message: The message; if it is empty, the event only specifies where to come back.
+        message: The message; if it is empty, the event only shows where to come back.
         name: The id of the event; empty if there is none.
         retry: Milliseconds after which the client should come back.
     """

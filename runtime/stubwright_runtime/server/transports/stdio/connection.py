@@ -220,7 +220,7 @@ class Connection:
             self._forget(request_id, request)
 
     def _forget(self, request_id: str | int, request: ClientRequest) -> None:
-        """Note that a request is answered, or that its answer is not wanted any more."""
+        """Note that a request is answered, or that its answer is no longer needed."""
         request.close()
         if self._requests.get(request_id) is request:
             del self._requests[request_id]
