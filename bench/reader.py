@@ -77,7 +77,7 @@ def measure(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> 
         served = {name: stack.enter_context(running(command, folder)) for name, command in servers.items()}
         for revision in (HANDSHAKE, STATELESS):
             for connections, target in TARGETS.items():
-                costs = asyncio.run(_take_turns(served, revision, connections, calls))
+                costs = asyncio.run(_interleave(served, revision, connections, calls))
                 counted = f"{connections} connection{'s' if connections > 1 else ''}"
                 for way in (AHEAD, BEHIND, ALONE):
                     cpu = Row(f"CPU of a call over HTTP, {revision}, {counted}, {way}", CPU_TARGET, False, "ms")
@@ -87,7 +87,7 @@ def measure(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> 
     return rows
 
 
-async def _take_turns(servers: Mapping[str, Served], revision: str, connections: int, calls: int) -> dict[str, Cost]:
+async def _interleave(servers: Mapping[str, Served], revision: str, connections: int, calls: int) -> dict[str, Cost]:
     cpu: dict[str, list[float]] = {name: [] for name in servers}
 
     async def repeat(connection: Connection) -> None:

@@ -80,7 +80,7 @@ def run(argv: Sequence[str]) -> int:
         write_err(f"stubwright: {error}")
         return 2
     except ModuleNotFoundError as error:
-        from stubwright.project.light import explain_missing
+        from stubwright.project.optional_dependencies import explain_missing
 
         explanation = explain_missing(error)
         if explanation is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .models.base import Model, Root
 
-_Part = TypeVar("_Part")
+_Feature = TypeVar("_Feature")
 
 _OURS: Final = "stubwright"
 
@@ -197,7 +197,7 @@ class Tool:
         return "http" in self.extension
 
     @property
-    def takes_misfits(self) -> bool:
+    def accepts_invalid(self) -> bool:
         """True if the HTTP call is made with arguments that do not fit the `inputSchema` (`http: {input: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
         return http.get("input") == "lenient"
@@ -407,9 +407,9 @@ class Package:
         """Return a class of the module `contexts`."""
         return getattr(importlib.import_module(f"{self.name}.contexts"), name)
 
-    def replace_parts(self, parts: Sequence[_Part]) -> Sequence[_Part]:
-        """Return the parts of its server (`server.core.parts.Part`), which a package may wrap in others."""
-        return parts
+    def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
+        """Return the features of its server (`server.core.feature.Feature`), which a package may wrap in others."""
+        return features
 
     def list_entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
         """Return a list of the manifest, such as `prompts`, by key: for each entry what is sent, and our extension."""

@@ -126,7 +126,7 @@ def test_one_module_knows_what_keeps_the_promises_of_a_manifest() -> None:
         for other in imported
         if other.parts[0] in LAYERS[-1]
     }
-    types = {"server/core/core", "server/core/parts"}  # of what the one module gives
+    types = {"server/core/core", "server/core/feature"}  # of what the one module gives
     assert knowing - types == {"server/app/declared", "server/transports/http/protection"}
 
 

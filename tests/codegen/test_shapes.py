@@ -14,7 +14,7 @@ from stubwright.codegen.models.types import (
     OBJECT,
     Const,
     Document,
-    Fixed,
+    FixedTuple,
     Free,
     Items,
     Leaf,
@@ -79,7 +79,7 @@ def test_keywords_without_a_type_say_nothing_of_other_types() -> None:
 def test_a_tuple_needs_a_fixed_length() -> None:
     places = [{"type": "string"}, {"type": "integer"}]
     fixed = {"type": "array", "prefixItems": places, "items": False, "minItems": 2}
-    assert shape(fixed) == (Fixed((at("prefixItems", 0), at("prefixItems", 1))),)
+    assert shape(fixed) == (FixedTuple((at("prefixItems", 0), at("prefixItems", 1))),)
     (loose,) = shape({"type": "array", "prefixItems": places})
     assert isinstance(loose, Items)
     assert ANYTHING in getattr(loose.item, "parts", ())
@@ -87,7 +87,7 @@ def test_a_tuple_needs_a_fixed_length() -> None:
 
 def test_draft_7_has_tuples_in_items() -> None:
     wire = {"$schema": DRAFT_7, "type": "array", "items": [{"type": "string"}], "additionalItems": False, "minItems": 1}
-    assert shape(wire) == (Fixed((at("items", 0),)),)
+    assert shape(wire) == (FixedTuple((at("items", 0),)),)
 
 
 def test_draft_7_ignores_what_stands_beside_a_reference() -> None:

@@ -190,7 +190,7 @@ TOO_COMPLEX = {  # for the validator, which refuses every value
 
 @pytest.mark.parametrize("schema", [False, {"enum": []}, {"minimum": 2, "maximum": 1, "type": "number"}, TOO_COMPLEX])
 def test_what_cannot_be_made(schema: Any) -> None:
-    with pytest.raises(instances.UnmakeableError):
+    with pytest.raises(instances.UnsatisfiableError):
         instances.make(schema, "0")
 
 
@@ -262,10 +262,10 @@ def test_what_is_too_large_is_told_and_not_made(schema: Any, monkeypatch: pytest
     except Exception as error:  # noqa: BLE001 - the validator's own bound, whichever it is
         pytest.skip(f"no server can have it: {error}")
     if schema in LARGE:
-        with pytest.raises(instances.UnmakeableError, match="it asks for more than"):
+        with pytest.raises(instances.UnsatisfiableError, match="it asks for more than"):
             instances.make(schema, "seed")
     else:  # any text may fit
-        with contextlib.suppress(instances.UnmakeableError):
+        with contextlib.suppress(instances.UnsatisfiableError):
             assert valid(schema, instances.make(schema, "seed"))
     assert len(taken) <= 10 * instances.MOST
 
@@ -277,7 +277,7 @@ def test_numbers_of_any_size(bound: str, kind: str) -> None:
         schema = {"type": kind, bound: value}
         try:
             assert valid(schema, instances.make(schema, "seed"))
-        except instances.UnmakeableError:
+        except instances.UnsatisfiableError:
             assert kind == "number"
             assert value != 1e308 or bound != "maximum"
 

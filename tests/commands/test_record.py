@@ -359,7 +359,7 @@ def test_a_message_that_takes_long_to_record_passes_whole(monkeypatch: pytest.Mo
     (source, written), (read, sink) = os.pipe(), os.pipe()
     os.write(written, b"{}\n")
     os.close(written)
-    passing = stdio._Passing(source, sink, Lines(lambda line: time.sleep(0.05), print), lambda: None)
+    passing = stdio._RelayThread(source, sink, Lines(lambda line: time.sleep(0.05), print), lambda: None)
     passing.start()
     passing.finish()
     os.close(sink)

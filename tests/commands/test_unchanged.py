@@ -18,7 +18,7 @@ import amounts
 from packages import manifest, tool
 from stubwright import cli
 from stubwright.compile import pipeline, rules
-from stubwright.compile.resolve import Resolved
+from stubwright.compile.resolve import ResolvedBundle
 from stubwright.incremental import digests
 from stubwright.mock import files, package
 from stubwright.mock.names import MANIFEST, OPTIONS
@@ -202,7 +202,7 @@ def test_tools_that_generate_found_right_are_not_checked_again(folder: Path, mon
     checked: list[int] = []
     original = rules.check
 
-    def watched(resolved: Resolved, part: Resolved, **more: Any) -> Any:
+    def watched(resolved: ResolvedBundle, part: ResolvedBundle, **more: Any) -> Any:
         checked.append(len(part.tools))
         return original(resolved, part, **more)
 

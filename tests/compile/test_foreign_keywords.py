@@ -110,7 +110,7 @@ def test_whatever_a_schema_holds_is_a_diagnostic_or_a_package(dialect: dialects.
         assert result.manifest is not None, [one.message for one in result.diagnostics if one.severity == "error"]
         pipeline.generate(result.manifest)
         for tool in known:
-            with contextlib.suppress(mocked.UnmakeableError):
+            with contextlib.suppress(mocked.UnsatisfiableError):
                 mocked.make(tool["outputSchema"], "seed")
     assert taken > 20
 

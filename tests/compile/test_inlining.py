@@ -25,7 +25,7 @@ from stubwright.diagnostics import Place
 from stubwright.diff.compare import compare
 from stubwright.diff.subsumption.proof import Judge, covers
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.inlining import LARGEST, Inlined, inline
+from stubwright.jsonschema.inlining import LARGEST, InlinedSchema, inline
 from stubwright.jsonschema.references import Folder, Local, Outline
 from stubwright.project.files import disk
 
@@ -35,7 +35,7 @@ DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 PLACE = Place("m.yaml", ("tools", 0, "inputSchema"))
 
 
-def inlined(schema: dict[str, Any]) -> Inlined:
+def inlined(schema: dict[str, Any]) -> InlinedSchema:
     before = json.dumps(schema)
     made = inline(schema, dialects.find_dialect(schema) or dialects.DRAFT_2020_12, PLACE)
     assert json.dumps(schema) == before, "the schema itself stays as it is"
@@ -306,7 +306,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("schema", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_stands_in_its_place(schema: dict[str, Any], expected: dict[str, Any]) -> None:
     made = inlined(schema)
-    assert made == Inlined(expected)
+    assert made == InlinedSchema(expected)
     assert _order(made.wire) == _order(expected)
 
 
@@ -454,12 +454,12 @@ def test_names_that_count_where_they_stand_keep_all_as_it_is(schema: dict[str, A
 
 def test_names_that_nothing_refers_to_are_no_reason_to_warn() -> None:
     schema = {"allOf": [POINT, {"$anchor": "a"}]}
-    assert inlined(schema) == Inlined(schema)
+    assert inlined(schema) == InlinedSchema(schema)
 
 
 def test_a_root_that_has_an_identifier_is_inlined() -> None:
     schema = {"$id": "https://a.example/b", "items": {"$ref": "#/$defs/T"}, "$defs": {"T": TEXT}}
-    assert inlined(schema) == Inlined({"$id": "https://a.example/b", "items": TEXT})
+    assert inlined(schema) == InlinedSchema({"$id": "https://a.example/b", "items": TEXT})
 
 
 def test_meta_schemas_stay() -> None:

@@ -15,7 +15,7 @@ from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 from stubwright import package_data
 from stubwright_runtime.client.core.confirmation import is_dangerous
 from stubwright_runtime.mcp import revisions, vocabulary
-from stubwright_runtime.server.protocol import wants
+from stubwright_runtime.server.protocol import client_subscriptions
 
 
 def test_the_revisions_are_those_of_the_sdk() -> None:
@@ -34,7 +34,7 @@ def test_the_manifests_schema_has_the_same_facts() -> None:
 
 
 def test_a_list_has_the_capability_that_changes_are_told_by() -> None:
-    assert {section.capability for section in vocabulary.SECTIONS} == set(get_args(wants.Kind))
+    assert {section.capability for section in vocabulary.SECTIONS} == set(get_args(client_subscriptions.Kind))
 
 
 FEATURES = {

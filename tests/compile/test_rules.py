@@ -267,7 +267,7 @@ def test_references_resolve_where_the_validator_resolves_them(corpus: Path, draf
             if dialects.find_dialect(schema, dialect) is None or not isinstance(schema, dict):
                 continue
             found = references.Outline(Place("m"), schema, dialect, references.Folder("", {"m": ()}))
-            broken = [one.text for one in found.references if isinstance(one.target, references.Broken)]
+            broken = [one.text for one in found.references if isinstance(one.target, references.BrokenReference)]
             try:
                 validator_for({"$schema": dialect.uri} | schema, offline=True)
             except ValueError:

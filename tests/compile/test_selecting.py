@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from amounts import choose
 from instances import valid
-from stubwright.jsonschema.selecting import Selecting
+from stubwright.jsonschema.selecting import SchemaSelector
 from stubwright_runtime.http.selections import get_value, make_tree, parse_steps, select
 
 Json = Any
@@ -92,7 +92,7 @@ POINTERS = st.lists(
 def test_what_is_selected_of_a_valid_value_is_valid(schema: Json, pointers: list[str], seed: int) -> None:
     root = {"allOf": [schema], "$defs": DEFS} if isinstance(schema, bool) else {**schema, "$defs": DEFS}
     tree = make_tree(pointers)
-    derived = Selecting(root)
+    derived = SchemaSelector(root)
     made = derived.finish(derived.keep(root, tree))
     validator = jsonschema_rs.validator_for(made)
     for value in valid(root, str(seed), 8):
@@ -215,7 +215,7 @@ LIST: Json = {
     ],
 )
 def test_a_schema_is_derived_as_exactly_as_it_can_be(schema: Json, pointers: list[str], expected: Json) -> None:
-    derived = Selecting(schema)
+    derived = SchemaSelector(schema)
     made = derived.finish(derived.keep(schema, make_tree(pointers)))
     if expected == "whole":  # what is kept whole keeps its references, and what they lead to
         items = made["properties"]["items"]["items"]

@@ -199,7 +199,7 @@ class Cancelled:
 @pytest.mark.parametrize(("ends", "seconds", "cancelled"), [(True, 0.1, 1), (False, 0.1, 2), (True, 6.0, 0)])
 def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, cancelled: int) -> None:
     session: Any = Cancelled(ends=ends, seconds=seconds)
-    fault = anyio.run(protocol.judge_cancelled, session, {"name": "deaf"}, Case({}, True, "an example"))
+    fault = anyio.run(protocol.check_cancelled, session, {"name": "deaf"}, Case({}, True, "an example"))
     assert session.cancelled == cancelled, "a slow call is not cancelled"
     assert (fault is not None) is (ends and cancelled > 0)
     if fault is not None:
@@ -239,7 +239,7 @@ def test_requests_that_end_the_server_are_faults_and_those_that_hit_a_limit_are_
     session: Any = Scripted()
 
     async def judge_all() -> list[str]:
-        return [fault.check.name async for fault in protocol.judge_requests(session, [{"name": "a"}, {"name": "b"}])]
+        return [fault.check.name async for fault in protocol.check_requests(session, [{"name": "a"}, {"name": "b"}])]
 
     assert anyio.run(judge_all) == found
 

@@ -18,7 +18,7 @@ from stubwright.contract_tests.answers import Answer, Gone, Result
 from stubwright.contract_tests.crashes import Crashes
 from stubwright.contract_tests.probing import Call, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, write_command
-from stubwright.contract_tests.session import BudgetError, Loss, Request, Sent
+from stubwright.contract_tests.session import BudgetError, Loss, Request, SentCall
 from stubwright.importers.sources import Command
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -56,13 +56,13 @@ class Servers:
         self._ends = ends
         self._is_late = is_late
         self.servers = servers
-        self.history: list[Sent] = []
+        self.history: list[SentCall] = []
         self.calls: list[str] = []
         self.loss: Loss | None = None
 
     def run(self, *calls: str) -> None:
         """Lose the server after calls, such as `a:x`: the tool `a` with the argument `x`."""
-        sent = [Sent(TOOLS[call[0]], {"q": call[2:]}, float(number)) for number, call in enumerate(calls)]
+        sent = [SentCall(TOOLS[call[0]], {"q": call[2:]}, float(number)) for number, call in enumerate(calls)]
         self.loss = Loss(sent, "ended with exit status 1", float(len(sent)))
 
     def take_loss(self) -> Loss | None:

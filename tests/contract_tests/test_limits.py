@@ -18,7 +18,7 @@ import amounts
 from command_line import stubwright
 from stubwright.commands.contracts.call_lines import CallLine
 from stubwright.contract_tests import checks, running
-from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
 from stubwright.contract_tests.probing import Call, ProbeError
 from stubwright.contract_tests.reports import Report, show
 from stubwright.importers.sources import Command
@@ -251,4 +251,4 @@ def _fail(text: str) -> Result:
     ],
 )
 def test_words_of_limits(answer: Answer, seconds: float | None) -> None:
-    assert find_limit(answer) == (None if seconds is None else Limited(seconds))
+    assert find_limit(answer) == (None if seconds is None else RateLimitRefusal(seconds))

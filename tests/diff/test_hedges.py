@@ -19,10 +19,10 @@ from stubwright.diff.subsumption import memory
 from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.proof import Judge
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.instances.parts import Part
+from stubwright.jsonschema.instances.parts import Subschema
 from stubwright.jsonschema.instances.scalars import list_numbers
 from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
-from stubwright.jsonschema.instances.violations import violate
+from stubwright.jsonschema.instances.violations import make_invalid
 
 Json = Any
 DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
@@ -40,12 +40,12 @@ def decide(old: Json, new: Json, direction: Literal["input", "output"]) -> str |
     return find_worst_impact(compare(old, new, direction))
 
 
-def part(schema: Json, **more: Json) -> Part:
+def part(schema: Json, **more: Json) -> Subschema:
     """A schema as a part of one that has more keywords."""
-    return Part(schema, Judge(schema | more))
+    return Subschema(schema, Judge(schema | more))
 
 
-def find_values(*group: Part) -> list[Json]:
+def find_values(*group: Subschema) -> list[Json]:
     """The values that a search makes for all of them."""
     return list(Search(1_000, 2, Budget(1_000)).find_values(group))
 
@@ -208,7 +208,7 @@ def test_a_keyword_is_violated_unless_a_reference_hides_it(dialect: dialects.Dia
     bound = {"$schema": dialect.uri, "minimum": 1}
     referring = {**bound, "$ref": "#/definitions/any", "definitions": {"any": True}}
     for schema, violations in ((bound, 1), (referring, 1 if dialect.reference_hides_siblings else 2)):
-        assert len([*violate(Part(schema, Judge(schema)), ())]) == violations
+        assert len([*make_invalid(Subschema(schema, Judge(schema)), ())]) == violations
 
 
 def test_siblings_of_a_reference_break_where_a_dialect_sees_them() -> None:
@@ -229,7 +229,7 @@ def test_siblings_of_a_reference_break_where_a_dialect_sees_them() -> None:
 @pytest.mark.parametrize("is_exclusive", [True, False])
 def test_a_bound_of_draft_04_violates_itself_if_it_is_exclusive(limit: str, *, is_exclusive: bool) -> None:
     schema = {"$schema": dialects.DRAFT_4.uri, limit: 3, f"exclusive{limit.capitalize()}": is_exclusive}
-    whole = Part(schema, Judge(schema))
+    whole = Subschema(schema, Judge(schema))
     found = find_values(whole.negate(schema))
     assert len(found) > 1
     assert (3 in found) == is_exclusive
@@ -275,7 +275,7 @@ def test_what_is_too_long_to_search_may_break(monkeypatch: pytest.MonkeyPatch) -
 def test_texts_that_do_not_fit_take_steps(steps: list[Search]) -> None:
     pattern = {"type": "string", "pattern": "^(?=b)a"}
     search = Search(1_000, 2, Budget(1_000))
-    assert list(search.find_values((Part(pattern, Judge(pattern)),))) == []
+    assert list(search.find_values((Subschema(pattern, Judge(pattern)),))) == []
     assert 10 < len(steps) < 100
 
 
@@ -319,7 +319,7 @@ def test_four_multiples_on_each_side_of_a_bound_are_tried(bound: str) -> None:
 
 def test_a_budget_ends_all_its_searches() -> None:
     budget = Budget(5)
-    part = Part({"type": "integer"}, Judge({"type": "integer"}))
+    part = Subschema({"type": "integer"}, Judge({"type": "integer"}))
     first = islice(Search(1_000, 2, budget).find_values((part,)), 3)
     assert len(list(first)) == 3
     with pytest.raises(ExhaustedError):
@@ -329,7 +329,7 @@ def test_a_budget_ends_all_its_searches() -> None:
 
 def test_steps_are_kept_for_later_searches() -> None:
     budget = Budget(9)
-    part = Part({"type": "integer"}, Judge({"type": "integer"}))
+    part = Subschema({"type": "integer"}, Judge({"type": "integer"}))
     left = []
     for later in (2, 1, 0):
         budget.keep_for(later)
@@ -343,7 +343,7 @@ def test_steps_are_kept_for_later_searches() -> None:
 def test_a_search_says_if_more_levels_may_find_more(levels: int, *, is_cut: bool) -> None:
     schema = {"type": "array", "items": {"type": "array", "items": {"const": 1}, "maxItems": 1}, "maxItems": 1}
     search = Search(1_000, levels, Budget(1_000))
-    assert ([[1]] in list(search.find_values((Part(schema, Judge(schema)),)))) != is_cut
+    assert ([[1]] in list(search.find_values((Subschema(schema, Judge(schema)),)))) != is_cut
     assert search.is_cut == is_cut
 
 

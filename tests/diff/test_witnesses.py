@@ -28,7 +28,7 @@ from stubwright import ir
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, find_worst_impact
 from stubwright.diff.kinds.schemas import SchemaComparison
-from stubwright.diff.subsumption import witness
+from stubwright.diff.subsumption import counterexample
 from stubwright.diff.subsumption.proof import Judge
 from stubwright.jsonschema import dialects
 
@@ -162,7 +162,7 @@ def examine(made: Iterator[tuple[str, Pair]]) -> None:
 
 @pytest.fixture(autouse=True)
 def _whole_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witness, "show", lambda value, limit=0: json.dumps(value, ensure_ascii=True))
+    monkeypatch.setattr(counterexample, "show", lambda value, limit=0: json.dumps(value, ensure_ascii=True))
 
 
 def test_random_schemas() -> None:

@@ -60,7 +60,7 @@ def calls(tool: Mapping[str, Json]) -> Iterator[Call]:
 def _made(schema: Mapping[str, Json], seed: str) -> dict[str, Json] | None:
     try:
         made = instances.make(schema, seed, formats=True)
-    except instances.UnmakeableError:
+    except instances.UnsatisfiableError:
         return None
     return made if isinstance(made, dict) else None
 

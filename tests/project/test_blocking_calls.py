@@ -8,7 +8,7 @@ import pytest
 
 from stubwright.diagnostics import Span
 from stubwright.project.handwritten import blocking_calls, handlers
-from stubwright.project.handwritten.handlers import Handwritten
+from stubwright.project.handwritten.handlers import HandwrittenClass
 
 HEAD = """\
 import asyncio, os, requests, socket, subprocess, time, urllib.request
@@ -22,7 +22,7 @@ from urllib import request
 def found(body: str, signature: str = "async def get(self, args, ctx):", head: str = HEAD) -> list[str]:
     """What is said of a handler, with where it stands in it."""
     first = f"{head}class X(XHandlers):\n    {signature}\n"
-    written = Handwritten("x.py", f"{first}        {body}\n", "X", "XHandlers", "x_mcp")
+    written = HandwrittenClass("x.py", f"{first}        {body}\n", "X", "XHandlers", "x_mcp")
     lines = []
     for each in handlers.compare(written, ()).diagnostics:
         if each.code == "SW430":
@@ -95,13 +95,13 @@ def test_methods_and_names_that_are_something_else(signature: str, head: str) ->
 
 def test_methods_of_a_base_class_in_the_module_count() -> None:
     text = "import time\nclass Base:\n    async def get(self): time.sleep(1)\nclass X(Base, XHandlers): ...\n"
-    [said] = handlers.compare(Handwritten("x.py", text, "X", "XHandlers", "x_mcp"), ()).diagnostics
+    [said] = handlers.compare(HandwrittenClass("x.py", text, "X", "XHandlers", "x_mcp"), ()).diagnostics
     assert (said.code, said.at) == ("SW430", Span("x.py", 3, 26, 3, 36))
 
 
 def test_a_helper_is_not_told_to_be_a_plain_def() -> None:
     text = "import time\nclass X(XHandlers):\n    async def _wait(self): time.sleep(1)\n"
-    [said] = handlers.compare(Handwritten("x.py", text, "X", "XHandlers", "x_mcp"), ()).diagnostics
+    [said] = handlers.compare(HandwrittenClass("x.py", text, "X", "XHandlers", "x_mcp"), ()).diagnostics
     assert said.help == "write `await asyncio.sleep(…)` in its place"
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import amounts
 from stubwright.project.clients import configuration, jsonc, toml, variables
 from stubwright.project.clients.configuration import Entry, RefusedError, edit
-from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.jsonc import EditError
 from stubwright.project.clients.table import CLIENTS, Client
 from stubwright.project.files import disk
 from stubwright.project.launch import Launch
@@ -125,7 +125,7 @@ def test_what_is_no_settings_file_is_told_with_its_place(
 
 @pytest.mark.parametrize("strict", ["claude", "claude-code"])
 def test_comments_are_a_mistake_where_the_client_reads_none(strict: str) -> None:
-    with pytest.raises(UnfitError):
+    with pytest.raises(EditError):
         entry(CLIENTS[strict]).put("{} // a comment")
 
 
@@ -230,7 +230,7 @@ def test_toml_knows_headers(before: str) -> None:
 
 @pytest.mark.parametrize("before", ["servers = {m = {c = '1'}}\n", "[servers]\nn.c = '1'\n", "servers.n.c = '1'\n"])
 def test_toml_in_one_value_is_left_to_people(before: str) -> None:
-    with pytest.raises(UnfitError) as refused:
+    with pytest.raises(EditError) as refused:
         toml.with_table(before, ("servers", "n"), {"c": "2"})
     assert refused.value.problem.help == (
         "write it under its own header, such as `[servers.n]`, and run the command again"
@@ -242,7 +242,7 @@ def test_toml_in_one_value_is_left_to_people(before: str) -> None:
     ["[[l]]\n[[l.k]]\n[servers.n]\n[[l]]\n", "[servers.n]\n[[l]]\n[servers.m]\n"],
 )
 def test_toml_that_would_be_put_in_another_order_is_refused(before: str) -> None:
-    with pytest.raises(UnfitError) as refused:
+    with pytest.raises(EditError) as refused:
         toml.with_table(before, ("servers", "n"), {"c": "2"})
     assert refused.value.problem.help == (
         "put the headers that begin with `servers` next to each other, and run the command again"
@@ -339,7 +339,7 @@ def test_files_of_variables(text: str, found: dict[str, str] | None) -> None:
 
 @pytest.mark.parametrize("line", ["A", "1A=2", "A='x", 'A="x', "A='x' y", "=x", "A-B=1"])
 def test_a_line_that_is_no_variable_is_told_and_not_quoted(line: str, tmp_path: Path) -> None:
-    with pytest.raises(UnfitError) as refused:
+    with pytest.raises(EditError) as refused:
         variables.parse(f"OK=1\n{line}\n")
     found = configuration.report_misplaced(f"OK=1\n{line}\n", Path(".env"), refused.value)
     at: Any = found.at

@@ -124,7 +124,7 @@ def test_a_path_is_inside_where_it_really_is(
     Path("in/back").symlink_to(tmp_path / "in/a")
     Path("in/to-itself").symlink_to(tmp_path / "in")
     Path("in/out").symlink_to(tmp_path / "inside")
-    assert inside.Inside("in").holds(path) == is_inside
+    assert inside.ContainedFolder("in").holds(path) == is_inside
     assert disk.Disk().is_within(path, "in") == is_inside
 
 

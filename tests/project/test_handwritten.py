@@ -21,7 +21,7 @@ from stubwright.codegen.pages import renames
 from stubwright.codegen.surface import HandlerMethod, MethodRole, Parameter
 from stubwright.diagnostics import Place, Span
 from stubwright.project.handwritten import handlers, imports, qualifying
-from stubwright.project.handwritten.handlers import Handwritten
+from stubwright.project.handwritten.handlers import HandwrittenClass
 from stubwright.pycode import Name, trust
 
 
@@ -56,7 +56,7 @@ class X(XHandlers):
 
 
 def found(text: str, *before: str) -> list[str]:
-    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, dict.fromkeys(before))
+    findings = handlers.compare(HandwrittenClass("x.py", text, "X", "XHandlers"), NEEDED, dict.fromkeys(before))
     lines = []
     for one in findings.diagnostics:
         assert isinstance(one.at, Span)
@@ -118,7 +118,7 @@ def test_what_does_not_fit(text: str, expected: list[str]) -> None:
 def test_a_class_that_is_not_there() -> None:
     at = Place("x.yaml", ("python", "handlers"))
     text = WHOLE.replace("class X", "class Xx")
-    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers", "x_mcp", at), NEEDED)
+    findings = handlers.compare(HandwrittenClass("x.py", text, "X", "XHandlers", "x_mcp", at), NEEDED)
     [absent] = findings.diagnostics
     assert (absent.code, absent.message, absent.at) == ("SW426", "`x.py` has no `X`", at)
     assert absent.help == "did you mean `Xx`?"
@@ -127,13 +127,13 @@ def test_a_class_that_is_not_there() -> None:
 
 def test_methods_that_are_called_otherwise_are_no_stubs() -> None:
     text = WHOLE.replace("def get(", "def old_get(")
-    written = Handwritten("x.py", text, "X", "XHandlers")
+    written = HandwrittenClass("x.py", text, "X", "XHandlers")
     findings = handlers.compare(written, NEEDED, {"old_get": "OldGetOutput"}, {"old_get": "get"})
     [told] = findings.diagnostics
     assert (told.code, told.message) == ("SW427", "`old_get` is called `get` now")
     assert told.help == "rename it: `async def get(self, args: GetInput, ctx: Context) -> GetOutput:`"
     assert findings.missing == ()
-    both = Handwritten("x.py", WHOLE + "    def old_get(self, args, ctx): ...\n", "X", "XHandlers")
+    both = HandwrittenClass("x.py", WHOLE + "    def old_get(self, args, ctx): ...\n", "X", "XHandlers")
     findings = handlers.compare(both, NEEDED, {"old_get": "OldGetOutput"}, {"old_get": "get"})
     assert [one.message for one in findings.diagnostics] == ["`old_get` is no longer asked for"]
     assert findings.missing == ()
@@ -208,7 +208,7 @@ def test_names_of_the_standard_library_come_from_there() -> None:
 
 def test_stubs_bring_what_they_need() -> None:
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x_mcp import Context\n\n" + CLASS
-    written = Handwritten("x.py", text, "X", "XHandlers", "x_mcp")
+    written = HandwrittenClass("x.py", text, "X", "XHandlers", "x_mcp")
     made = handlers.with_stubs(written, (GET,))
     assert "from x_mcp import Context, GetInput, GetOutput\nif TYPE_CHECKING:" in made
     assert "async def get(self, args: GetInput, ctx: Context) -> GetOutput:\n        raise Not" in made
@@ -225,7 +225,7 @@ def test_stubs_bring_what_they_need() -> None:
 )
 def test_stubs_use_the_name_by_which_their_package_is_imported(line: str, signature: str) -> None:
     text = f"{line}\n\n{CLASS}"
-    written = Handwritten("x.py", text, "X", "XHandlers", "x_mcp")
+    written = HandwrittenClass("x.py", text, "X", "XHandlers", "x_mcp")
     assert handlers.list_names_to_import(written, (GET,)) == ()
     made = handlers.with_stubs(written, (GET,))
     assert made.startswith(f"{line}\n\nclass X")
@@ -242,7 +242,7 @@ def test_stubs_use_the_name_by_which_their_package_is_imported(line: str, signat
     ],
 )
 def test_stubs_import_names_where_that_is_the_custom_or_needed(line: str) -> None:
-    written = Handwritten("x.py", f"{line}\n\n{CLASS}", "X", "XHandlers", "x_mcp")
+    written = HandwrittenClass("x.py", f"{line}\n\n{CLASS}", "X", "XHandlers", "x_mcp")
     assert handlers.list_names_to_import(written, (GET,)) == ("Context", "GetInput", "GetOutput")
     assert "async def get(self, args: GetInput, ctx: Context) -> GetOutput:" in handlers.with_stubs(written, (GET,))
 
@@ -280,7 +280,7 @@ def test_what_is_no_longer_asked_for() -> None:
 
 def test_a_result_that_a_tool_no_longer_has() -> None:
     text = WHOLE.replace("-> GetOutput", "-> OldOutput")
-    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, {"old": "OldOutput"})
+    findings = handlers.compare(HandwrittenClass("x.py", text, "X", "XHandlers"), NEEDED, {"old": "OldOutput"})
     assert [each.message for each in findings.diagnostics] == ["`get` gives `GetOutput`, and not `OldOutput`"]
 
 
@@ -314,7 +314,7 @@ def test_the_methods_that_a_package_asked_for() -> None:
     ],
 )
 def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> None:
-    written = Handwritten("x.py", text, "X", "XHandlers")
+    written = HandwrittenClass("x.py", text, "X", "XHandlers")
     made = handlers.with_stubs(written, NEEDED)
     tree = ast.parse(made)
     holder = next(node for node in tree.body if isinstance(node, ast.ClassDef))
@@ -326,12 +326,12 @@ def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> 
     assert found(made) == []
     namespace: dict[str, object] = {"XHandlers": object, "Context": object, "GetInput": object}
     exec(made.replace("from x_mcp import Context, GetInput", ""), namespace)
-    assert handlers.with_stubs(Handwritten("x.py", made, "X", "XHandlers"), ()) == made
+    assert handlers.with_stubs(HandwrittenClass("x.py", made, "X", "XHandlers"), ()) == made
 
 
 def test_names_that_stubs_need() -> None:
     text = "from x_mcp import (\n    Context,\n    GetInput,\n)\nclass X(XHandlers): pass\n"
-    written = Handwritten("x.py", text, "X", "XHandlers")
+    written = HandwrittenClass("x.py", text, "X", "XHandlers")
     assert handlers.list_names_to_import(written, NEEDED) == (
         "Content",
         "GetOutput",

@@ -56,7 +56,7 @@ def test_a_folder_that_is_named_is_written_to(project: Path, monkeypatch: pytest
     (project / "within").symlink_to("inner", target_is_directory=True)
     disk.create(Path("within/three.txt"), "3")
     assert {path.name for path in (project.parent / "outside").iterdir()} == {"one.txt", "two.txt"}
-    with pytest.raises(inside.BarredError):
+    with pytest.raises(inside.NotWritableError):
         disk.create(Path("contracts/four.txt"), "4")
-    with pytest.raises(inside.BarredError):
+    with pytest.raises(inside.NotWritableError):
         appended.AppendedFile(project / "recording.jsonl")

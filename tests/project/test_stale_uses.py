@@ -18,7 +18,7 @@ from stubwright.diagnostics import Span
 from stubwright.ir import Manifest
 from stubwright.project.files import disk
 from stubwright.project.handwritten import handlers, reading
-from stubwright.project.handwritten.handlers import Handwritten
+from stubwright.project.handwritten.handlers import HandwrittenClass
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = [
@@ -93,7 +93,7 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
 
 def stale(manifest: Manifest, text: str) -> list[str]:
     """What is said of the imports and the contexts of a module, with where it stands."""
-    written = Handwritten("x.py", text, "X", "XHandlers", "x_mcp")
+    written = HandwrittenClass("x.py", text, "X", "XHandlers", "x_mcp")
     needed = surface.list_handler_methods(manifest)
     found = handlers.compare(written, needed, interface=Interface(manifest)).diagnostics
     lines = []
@@ -178,7 +178,7 @@ def test_attributes_of_the_package_that_are_not_there(manifest: Manifest, text: 
     ],
 )
 def test_what_to_write_in_place_of_an_attribute(manifest: Manifest, name: str, remedy: str) -> None:
-    written = Handwritten("x.py", f"import x_mcp as api\nx: api.{name}\n", "X", "XHandlers", "x_mcp")
+    written = HandwrittenClass("x.py", f"import x_mcp as api\nx: api.{name}\n", "X", "XHandlers", "x_mcp")
     found = handlers.compare(written, (), renamed={"fetch": "get"}, interface=Interface(manifest)).diagnostics
     assert [each.help for each in found if each.code == "SW428"] == [remedy]
 

@@ -348,7 +348,7 @@ def test_applying_follows_no_link_that_came_late(tmp_path: Path) -> None:
     (away / "a.py").write_text("mine")
     link(output / "p", away)
     for new in (b"1", None):
-        with pytest.raises(inside.BarredError, match="it is a link"):
+        with pytest.raises(inside.NotWritableError, match="it is a link"):
             tree.apply(output, Changes((tree.Change("p/a.py", b"mine", new),), 0, lock.Lock("1"), ()))
     assert contents(tmp_path) == {"away/a.py": "mine"}
 
@@ -403,7 +403,7 @@ def test_what_is_no_file_is_neither_opened_nor_replaced(tmp_path: Path) -> None:
         assert (output / "p/b.py").read_text() == "1"
     assert codes(write(output, {"p/b.py": "2"})) == ["SW404"]
     assert (output / "p/a.py").is_fifo()
-    with pytest.raises(inside.BarredError, match="it is a pipe"):
+    with pytest.raises(inside.NotWritableError, match="it is a pipe"):
         disk.read_text(output / "p/a.py")
 
 

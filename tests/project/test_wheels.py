@@ -19,7 +19,7 @@ from conftest import ROOT
 import third_party
 import wheels
 from stubwright import __version__
-from stubwright.project import light
+from stubwright.project import optional_dependencies
 from stubwright.project import wheels as project_wheels
 
 pytestmark = pytest.mark.long  # it builds wheels and environments
@@ -130,7 +130,9 @@ def lightly(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compiled: Path, tmp_path: Path) -> None:
-    modules = sorted({"markdown-it-py": "markdown_it"}.get(name, name.replace("-", "_")) for name in light.LEFT_OUT)
+    modules = sorted(
+        {"markdown-it-py": "markdown_it"}.get(name, name.replace("-", "_")) for name in optional_dependencies.LEFT_OUT
+    )
     assert run(lightly, "-c", FOUND, *modules, cwd=tmp_path) == "[]\n"
     path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
 
@@ -168,7 +170,7 @@ def record_and_replay(python: Path, client: Path, path: str, folder: Path) -> fl
 @pytest.mark.parametrize("module", ["black.mode", "weather", ""])
 def test_what_is_installed_or_not_ours_is_not_explained(module: str) -> None:
     """It is a bug, or the user's own module: its traceback says more."""
-    assert light.explain_missing(ModuleNotFoundError("no module", name=module)) is None
+    assert optional_dependencies.explain_missing(ModuleNotFoundError("no module", name=module)) is None
 
 
 def test_docs_ci_counts_what_is_installed(lightly: Path) -> None:

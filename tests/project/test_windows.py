@@ -60,7 +60,7 @@ def test_a_file_keeps_other_processes_waiting(tmp_path: Path) -> None:
 
 def test_this_process_can_hold_a_folder_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with locking.hold_by_file(Path("x")):
+    with locking.file_lock(Path("x")):
         assert [path.suffix for path in tmp_path.iterdir()] in ([".lock"], [])
 
 

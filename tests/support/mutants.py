@@ -42,8 +42,8 @@ class Mutant:
 _ASKING: Final = "tests/runtime/server/test_input_requests.py"
 _REQUESTS: Final = "tests/runtime/http/test_http_requests.py"
 _MALFORMED: Final = "tests/runtime/server/test_server_malformed.py"
-_JUDGING: Final = "tests/runtime/http/test_judging.py"
-_ROUTING_TEST: Final = f"{_JUDGING}::test_the_endpoint_answers_odd_routing_headers_as_recorded"
+_HEADERS: Final = "tests/runtime/http/test_headers.py"
+_ROUTING_TEST: Final = f"{_HEADERS}::test_the_endpoint_answers_odd_routing_headers_as_recorded"
 _GREETING_TEST: Final = f"{_MALFORMED}::test_a_handshake_is_as_large_as_can_be"
 _PAGING: Final = "server/features/paging.py"
 _LONG_POSITION_TEST: Final = (
@@ -79,7 +79,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         47,
-        "server/core/parts.py",
+        "server/core/feature.py",
         "def offers(",
         "if key not in self.lists.by_name[section]:",
         "if key.lower() not in self.lists.by_name[section]:",
@@ -165,7 +165,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         169,
-        "server/transports/http/judging.py",
+        "server/transports/http/headers.py",
         "def find_header_fault(",
         "meta.get(PROTOCOL_VERSION_META_KEY) == head.revision",
         "True",
@@ -175,7 +175,7 @@ MUTANTS: Final = (
         170,
         "server/protocol/requests.py",
         "def find_handshake_fault(",
-        "if is_shaken else",
+        "if is_initialized else",
         "if False else",
         f"{_REQUESTS}::test_a_session_shakes_hands_once",
     ),
@@ -253,7 +253,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         None,
-        "server/transports/http/judging.py",
+        "server/transports/http/headers.py",
         "def find_header_fault(",
         'if head.method != message["method"]:',
         "if False:",
@@ -261,7 +261,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         None,
-        "server/transports/http/judging.py",
+        "server/transports/http/headers.py",
         "def find_header_fault(",
         "not (is_same and head.doubled is None)",
         "not is_same",
@@ -269,11 +269,11 @@ MUTANTS: Final = (
     ),
     Mutant(
         None,
-        "server/transports/http/judging.py",
+        "server/transports/http/headers.py",
         "def _is_large(",
         "> LARGEST",
         ">= LARGEST",
-        f"{_JUDGING}::test_a_body_as_large_as_can_be_is_taken",
+        f"{_HEADERS}::test_a_body_as_large_as_can_be_is_taken",
     ),
     Mutant(
         None,
@@ -289,7 +289,7 @@ MUTANTS: Final = (
         "def decode_value(",
         " if base64.b64encode(data).decode() == match[1] else None",
         "",
-        f"{_JUDGING}::test_a_value_is_decoded_as_by_the_sdk",
+        f"{_HEADERS}::test_a_value_is_decoded_as_by_the_sdk",
     ),
     Mutant(
         None,
@@ -297,7 +297,7 @@ MUTANTS: Final = (
         "def list_mirrored(",
         "entry.name.lower() in mirrored",
         "entry.name in mirrored",
-        f"{_JUDGING}::test_a_tool_whose_headers_differ_by_case_alone_has_none",
+        f"{_HEADERS}::test_a_tool_whose_headers_differ_by_case_alone_has_none",
     ),
     Mutant(None, _PAGING, "def seal(", "> _LONGEST", ">= _LONGEST", _LONG_POSITION_TEST),
     Mutant(

@@ -154,7 +154,7 @@ class _Reader:
     def _convert(self, text: str, place: _Place, types: frozenset[str]) -> Any:
         try:
             value = _try_json(text)
-        except strictjson.TwiceError as error:
+        except strictjson.DuplicateKeyError as error:
             if types & {"object", "array"}:
                 raise _describe_twice(f"`{place.name}`", error) from None
             value = _NOTHING  # a text
@@ -302,12 +302,12 @@ def _type_of(value: Any) -> str | None:
 _NOTHING: Final = object()
 
 
-def _describe_twice(what: str, error: strictjson.TwiceError) -> ArgumentError:
+def _describe_twice(what: str, error: strictjson.DuplicateKeyError) -> ArgumentError:
     return ArgumentError(f"{what} has the key `{shorten(str(error))}` twice in one object")
 
 
 def _try_json(text: str) -> Any:
-    """Return the value of a text in JSON; _NOTHING if it is none. Raises TwiceError."""
+    """Return the value of a text in JSON; _NOTHING if it is none. Raises DuplicateKeyError."""
     try:
         return strictjson.load(text)
     except (ValueError, RecursionError):
@@ -317,7 +317,7 @@ def _try_json(text: str) -> Any:
 def _parse_json(text: str, place: _Place) -> Any:
     try:
         value = _try_json(text)
-    except strictjson.TwiceError as error:
+    except strictjson.DuplicateKeyError as error:
         raise _describe_twice(f"`{place.name}`", error) from None
     if value is _NOTHING:
         raise ArgumentError(f"`{place.name}` is given as JSON with `:=`, and `{shorten(text)}` is none")
@@ -327,7 +327,7 @@ def _parse_json(text: str, place: _Place) -> Any:
 def _parse_object(text: str, what: str) -> dict[str, Any]:
     try:
         value = strictjson.load(text)
-    except strictjson.TwiceError as error:
+    except strictjson.DuplicateKeyError as error:
         raise _describe_twice(what, error) from None
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{what} is not JSON: {error}") from None

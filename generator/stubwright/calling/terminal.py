@@ -71,7 +71,7 @@ class Log:
         self._stream.flush()
 
 
-class Asking:
+class TerminalPrompter:
     """Asks a person at the terminal what a server wants to know."""
 
     def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str]) -> None:

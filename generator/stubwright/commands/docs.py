@@ -39,7 +39,7 @@ def _docs(arguments: argparse.Namespace) -> int:
         reader = disk.Disk()
         page = _find_page(path, folder, reader)
         if page is None or page in sources:
-            _make_page(path, run.target, folder, reader.start_afresh(), sources, printer, strict=arguments.strict)
+            _make_page(path, run.target, folder, reader.share_cache(), sources, printer, strict=arguments.strict)
         else:
             sources[page] = path
             printer.say(f"{page}: up to date")

@@ -12,7 +12,7 @@ from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
 
 if TYPE_CHECKING:
-    from stubwright.project.build import Built
+    from stubwright.project.build import BuildResult
     from stubwright.project.files.lock import Lock
     from stubwright.project.files.tree import Changes
 
@@ -117,7 +117,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         current_lock = _apply(runtime, folder, current_lock, printer, write=writes)
         if runtime.changes:
             shown = layout.show_path(folder, vendoring.FOLDER)
-            printer.report_built(build.Built(package=shown, changes=runtime, requirements=needed))
+            printer.report_built(build.BuildResult(package=shown, changes=runtime, requirements=needed))
     is_known = True
     for path in run.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
@@ -181,7 +181,7 @@ def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer,
     return changes.lock
 
 
-def _append_stubs(built: Built, path: str, printer: Printer) -> None:
+def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
     """Append missing methods to the handwritten class, and report the other faults in it."""
     from dataclasses import replace
 

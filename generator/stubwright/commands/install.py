@@ -144,7 +144,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     if not launch.is_generated(manifest, run.target):
         raise UsageError(f"`{run.target.folder / manifest.package}` is not there; run `stubwright generate` first")
     _report_risks(arguments, entry, start, file)
-    _note_local_needs(manifest, start, variables)
+    _report_local_needs(manifest, start, variables)
     is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
     if is_written:
         write_out(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
@@ -169,7 +169,7 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
         write_err(f"note: {file.name} has paths of this machine{secrets}; think of that before you commit it")
     variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
     deadline = time.monotonic() + _LIMIT
-    patience = processes.Patience(lambda: time.monotonic() > deadline, _note_slow)
+    patience = processes.Patience(lambda: time.monotonic() > deadline, _report_slow)
     try:
         if (problem := processes.prove(start, variables, patience)) is not None:
             write_err(f"warning: the server cannot be started as it is:\n{problem}")
@@ -178,11 +178,11 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
         write_err(f"warning: the server has not started after {_LIMIT} s{where}")
 
 
-def _note_slow(seconds: int, _stack: str) -> None:
+def _report_slow(seconds: int, _stack: str) -> None:
     write_err(f"note: the server has not started after {seconds} s; it is waited for up to {_LIMIT} s")
 
 
-def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
+def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
     """Print the scopes and variables that the local user, who has no token, lacks for parts of the server."""
     from stubwright.project import launch
     from stubwright.project.variables import list_variables
@@ -199,7 +199,7 @@ def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the variables that `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.clients import configuration, variables
-    from stubwright.project.clients.jsonc import UnfitError
+    from stubwright.project.clients.jsonc import EditError
 
     values: dict[str, str] = {}
     for name in arguments.env_file:
@@ -211,7 +211,7 @@ def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
             raise configuration.RefusedError(diagnostic) from error
         try:
             values |= variables.parse(text)
-        except UnfitError as error:
+        except EditError as error:
             raise configuration.RefusedError(configuration.report_misplaced(text, Path(name), error)) from error
     for text in arguments.env:
         key, value = servers.parse_variable(text)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.listing import ServerListing
-    from stubwright.project.moving import Old
+    from stubwright.project.migration import Old
     from stubwright.project.scaffold import Origin
 
 

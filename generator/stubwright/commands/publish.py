@@ -82,14 +82,14 @@ def _publish(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot write: {explain(error)}") from error
     if publication.is_indexed or arguments.bundle:
-        _note_lacking_scopes(manifest, publication)
+        _report_lacking_scopes(manifest, publication)
     if not arguments.check:
         write_out("\nFor the README:\n\n" + "".join(f"{line}\n" for line in links.list_links(manifest, publication)))
         write_out("\nTo publish this version, run:\n\n" + "".join(f"{line}\n" for line in _list_steps(publication)))
     return printer.close()
 
 
-def _note_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
+def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
     """Print the scopes that users whose clients start the server lack for parts of it."""
     from stubwright.project import launch
     from stubwright.publishing.settings import TABLE

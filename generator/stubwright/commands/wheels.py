@@ -27,14 +27,14 @@ def add(verbs: Any) -> None:
 def _wheels(arguments: argparse.Namespace) -> int:
     from importlib.metadata import PackageNotFoundError
 
-    from stubwright.project import light, wheels
+    from stubwright.project import optional_dependencies, wheels
 
     folder = Path(arguments.output)
     try:
         for path in wheels.write(folder, runtime_only=arguments.runtime_only):
             write_out(f"{path.as_posix()}\n")
         if arguments.light:
-            write_out(f"{light.write_requirements(folder).as_posix()}\n")
+            write_out(f"{optional_dependencies.write_requirements(folder).as_posix()}\n")
     except PackageNotFoundError as error:
         write_err(f"stubwright: {error.name} is not installed, so its wheel cannot be made")
         return 1

@@ -17,7 +17,7 @@ from stubwright.jsonschema import bundling, dialects
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Json
     from stubwright.jsonschema.references import Key
 
@@ -31,13 +31,13 @@ _KEYWORD: Final = dialects.DRAFT_2020_12.defs
 class Bundles:
     """The shared schemas that are retained once, and by tool and field those that its schema refers to."""
 
-    resolved: Resolved
+    resolved: ResolvedBundle
     _schemas: dict[Key, Json] = field(default_factory=dict)
     _tools: dict[str, dict[str, Json]] = field(default_factory=dict)
     _sizes: dict[Key, int] = field(default_factory=dict)
     _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
 
-    def without(self, tool: Declared) -> Mapping[str, Json]:
+    def without(self, tool: Declaration) -> Mapping[str, Json]:
         """Return the schemas of a tool, by field, whose bundled schemas are retained here instead."""
         schemas: dict[str, Json] = {}
         if self.resolved.splits_types:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.jsonschema.references import Local, Shared, get_at
+from stubwright.jsonschema.references import Local, SharedSchema, get_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.diagnostics import Place, Pointer
     from stubwright.ir import Json
     from stubwright.jsonschema.references import Outline
 
 
-def find_references(declared: Declared) -> Iterator[tuple[str, Place, Json]]:
+def find_references(declared: Declaration) -> Iterator[tuple[str, Place, Json]]:
     """Yield each argument that is completed by a reference, with the place and the reference."""
     for place, layer in declared.layers:
         for name, offer in (layer.get("complete") or {}).items():
@@ -28,12 +28,12 @@ def is_completion(place: Place) -> bool:
     return place.pointer[-2:-1] == ("complete",)
 
 
-def resolves(resolved: Resolved, place: Place) -> bool:
+def resolves(resolved: ResolvedBundle, place: Place) -> bool:
     """Return whether the reference at `place` refers to a shared schema."""
-    return any(isinstance(each.target, Shared) for each in resolved.extension_schemas[place].references)
+    return any(isinstance(each.target, SharedSchema) for each in resolved.extension_schemas[place].references)
 
 
-def find_values(resolved: Resolved, place: Place) -> list[str]:
+def find_values(resolved: ResolvedBundle, place: Place) -> list[str]:
     """Return the strings in the `enum` that the reference at `place` refers to; none if it refers to no `enum`."""
     outline: Outline = resolved.extension_schemas[place]
     pointer: Pointer = ()
@@ -47,7 +47,7 @@ def find_values(resolved: Resolved, place: Place) -> list[str]:
             if reference.pointer != pointer or reference.keyword != "$ref":
                 continue
             match reference.target:
-                case Shared(key):
+                case SharedSchema(key):
                     outline, pointer = resolved.shared[key], ()
                 case Local(inner):
                     pointer = inner

@@ -18,7 +18,7 @@ from stubwright.jsonschema.references import HANDLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.diagnostics import Pointer
     from stubwright.ir import Json
     from stubwright.jsonschema.references import Outline
@@ -35,7 +35,7 @@ _UNITS: Final[Mapping[str, str]] = {
 }
 
 
-def get_declared(resolved: Resolved) -> dict[str, Json]:
+def get_declared(resolved: ResolvedBundle) -> dict[str, Json]:
     """Return all kinds of handles, by their names."""
     return {
         name: value
@@ -44,7 +44,7 @@ def get_declared(resolved: Resolved) -> dict[str, Json]:
     }
 
 
-def lower_kinds(resolved: Resolved) -> Iterator[tuple[ir.Handle, Place]]:
+def lower_kinds(resolved: ResolvedBundle) -> Iterator[tuple[ir.Handle, Place]]:
     """Yield all kinds of handles, each with the place of the schema of its states."""
     for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():

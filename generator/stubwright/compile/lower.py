@@ -14,7 +14,7 @@ from stubwright.compile import binds, completions, handles, shape
 from stubwright.compile.audience import aliases, toolsets
 from stubwright.compile.audience.nullable import split_types
 from stubwright.compile.bundles import Bundles
-from stubwright.compile.resolve import Declared, Resolved, resolve_use
+from stubwright.compile.resolve import Declaration, ResolvedBundle, resolve_use
 from stubwright.compile.skills import lowering as skills
 from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import format_pointer
@@ -36,7 +36,7 @@ _NOT_SERVED = frozenset({"lint", "reasons"})
 _OF_ALL = ("audit", "auth", "cache", "client", "pageSize", "policy", "storage")
 
 
-def lower(resolved: Resolved, source: str) -> ir.Manifest:
+def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
     """Lower a manifest.
 
     Args:
@@ -125,7 +125,7 @@ def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
     return settings
 
 
-def _is_changed(tool: Declared) -> bool:
+def _is_changed(tool: Declaration) -> bool:
     """Return whether a tool goes on the wire with other schemas than it is written with."""
     changes = bool(tool.extension.get("bind") or tool.extension.get("paginate"))
     return changes or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
@@ -142,8 +142,8 @@ def _entry(
 
 
 def _tool(
-    declared: Declared,
-    resolved: Resolved,
+    declared: Declaration,
+    resolved: ResolvedBundle,
     names: frozenset[str],
     apis: Mapping[str, ir.Json],
     handle_kinds: Mapping[str, ir.Json],
@@ -218,7 +218,9 @@ def _tool(
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 
 
-def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared) -> dict[str, ir.Schema]:
+def _shaped(
+    schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declaration
+) -> dict[str, ir.Schema]:
     """Return the schemas that are derived for a call; a response without a schema may get one."""
     derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
@@ -255,7 +257,7 @@ def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[s
     return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
 
-def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
+def _primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
     """Return a resource, a template or a prompt, and the part of its extension that `manifest.json` keeps."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
@@ -299,7 +301,7 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
     return primitive, served
 
 
-def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
+def _arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
     """Return the arguments of a prompt, or the variables of a template; None for a resource."""
     if declared.section is vocabulary.PROMPTS:
         return tuple(
@@ -315,13 +317,13 @@ def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
     return None
 
 
-def _content(at: Place, mime_type: str | None, resolved: Resolved) -> dict[str, ir.Json]:
+def _content(at: Place, mime_type: str | None, resolved: ResolvedBundle) -> dict[str, ir.Json]:
     """Return the package's record of a file: its path inside, and whether it is binary."""
     file = resolved.bundle.files[at / "file"]
     return {"file": file.packed, "binary": not file.is_text(mime_type or "")}
 
 
-def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...]:
+def _questions(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Question, ...]:
     asks: Mapping[str, ir.Json] = declared.extension.get("ask") or {}
     return tuple(
         ir.Question(
@@ -338,7 +340,7 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
     )
 
 
-def _schema(outline: Outline, resolved: Resolved) -> ir.Schema:
+def _schema(outline: Outline, resolved: ResolvedBundle) -> ir.Schema:
     bundled = resolved.bundle_schema(outline)
     dialect, place = outline.dialect.uri, outline.place
     types = (resolved.entry.get("python") or {}).get("formats", "text")
@@ -346,7 +348,7 @@ def _schema(outline: Outline, resolved: Resolved) -> ir.Schema:
     return ir.Schema(bundled.wire, dialect, place, bundled.shared, bundled.own, rich, bundled.handles, exact)
 
 
-def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
+def _shared(resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
     """Yield the schemas under `schemas`."""
     for key, outline in resolved.shared.items():
         if isinstance(outline.schema, dict):
@@ -354,7 +356,7 @@ def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
             yield ir.SharedSchema(key.name, naming.name_shared(key.name), schema, circle=circle)
 
 
-def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Iterator[ir.SharedSchema]:
+def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
     """Yield the schemas of the states of handles that are no shared ones already; clients have none."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return
@@ -365,7 +367,7 @@ def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Ite
 
 
 def _kept_states(
-    handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved
+    handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle
 ) -> dict[str, ir.Json]:
     """Return the kinds of handles as the server has them: each with all that the schema of its states refers to."""
     return {
@@ -374,7 +376,7 @@ def _kept_states(
     }
 
 
-def _circle(key: Key, resolved: Resolved) -> str | None:
+def _circle(key: Key, resolved: ResolvedBundle) -> str | None:
     """Return the name of the circle of shared schemas that this one is part of; None if it is part of none."""
     members = resolved.shared_schemas.circles[key]
     return min(each.name for each in members) if len(members) > 1 else None

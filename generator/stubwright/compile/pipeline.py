@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from stubwright import ir
 from stubwright.compile import lower, overlays, rules, source, validate
 from stubwright.compile.audience import budgets, targeting
-from stubwright.compile.resolve import Resolved, resolve
+from stubwright.compile.resolve import ResolvedBundle, resolve
 from stubwright.diagnostics import Diagnostic, Place, has_errors
 
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Unchecked:
+class UncheckedManifest:
     """A manifest that was resolved and has yet to be checked; `read` gives it."""
 
     bundle: Bundle
-    resolved: Resolved
+    resolved: ResolvedBundle
     diagnostics: Sequence[Diagnostic]
     wrong: Sequence[Diagnostic]
 
     def check(
         self,
-        part: Resolved,
+        part: ResolvedBundle,
         shown: str,
         command: str | None = None,
         forgiven: Collection[str] = (),
@@ -120,7 +120,7 @@ def compile_manifest(
     return manifest.check(manifest.resolved, shown or entry, command, forgiven, targets, errors_only=errors_only)
 
 
-def read(entry: str, reader: Reader) -> Unchecked | Result:
+def read(entry: str, reader: Reader) -> UncheckedManifest | Result:
     """Read the manifest at `entry` and resolve it; return a result without a manifest if that is not possible."""
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
@@ -136,7 +136,7 @@ def read(entry: str, reader: Reader) -> Unchecked | Result:
     if has_errors(wrong):
         wrong += validate.validate_schemas(bundle)
         return Result(None, (*diagnostics, *validate.sort_diagnostics(bundle, wrong)), bundle.shown)
-    return Unchecked(bundle, resolve(bundle), diagnostics, wrong)
+    return UncheckedManifest(bundle, resolve(bundle), diagnostics, wrong)
 
 
 def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = None) -> tuple[Artifact, ...]:

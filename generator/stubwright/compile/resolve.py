@@ -18,7 +18,7 @@ from stubwright.compile import overlays as overlaying
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.bundling import SharedSchemas, bundle
-from stubwright.jsonschema.inlining import Inlined, inline
+from stubwright.jsonschema.inlining import InlinedSchema, inline
 from stubwright.jsonschema.references import Folder, Key, Local, Outline, is_plain
 from stubwright_runtime.mcp import vocabulary
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stubwright.compile.source import Bundle, Fragment
     from stubwright.diagnostics import Pointer
     from stubwright.ir import Json, Refs
-    from stubwright.jsonschema.bundling import Bundled
+    from stubwright.jsonschema.bundling import BundledSchema
     from stubwright.jsonschema.dialects import Dialect
 
 LOOSE: Final = ("patternProperties", "additionalProperties", "unevaluatedProperties")
@@ -36,7 +36,7 @@ LOOSE: Final = ("patternProperties", "additionalProperties", "unevaluatedPropert
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Declaration:
     """One tool, resource, resource template or prompt as declared.
 
     `section` is the list that it is in. `name` is its name on the wire, with the prefixes of the fragments that it
@@ -77,7 +77,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedBundle:
     """A whole bundle.
 
     `outlines` has the input and output schema of each tool by its place; `primitives` has the resources, resource
@@ -88,8 +88,8 @@ class Resolved:
 
     bundle: Bundle
     apis: tuple[calling.Api, ...]
-    tools: tuple[Declared, ...]
-    primitives: Mapping[vocabulary.Section, tuple[Declared, ...]]
+    tools: tuple[Declaration, ...]
+    primitives: Mapping[vocabulary.Section, tuple[Declaration, ...]]
     outlines: Mapping[Place, Outline]
     shared_schemas: SharedSchemas
     extension_schemas: Mapping[Place, Outline]
@@ -106,11 +106,11 @@ class Resolved:
         return self.shared_schemas.outlines
 
     @property
-    def declared(self) -> tuple[Declared, ...]:
+    def declared(self) -> tuple[Declaration, ...]:
         """All tools, resources, resource templates and prompts."""
         return (*self.tools, *(primitive for primitives in self.primitives.values() for primitive in primitives))
 
-    def list_schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
+    def list_schemas(self, tool: Declaration) -> Iterator[tuple[str, Outline]]:
         """Yield the outlines of `inputSchema` and, if there is one, `outputSchema`."""
         for field in vocabulary.SCHEMAS:
             outline = self.outlines.get(tool.place / field)
@@ -125,7 +125,7 @@ class Resolved:
         """Return `root` and all shared schemas that it refers to, in the order in which they are first reached."""
         return self.shared_schemas.find_closure(root)
 
-    def bundle_schema(self, root: Outline) -> Bundled:
+    def bundle_schema(self, root: Outline) -> BundledSchema:
         """Bundle into `root` all shared schemas that it refers to; so it goes on the wire, unless `inlines`."""
         known = self.shared_schemas.bundled
         if root.place not in known:
@@ -159,14 +159,14 @@ class Resolved:
         serves = "server" in (self.entry.get("emit") or ("server",))
         return serves and (self.entry.get("wire") or {}).get("nullable") == "anyOf"
 
-    def inline(self, root: Outline) -> Inlined:
+    def inline(self, root: Outline) -> InlinedSchema:
         """Return `root` with its references replaced by their targets."""
         if root.plain:
-            return Inlined(root.schema)
+            return InlinedSchema(root.schema)
         return inline(self.bundle_schema(root).wire, root.dialect, root.place)
 
 
-def resolve(bundle: Bundle) -> Resolved:
+def resolve(bundle: Bundle) -> ResolvedBundle:
     """Put a bundle together."""
     apis = calling.list_declared(bundle)
     declared = list_tools(bundle, {api.name: api for api in apis})
@@ -205,7 +205,9 @@ def resolve(bundle: Bundle) -> Resolved:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
                 shared[key] = outline(Place(key.file, ("schemas", key.name)), schema)
                 waiting.append(shared[key])
-    return Resolved(bundle, apis, declared, declared_primitives, outlines, SharedSchemas(shared), extension_schemas)
+    return ResolvedBundle(
+        bundle, apis, declared, declared_primitives, outlines, SharedSchemas(shared), extension_schemas
+    )
 
 
 def _saved(bundle: Bundle) -> frozenset[str]:
@@ -214,8 +216,8 @@ def _saved(bundle: Bundle) -> frozenset[str]:
 
 def _extension_schemas(
     bundle: Bundle,
-    declared: tuple[Declared, ...],
-    declared_primitives: Mapping[vocabulary.Section, tuple[Declared, ...]],
+    declared: tuple[Declaration, ...],
+    declared_primitives: Mapping[vocabulary.Section, tuple[Declaration, ...]],
 ) -> Iterator[tuple[Place, Json]]:
     for entry in (*declared, *(entry for primitives in declared_primitives.values() for entry in primitives)):
         for place, layer in entry.layers:
@@ -230,7 +232,7 @@ def _extension_schemas(
                 yield Place(path, ("handles", name, "state")), handle["state"]
 
 
-def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ...]:
+def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declaration, ...]:
     """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
@@ -250,7 +252,7 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declare
     )
 
 
-def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
+def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declaration, ...]:
     """Return all resources, resource templates or prompts, in the order of their list."""
     declared = []
     for fragment in bundle.fragments:
@@ -259,12 +261,12 @@ def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declar
             names = naming.name_primitive(section.noun, name, extension.get("pythonName"))
             layers = ((place / "stubwright", extension),)
             declared.append(
-                Declared(section, name, fragment.prefix, wire, to_json(wire), place, extension, layers, names)
+                Declaration(section, name, fragment.prefix, wire, to_json(wire), place, extension, layers, names)
             )
     return tuple(declared)
 
 
-def resolve_use(use: str, tool: Declared, names: Container[str]) -> str:
+def resolve_use(use: str, tool: Declaration, names: Container[str]) -> str:
     """Return the tool that `tool` calls `use`: one with the same prefixes, otherwise one of that very name."""
     return tool.prefix + use if tool.prefix + use in names else use
 
@@ -335,7 +337,7 @@ def _declared(
     apis: Mapping[str, calling.Api],
     auth: Mapping[str, Json],
     entry: str,
-) -> Declared:
+) -> Declaration:
     name = fragment.prefix + wire["name"]
     own = wire.get("stubwright") or {}
     layers = [(place / "stubwright", own)]
@@ -370,7 +372,7 @@ def _declared(
             extension["examples"] = calling.without(extension["examples"], hidden)
     names = naming.name_tool(name, extension.get("pythonName"))
     data = to_json(wire)
-    return Declared(
+    return Declaration(
         vocabulary.TOOLS,
         name,
         fragment.prefix,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from stubwright.jsonschema.selecting import Selecting
+from stubwright.jsonschema.selecting import SchemaSelector
 from stubwright_runtime.http.selections import WHOLE, make_tree, parse_steps, select_below
 from stubwright_runtime.mcp.vocabulary import CURSOR, NEXT_CURSOR
 
@@ -85,7 +85,7 @@ def _taken(schema: Mapping[str, Json], http: Mapping[str, Json]) -> Json:
 
 def _given(schema: Json, http: Mapping[str, Json]) -> Json:
     root = True if schema is None else schema
-    making = Selecting(root)
+    making = SchemaSelector(root)
     tree = make_tree(http.get("select") or ())
     headers = _headers(http.get("responseHeaders") or {})
     if "page" in http:
@@ -112,7 +112,7 @@ def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
     return {"headers": {"type": "object", "properties": properties, "additionalProperties": False}}
 
 
-def _items(making: Selecting, page: Mapping[str, Json], tree: Tree) -> Json:
+def _items(making: SchemaSelector, page: Mapping[str, Json], tree: Tree) -> Json:
     """Return the schema of an item of a page."""
     schemas: list[Json] | None = [making.root]
     here: Tree | None = tree

@@ -16,7 +16,7 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.compile.source import Bundle
     from stubwright.compile.structure import Role
 
@@ -48,7 +48,7 @@ def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> I
                 yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
 
 
-def validate_patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
     """Yield the faults in APIs that overlays change, and in the JSON Schemas of tools that overlays change.
 
     Args:

@@ -89,13 +89,13 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
+class RateLimitRefusal:
     """A refusal because of a limit of calls, and the seconds until the server accepts calls again."""
 
     seconds: float
 
 
-Answer: TypeAlias = Result | ProtocolError | Late | Gone | Limited
+Answer: TypeAlias = Result | ProtocolError | Late | Gone | RateLimitRefusal
 
 _LIMIT: Final = re.compile(
     r"\b((http|status|code|error|rejected|failed)\W{1,3}429|too many (requests|calls)|slow down|throttl\w+"
@@ -118,14 +118,14 @@ DEFAULT_WAIT: Final = 1.0
 _LONGEST_WORDS: Final = 500  # characters; longer errors are about other things
 
 
-def find_limit(answer: Answer) -> Limited | None:
+def find_limit(answer: Answer) -> RateLimitRefusal | None:
     """Return the limit of calls that an answer reports; None for other answers.
 
     The words come from servers of this project and HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
     """
     match answer:
         case Gone(retry_after=float() as seconds) | ProtocolError(retry_after=float() as seconds):
-            return Limited(seconds)
+            return RateLimitRefusal(seconds)
         case ProtocolError():
             words = f"{answer.message} {answer.data or ''}"
         case Result() if answer.is_error:
@@ -137,6 +137,6 @@ def find_limit(answer: Answer) -> Limited | None:
     if len(words) > _LONGEST_WORDS or not _LIMIT.search(words):
         return None
     if (found := _WAIT.search(words)) is None:
-        return Limited(DEFAULT_WAIT)
+        return RateLimitRefusal(DEFAULT_WAIT)
     unit = (found[2] or "").lower()
-    return Limited(float(found[1]) * _UNITS["ms" if unit.startswith(("ms", "milli")) else unit[:1]])
+    return RateLimitRefusal(float(found[1]) * _UNITS["ms" if unit.startswith(("ms", "milli")) else unit[:1]])

@@ -76,14 +76,14 @@ class Arguments:
             most: How many cases there may be.
 
         Raises:
-            UnmakeableError: No valid arguments were found.
+            UnsatisfiableError: No valid arguments were found.
         """
         given = [self.classify(dict(example), EXAMPLE) for example in examples]
         generated = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
         first = [*given, *(self.classify(value, "made from the schema") for value in generated)]
         kept = _drop_repeated(case for case in first if case is not None and case.is_valid)[:most]
         if not kept:
-            raise instances.UnmakeableError("none of the tried values is valid")
+            raise instances.UnsatisfiableError("none of the tried values is valid")
         # Examples first, since tools refuse most values that are made up, and then show no result.
         bases = [case.arguments for case in kept[:_BASES]]
         changed = _drop_repeated(self._change(bases), {_key(case) for case in kept})

@@ -17,7 +17,7 @@ from stubwright.contract_tests.session import BudgetError
 from stubwright.contract_tests.shrinking import minimize
 
 if TYPE_CHECKING:
-    from stubwright.contract_tests.session import Loss, Request, Sent, Session
+    from stubwright.contract_tests.session import Loss, Request, SentCall, Session
 
 MOMENT: Final = 5.0
 """Seconds that a server may take at most to die of calls that it has answered."""
@@ -42,7 +42,7 @@ class _End:
     There are no seconds if an answer was due.
     """
 
-    calls: Sequence[Sent]
+    calls: Sequence[SentCall]
     why: str
     seconds: float | None = None
     request: str = ""
@@ -183,12 +183,12 @@ class Crashes:
             await minimize(case, arguments, _SMALLER, ends)
         return smallest
 
-    async def replay(self, calls: Sequence[Sent], ended: float) -> _End | None:
+    async def replay(self, calls: Sequence[SentCall], ended: float) -> _End | None:
         """Send calls to a fresh server, and return the end that they cause; None if it lives.
 
         Args:
             calls: The calls.
-            ended: When the server ended that had them first, on the clock of `Sent.time`.
+            ended: When the server ended that had them first, on the clock of `SentCall.time`.
 
         Raises:
             UnreachableError: There is no fresh server.
@@ -236,7 +236,7 @@ def describe_late(why: str, seconds: float) -> str:
     return f"{seconds:.1f} s after the answer, the server {why}"
 
 
-def _report(end: _End, last: Sent | None, words: str) -> Fault:
+def _report(end: _End, last: SentCall | None, words: str) -> Fault:
     if end.request:
         when = f"after {end.request}" if end.seconds is None else f"{end.seconds:.1f} s after {end.request}"
         return Fault(checks.SURVIVES, f"{when}, the server {end.why}")

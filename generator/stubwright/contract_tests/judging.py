@@ -47,7 +47,7 @@ def _judge(case: Case, answer: Answer, output: Validator | None) -> Iterator[Fin
         case ProtocolError():
             yield from _judge_error(case, answer)
         case Result():
-            yield from _judge_result(case, answer, output)
+            yield from _check_result(case, answer, output)
 
 
 def _judge_error(case: Case, error: ProtocolError) -> Iterator[Finding]:
@@ -58,10 +58,10 @@ def _judge_error(case: Case, error: ProtocolError) -> Iterator[Finding]:
         yield Finding(checks.NO_PROTOCOL_ERROR, f"the protocol error {shown}")
         return
     yield Finding(checks.TOOL_ERROR, f"the protocol error {shown}")
-    yield from _judge_words(case, error.message)
+    yield from _check_words(case, error.message)
 
 
-def _judge_result(case: Case, result: Result, output: Validator | None) -> Iterator[Finding]:
+def _check_result(case: Case, result: Result, output: Validator | None) -> Iterator[Finding]:
     try:
         CallToolResult.model_validate(result.value)
     except ValidationError as error:
@@ -73,25 +73,25 @@ def _judge_result(case: Case, result: Result, output: Validator | None) -> Itera
         if language := find_stack(result.value.get("content")):
             yield Finding(checks.NO_STACK, f"a stack trace of {language} in a result with `isError`")
         if not case.is_valid or not result.text.strip():
-            yield from _judge_words(case, result.text)
+            yield from _check_words(case, result.text)
         return
     if not case.is_valid:
         yield Finding(checks.REFUSED, f"accepted, although {case.reason}")
         return
     if output is not None:
-        yield from _judge_structured(result.value, output)
+        yield from _check_structured(result.value, output)
     if "structuredContent" in result.value and not _is_mirrored(result.value):
         yield Finding(checks.MIRRORED, "no text block has the JSON of `structuredContent`")
 
 
-def _judge_words(case: Case, text: str) -> Iterator[Finding]:
+def _check_words(case: Case, text: str) -> Iterator[Finding]:
     if not text.strip():
         yield Finding(checks.SAYS_WHAT, "an error without a text")
     elif case.about and not any(name in text for name in case.about):
         yield Finding(checks.SAYS_WHAT, f"the error does not name `{case.about[-1]}`: {_shorten(text)}")
 
 
-def _judge_structured(result: Mapping[str, Any], output: Validator) -> Iterator[Finding]:
+def _check_structured(result: Mapping[str, Any], output: Validator) -> Iterator[Finding]:
     if "structuredContent" not in result:
         yield Finding(checks.FITS_OUTPUT, "there is no `structuredContent`")
     elif errors := output.find_errors(result["structuredContent"], "structuredContent"):

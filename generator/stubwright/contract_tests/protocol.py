@@ -11,7 +11,7 @@ import anyio
 import mcp_types
 
 from stubwright.contract_tests import checks
-from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
 from stubwright.contract_tests.reports import Fault
 from stubwright.contract_tests.session import BudgetError
 from stubwright.contract_tests.stacks import find_stack
@@ -32,7 +32,7 @@ _MOMENTS: Final = (0.02, 0.2)
 """Seconds after which a call is cancelled: many servers have begun by then, and few have ended."""
 
 
-def judge_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
+def check_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
     """Yield the faults in the names of tools, and in the capabilities that the server declares."""
     if tools and "tools" not in connection.capabilities:
         yield Fault(checks.DECLARED, "the server lists tools, and does not declare the capability `tools`")
@@ -43,11 +43,11 @@ def judge_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> It
             yield Fault(checks.NAMES, "the name has other characters, or more than 128", name)
 
 
-async def judge_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
+async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
     """Yield the faults in answers to requests that lead nowhere, and to repeated requests."""
     what = "a call of an unknown tool"
     answer = await session.request(what, "tools/call", {"name": _NO_TOOL, "arguments": {}})
-    for fault in _judge_unknown_tool(answer):
+    for fault in _check_unknown_tool(answer):
         yield fault
     what = "`tools/list` with an unknown cursor"
     answer = await session.request(what, "tools/list", {"cursor": _NO_CURSOR})
@@ -83,7 +83,7 @@ def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
     return names == (known[: len(names)] if page.value.get("nextCursor") else known)
 
 
-async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
+async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
     """Return the fault of calls that are sent at the same time; None if each is answered as a single one is.
 
     Args:
@@ -119,7 +119,7 @@ async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     return Fault(checks.CONCURRENT, f"{words}: {_describe('a call', odd[0])}", str(tool["name"]), case.arguments)
 
 
-async def judge_cancelled(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
+async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
     """Return the fault of a server after a call was cancelled; None if it goes on.
 
     Args:
@@ -143,7 +143,7 @@ async def judge_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
     return Fault(checks.CANCELLED, words, str(tool["name"]), case.arguments)
 
 
-def _judge_unknown_tool(answer: Answer) -> Iterator[Fault]:
+def _check_unknown_tool(answer: Answer) -> Iterator[Fault]:
     what = f"a call of the unknown tool `{_NO_TOOL}`"
     if find_limit(answer) is not None:
         return
@@ -172,5 +172,5 @@ def _describe(what: str, answer: Answer) -> str:
             return f"{what} is not answered within {answer.seconds:g} s"
         case Gone():
             return f"{what} has no answer: the server {answer.why}"
-        case Limited():
+        case RateLimitRefusal():
             return f"{what} hits a limit of calls"

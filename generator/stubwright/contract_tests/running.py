@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
-from stubwright.contract_tests.answers import Answer, Gone, Late, Limited, ProtocolError, Result, find_limit
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
 from stubwright.contract_tests.crashes import MOMENT, Crashes
@@ -31,7 +31,7 @@ from stubwright.diagnostics.suggestions import did_you_mean
 from stubwright.importers.live import UnreachableError, interrupt_on_signals, silence_libraries
 from stubwright.importers.reading import SourceError
 from stubwright.jsonschema import dialects, metaschema
-from stubwright.jsonschema.instances import UnmakeableError
+from stubwright.jsonschema.instances import UnsatisfiableError
 from stubwright_runtime.schema.validation import Validator
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -133,7 +133,7 @@ class _Run:
         if session.unreadable:
             self._add(Finding(checks.MESSAGES_ONLY, f"{_count_strays(session.unreadable)} before the first call"))
         await self._start_probe(listed)
-        self._faults += [fault for fault in protocol.judge_list(listed, connection) if self._counts(fault.check)]
+        self._faults += [fault for fault in protocol.check_list(listed, connection) if self._counts(fault.check)]
         reports = [ToolReport(str(tool.get("name")), self._find_obstacle(tool)) for tool in listed]
         away = ""
         try:
@@ -153,7 +153,7 @@ class _Run:
         return Report(label, connection.info, self._revision, self._plan.seed, reports, faults, seconds, away)
 
     async def _test_everything(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
-        async for fault in protocol.judge_requests(self._session, listed):
+        async for fault in protocol.check_requests(self._session, listed):
             if self._counts(fault.check):
                 self._faults.append(fault)
         self._session.take_loss()
@@ -239,7 +239,7 @@ class _Run:
             if answered is None and tested is not None and not self._crashes.has_blamed(report.name):
                 answered = tool, tested
         if answered is not None:
-            for judging in (protocol.judge_concurrent, protocol.judge_cancelled):
+            for judging in (protocol.check_concurrent, protocol.check_cancelled):
                 fault = await judging(self._session, *answered)
                 if fault is not None and self._session.has_loss:
                     # A call before may have ended the server, so that only a fresh one shows the fault.
@@ -271,7 +271,7 @@ class _Run:
         examples = [*plan.examples.get(report.name, ()), *_find_examples(tool)]
         try:
             cases = arguments.make_cases(examples, f"{plan.seed}/{report.name}", plan.cases)
-        except UnmakeableError as error:
+        except UnsatisfiableError as error:
             report.skipped = f"no valid arguments could be made: {error}"
             return None
         report.planned = len(cases)
@@ -293,7 +293,7 @@ class _Run:
                 if isinstance(answer, Result):
                     self._links.learn(report.name, answer)
                 tester.lost += await self._crashes.explain(case.words) in (report.name, "")
-                if isinstance(answer, Limited):
+                if isinstance(answer, RateLimitRefusal):
                     if answer.seconds > end - time.monotonic():
                         report.ended = f"{report.planned - report.calls} not made, because of a limit of calls"
                         break
@@ -410,10 +410,10 @@ def _describe_missing(name: str, listed: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _count(report: ToolReport, case: Case, answer: Answer) -> None:
-    report.limited += isinstance(answer, Limited)
+    report.limited += isinstance(answer, RateLimitRefusal)
     report.valid += case.is_valid
     report.invalid += not case.is_valid
-    if not isinstance(answer, Late | Gone | Limited):
+    if not isinstance(answer, Late | Gone | RateLimitRefusal):
         report.seconds.append(answer.seconds)
     if isinstance(answer, Result):
         report.largest = max(report.largest, answer.size)

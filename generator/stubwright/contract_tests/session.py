@@ -43,7 +43,7 @@ _REMEMBERED: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentCall:
     """A call that was sent: its tool, its arguments, and the time by `time.monotonic`."""
 
     tool: Mapping[str, Any]
@@ -70,7 +70,7 @@ class Request:
 class Loss:
     """The end of a connection: the last calls and all requests over it, the reason, and when by `time.monotonic`."""
 
-    calls: Sequence[Sent]
+    calls: Sequence[SentCall]
     why: str
     time: float
     requests: Sequence[Request] = ()
@@ -97,7 +97,7 @@ class Session:
         self._failure: UnreachableError | None = None
         self._was_open = False
         self._unreadable = 0
-        self._sent: deque[Sent] = deque(maxlen=_REMEMBERED)
+        self._sent: deque[SentCall] = deque(maxlen=_REMEMBERED)
         self._requests: list[Request] = []
         self._loss: Loss | None = None
 
@@ -226,7 +226,7 @@ class Session:
         headers = {}
         if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
             headers = make_headers(list_mirrored(tool.get("inputSchema")), arguments)
-        self._sent.append(Sent(tool, arguments, time.monotonic()))
+        self._sent.append(SentCall(tool, arguments, time.monotonic()))
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments)
 
     async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:

@@ -31,7 +31,7 @@ _CHARACTERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedSchemaView:
     """One shared schema: it is at `start` in `schema`."""
 
     anchor: Anchor
@@ -44,7 +44,7 @@ class Shared:
 class Catalogue:
     """The shared schemas, and for each schema of the server, in the order in which they were given, where they are."""
 
-    shared: tuple[Shared, ...]
+    shared: tuple[SharedSchemaView, ...]
     anchors: tuple[Mapping[Pointer, Anchor], ...]
 
 
@@ -79,12 +79,12 @@ def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> C
         for bundled_anchors, identities in zip(bundled, own, strict=True)
     )
     shared = [
-        Shared(
+        SharedSchemaView(
             by_name[schema.name], schema.schema, (), {**_find_bundled(schema.schema, by_name), (): by_name[schema.name]}
         )
         for schema in named
     ]
-    shared += [Shared(anchor, schemas[index], pointer, anchors[index]) for anchor, index, pointer in firsts]
+    shared += [SharedSchemaView(anchor, schemas[index], pointer, anchors[index]) for anchor, index, pointer in firsts]
     return Catalogue(tuple(shared), anchors)
 
 

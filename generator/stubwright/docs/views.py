@@ -58,7 +58,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SchemaSection:
     """A schema of an entry under a heading; `id` is where its tables are."""
 
     id: str
@@ -119,7 +119,7 @@ class Entry:
     badges: tuple[Badge, ...]
     facts: tuple[Fact, ...]
     arguments: tuple[Argument, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[SchemaSection, ...]
     messages: tuple[tuple[str, str], ...]
     examples: tuple[Example, ...]
     tokens: int | None
@@ -262,9 +262,9 @@ def _plan_tool_parts(tool: ir.Tool) -> Iterator[_PlannedPart]:
     yield from _plan_questions(id_, tool.questions)
 
 
-def _make_part(planned: _PlannedPart, anchors: Iterator[Mapping[Pointer, Anchor]]) -> Part:
+def _make_part(planned: _PlannedPart, anchors: Iterator[Mapping[Pointer, Anchor]]) -> SchemaSection:
     part_tables = () if planned.schema is None else tables.make_tables(planned.schema, next(anchors))
-    return Part(planned.id, planned.heading, planned.text, part_tables)
+    return SchemaSection(planned.id, planned.heading, planned.text, part_tables)
 
 
 def _make_models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Iterator[Model]:
@@ -294,7 +294,7 @@ def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
 
 
 def _describe_tool(
-    tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[Part, ...]
+    tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[SchemaSection, ...]
 ) -> Entry:
     support = _to_mapping(tool.definition.get("execution")).get("taskSupport")
     hints = [
@@ -343,7 +343,9 @@ def make_id(primitive: ir.Primitive) -> str:
     return f"{_get_short_noun(primitive.section)}-{primitive.names.method}"
 
 
-def _describe_primitive(primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
+def _describe_primitive(
+    primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[SchemaSection, ...]
+) -> Entry:
     definition = primitive.definition
     by_uri = primitive.section.key != "name"
     offered = _to_mapping(extension.get("complete"))

@@ -107,7 +107,7 @@ def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnost
             yield manifest["tools"][diagnostic.at.pointer[1]]["name"]
 
 
-def note_unfillable(names: Sequence[str]) -> list[str]:
+def report_unfillable(names: Sequence[str]) -> list[str]:
     """Return a note on the tools that cannot be called."""
     if not names:
         return []

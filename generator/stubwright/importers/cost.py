@@ -69,7 +69,7 @@ class ToolSizes:
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
 
-def note_cost(
+def report_cost(
     lists: ToolSizes, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int
 ) -> list[str]:
     """Return notes on the cost of a list.

@@ -24,7 +24,7 @@ from mcp_types.version import (
 )
 
 from stubwright import __version__
-from stubwright.importers.declining import CAPABILITIES, Declining
+from stubwright.importers.default_callbacks import CAPABILITIES, DefaultCallbacks
 from stubwright.importers.limits import TIMEOUT, Limits, Progress
 from stubwright.importers.listing import ServerListing
 from stubwright.importers.reading import SourceError
@@ -283,7 +283,7 @@ class _Server:
         self.most_pages = most_pages
         self.progress = Progress()
         self._process: ServerProcess | None = None
-        self.declining = Declining()
+        self.callbacks = DefaultCallbacks()
         transport: ServerProcess | HttpTransport
         if isinstance(source, Command):
             program, *arguments = source.words
@@ -292,7 +292,7 @@ class _Server:
             )
         else:
             transport = HttpTransport(source.url, source.headers, bounds, source.auth)
-        self.connection = RpcConnection(transport, bounds, self.declining.answer, _hear)
+        self.connection = RpcConnection(transport, bounds, self.callbacks.answer, _hear)
 
     def describe(self, error: MCPError) -> str:
         """Return an error as a sentence that continues the server's name."""
@@ -344,7 +344,7 @@ class Connection:
         """Take the way to a server."""
         self._rpc = server.connection
         self._server = server
-        self.declining = server.declining
+        self.callbacks = server.callbacks
         self.revision = LATEST_MODERN_VERSION
         self.info: Mapping[str, Any] = {}
         self.capabilities: Mapping[str, Any] = {}
@@ -489,7 +489,7 @@ async def _list_everything(connection: Connection, answered: Callable[[], None],
                 notes.append(
                     f"`{section.method}` failed, so its entries are missing: {to_one_line(error.message)[:500]}"
                 )
-    notes += connection.declining.notes
+    notes += connection.callbacks.notes
     return ServerListing(connection.revision, info, capabilities, sections, tuple(notes))
 
 

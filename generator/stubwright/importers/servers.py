@@ -68,7 +68,7 @@ def make_manifest(
     contents = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
     summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {contents}"
     return ImportResult(
-        ordered, summary, (*notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable)), checked.warnings
+        ordered, summary, (*notes, *checked.notes, *acceptance.report_unfillable(checked.unfillable)), checked.warnings
     )
 
 

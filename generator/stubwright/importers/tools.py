@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.compile.syntax import jsontext
 from stubwright.diagnostics import Place
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.importers import collisions, forgiving, reading
+from stubwright.importers import collisions, error_recovery, reading
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema import dialects, metaschema
 from stubwright_runtime.values.json import refuse_constant
@@ -52,7 +52,7 @@ def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
         return value, []
     others = [problem for problem in problems if not _concerns_one_tool(text, problem)]
     if others:
-        meant = forgiving.forgive(text, others, name, is_json=True)
+        meant = error_recovery.recover_errors(text, others, name, is_json=True)
         if meant is None:
             return None, problems
         notes += meant[1]
@@ -125,7 +125,7 @@ def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     raise DocumentError('it does not have a list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
 
 
-def note_pages(info: Mapping[str, Any]) -> list[str]:
+def report_pages(info: Mapping[str, Any]) -> list[str]:
     """Return a note if a list is one page of several.
 
     Only a `nextCursor` that is missing ends a list: an empty one is a cursor, too (MCP, server/utilities/pagination).
@@ -150,7 +150,7 @@ def make_manifest(
         prefix: Put in front of each tool's name.
     """
     info_ = info or {}
-    notes = note_pages(info_)
+    notes = report_pages(info_)
     server = {"name": name, "version": info_.get("version", NO_VERSION)}
     server |= {key: info_[key] for key in ("title", "description", "instructions", "websiteUrl") if key in info_}
     server = fix_text("the server", server, notes)

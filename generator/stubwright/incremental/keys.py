@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright import ir
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Json
 
 
@@ -31,7 +31,7 @@ class Keys:
     around: str
 
 
-def make_keys(resolved: Resolved, made_by: Sequence[str]) -> Keys:
+def make_keys(resolved: ResolvedBundle, made_by: Sequence[str]) -> Keys:
     """Return the keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
     rich = (resolved.entry.get("python") or {}).get("formats")
     settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, get_declared(resolved)]
@@ -44,7 +44,7 @@ def make_keys(resolved: Resolved, made_by: Sequence[str]) -> Keys:
         to_json([[files[key.file], key.name, outline.schema] for key, outline in resolved.shared.items()])
     )
 
-    def digest_tool(tool: Declared) -> str:
+    def digest_tool(tool: Declaration) -> str:
         parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, tool.unbound, _use(tool, names)]
         if any(outline.list_shared() for _, outline in resolved.list_schemas(tool)):
             parts.append(shared)
@@ -94,7 +94,7 @@ def _around(value: Json) -> Json:
     return {key: below for key, below in value.items() if key != "tools"} if isinstance(value, dict) else value
 
 
-def _use(tool: Declared, names: frozenset[str]) -> str | None:
+def _use(tool: Declaration, names: frozenset[str]) -> str | None:
     """Return the tool to use in place of a deprecated one, which depends on what other tools there are."""
     use = (tool.extension.get("deprecated") or {}).get("use")
     return None if use is None else resolve_use(use, tool, names)

@@ -10,7 +10,7 @@ from stubwright import naming
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.incremental import proof
 from stubwright.incremental.digests import compute_digest
-from stubwright.incremental.worker import do_together
+from stubwright.incremental.worker import run_parallel
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -125,7 +125,7 @@ def prove(
         for start in range(0, len(names), _BATCH)
     ]
     by_name = {module.name: module for module in todo}
-    failures = [each for results in do_together(jobs, workers) for each in results]
+    failures = [each for results in run_parallel(jobs, workers) for each in results]
     return [_diagnostic(by_name[each.module], each) for each in failures]
 
 

@@ -13,10 +13,10 @@ from stubwright.incremental.cache import Cache
 
 if TYPE_CHECKING:
     from stubwright import ir
-    from stubwright.codegen.models.reserved import Reserved
+    from stubwright.codegen.models.reserved import ReservedNames
     from stubwright.codegen.pages.artifacts import Artifact
     from stubwright.codegen.pages.primitive_code import PrimitiveCode
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.diagnostics import Diagnostic
     from stubwright.incremental.keys import Keys
     from stubwright.incremental.worker import Job, Workers
@@ -73,11 +73,11 @@ class Reuse:
     before: Cache
     keys: Keys
     workers: Workers | None
-    to_check: Resolved
+    to_check: ResolvedBundle
     """The manifest with the tools that the last run did not find to be right as they are now."""
 
     @classmethod
-    def compare(cls, resolved: Resolved, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
+    def compare(cls, resolved: ResolvedBundle, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
         """Compare a manifest with what the last run kept; `made_by` is what else goes into all that is generated."""
         now = keys.make_keys(resolved, made_by)
         if before.around != now.around:
@@ -98,7 +98,7 @@ class Reuse:
         units: dict[str, PrimitiveCode] = {}
         begun = self._begin(manifest, first, units)  # while the compiler makes other files
 
-        def make(taken: Reserved) -> Models:
+        def make(taken: ReservedNames) -> Models:
             return begun() if taken is first else self._begin(manifest, taken, units)()
 
         @cache
@@ -107,7 +107,9 @@ class Reuse:
 
         return make_models
 
-    def _begin(self, manifest: ir.Manifest, taken: Reserved, units: dict[str, PrimitiveCode]) -> Callable[[], Models]:
+    def _begin(
+        self, manifest: ir.Manifest, taken: ReservedNames, units: dict[str, PrimitiveCode]
+    ) -> Callable[[], Models]:
         """Begin to make the units that are not there yet, without the names that are taken; they join `units`."""
         from stubwright.codegen.models import reserved
         from stubwright.codegen.pages import modules

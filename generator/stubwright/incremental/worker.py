@@ -109,7 +109,7 @@ def is_worthwhile() -> bool:
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 
-def do_together(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
+def run_parallel(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
     """Do jobs in other processes, in these or in a new one, and wait for their results, in the order of the jobs."""
     if workers is not None:
         return workers.begin(jobs, len(jobs))()

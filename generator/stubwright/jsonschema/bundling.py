@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.jsonschema.circles import find_circles
 from stubwright.jsonschema.pointers import format_pointer
-from stubwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared
+from stubwright.jsonschema.references import HANDLE, Key, Local, Outline, SharedSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _GONE: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Bundled:
+class BundledSchema:
     """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer.
 
     `own` is `wire` without what was bundled. `uses` are the shared schemas that `own` refers to, in order, where each
@@ -57,7 +57,7 @@ class SharedSchemas:
     members: dict[tuple[str, Key], tuple[Mapping[str, Json], Mapping[str, str]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    bundled: dict[Place, Bundled] = field(default_factory=dict, init=False, repr=False, compare=False)
+    bundled: dict[Place, BundledSchema] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def circles(self) -> Mapping[Key, tuple[Key, ...]]:
@@ -91,7 +91,7 @@ class SharedSchemas:
         return (root, *(outline for outline in others if outline is not root))
 
 
-def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
+def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
     """Bundle the `shared` schemas that `root` refers to into its own `$defs` (`definitions` before 2019-09).
 
     A shared schema keeps its name there; if the name is taken, `shared_` goes in front, and if that is taken
@@ -99,7 +99,7 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     does so by others, and nothing forbids that it stands among them once more.
     """
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
-        return Bundled(root.schema, {}, root.schema)
+        return BundledSchema(root.schema, {}, root.schema)
     keyword = root.dialect.defs
     own = root.schema.get(keyword) or {}
     itself = Key(root.place.file, str(root.place.pointer[-1])) if root.place.pointer[0] == "schemas" else None
@@ -109,7 +109,7 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
         wire = edit(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.list_shared()}))
         reached = shared.find_reached(root) if shared.holding else ()
         marked = _marked(root, {key: (keyword, key.name) for key in reached}, shared)
-        return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
+        return BundledSchema({**wire, keyword: defs}, names, wire, handles=marked)
     keys = [key for key in shared.find_reached(root) if key != itself]
     if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
         homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.list_shared()}
@@ -119,7 +119,7 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
         if leading not in shared.names:
             shared.names[leading] = {format_pointer((keyword, key.name)): key.name for key in keys}
         marked = _marked(root, {key: (keyword, key.name) for key in keys}, shared)
-        return Bundled({**wire, keyword: defs}, shared.names[leading], wire, (*root.list_shared(),), marked)
+        return BundledSchema({**wire, keyword: defs}, shared.names[leading], wire, (*root.list_shared(),), marked)
     taken = _names(keys, own, root.folder.path)
     homes = {key: (keyword, name) for key, name in taken.items()}
     if itself is not None:
@@ -127,13 +127,13 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     wire = edit(root.schema, _edits(root, (), homes))
     marked = _marked(root, {key: (keyword, name) for key, name in taken.items()}, shared)
     if not keys:
-        return Bundled(wire, {}, wire, handles=marked)
+        return BundledSchema(wire, {}, wire, handles=marked)
     defs = dict(wire.get(keyword) or {})
     for key in keys:
         outline = shared.outlines[key]
         defs[taken[key]] = edit(outline.schema, _edits(outline, homes[key], homes))
     names = {format_pointer(homes[key]): key.name for key in keys}
-    return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
+    return BundledSchema({**wire, keyword: defs}, names, wire, handles=marked)
 
 
 def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
@@ -196,7 +196,7 @@ def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dic
     moved = bool(home) and not outline.identified
     for reference in outline.references:
         match reference.target:
-            case Shared(key):
+            case SharedSchema(key):
                 edits[(*reference.pointer, reference.keyword)] = format_pointer(homes[key])
             case Local(pointer, rooted=True) if moved:
                 edits[(*reference.pointer, reference.keyword)] = format_pointer((*home, *pointer))

@@ -50,7 +50,7 @@ _BINARY: Final = frozenset(_BINARY_LISTED.split())
 _SCRIPT: Final = re.compile(r"[A-Z][a-z]+(?:_[A-Z]?[a-z]+)*")
 
 
-class UnreadError(Exception):
+class RegexError(Exception):
     """JavaScript does not read a part of the pattern; the text is that part."""
 
 
@@ -58,7 +58,7 @@ def find_unread_part(pattern: str) -> str | None:
     """Return the first part of a pattern that JavaScript does not read, if there is one."""
     try:
         _Reader(pattern).read()
-    except UnreadError as error:
+    except RegexError as error:
         return str(error)
     return None
 
@@ -79,19 +79,19 @@ class _Reader:
         """Read all of it.
 
         Raises:
-            UnreadError: There is a part that JavaScript does not read.
+            RegexError: There is a part that JavaScript does not read.
         """
         while self._at < len(self._pattern):
             self._read_term()
         if self._open:
-            raise UnreadError("(")
+            raise RegexError("(")
         # A back-reference may are before its group, so that they are compared when all groups are known.
         for text, number in self._back_references:
             if number > self._groups:
-                raise UnreadError(text)
+                raise RegexError(text)
         for name in self._named_references:
             if name not in self._names:
-                raise UnreadError(f"\\k<{name}>")
+                raise RegexError(f"\\k<{name}>")
 
     def _read_term(self) -> None:
         char = self._pattern[self._at]
@@ -113,7 +113,7 @@ class _Reader:
                 self._read_escape()
                 self._accept_quantifier()
             case "*" | "+" | "?" | "{" | "}" | "]":
-                raise UnreadError(char)
+                raise RegexError(char)
             case _:
                 self._accept_quantifier()
 
@@ -127,7 +127,7 @@ class _Reader:
         elif rest.startswith("?"):
             named = _NAMED.match(self._pattern, self._at - 1)
             if named is None or not _GROUP_NAME.fullmatch(named[1]) or named[1] in self._names:
-                raise UnreadError(f"({rest[:2]}" if named is None else named[0])
+                raise RegexError(f"({rest[:2]}" if named is None else named[0])
             self._names.add(named[1])
             self._groups += 1
             self._at = named.end()
@@ -138,7 +138,7 @@ class _Reader:
 
     def _close_group(self) -> None:
         if not self._open:
-            raise UnreadError(")")
+            raise RegexError(")")
         if self._open.pop():
             self._refuse_quantifier()
         else:
@@ -147,7 +147,7 @@ class _Reader:
     def _refuse_quantifier(self) -> None:
         """See that nothing is repeated that has no width. A sign that is no quantifier is refused as the next term."""
         if match := _QUANTIFIER.match(self._pattern, self._at):
-            raise UnreadError(self._pattern[self._at - 1 : match.end()])
+            raise RegexError(self._pattern[self._at - 1 : match.end()])
 
     def _accept_quantifier(self) -> None:
         match = _QUANTIFIER.match(self._pattern, self._at)
@@ -155,7 +155,7 @@ class _Reader:
             return
         low, _, high = match.groups()
         if high and int(low) > int(high):
-            raise UnreadError(match[0])
+            raise RegexError(match[0])
         self._at = match.end()
         self._refuse_quantifier()
 
@@ -191,13 +191,13 @@ class _Reader:
         if char == "c" and following.isascii() and following.isalpha():
             self._at += 1
             return ord(following) % 32
-        raise UnreadError(f"\\{char}")
+        raise RegexError(f"\\{char}")
 
     def _read_hex(self) -> int:
         match = _HEX.match(self._pattern, self._at)
         digits = "" if match is None else next(filter(None, match.groups()))
         if match is None or int(digits, 16) > _LARGEST:
-            raise UnreadError(self._pattern[self._at - 1 : self._at + 1])
+            raise RegexError(self._pattern[self._at - 1 : self._at + 1])
         self._at = match.end()
         code = int(digits, 16)
         low = _LOW_HALF.match(self._pattern, self._at)
@@ -210,7 +210,7 @@ class _Reader:
     def _read_property(self) -> None:
         match = _PROPERTY.match(self._pattern, self._at)
         if match is None or not _is_property(match[1], match[2]):
-            raise UnreadError("\\" + (match[0] if match is not None else self._pattern[self._at : self._at + 2]))
+            raise RegexError("\\" + (match[0] if match is not None else self._pattern[self._at : self._at + 2]))
         self._at = match.end()
 
     def _read_class(self) -> None:
@@ -224,13 +224,13 @@ class _Reader:
                 self._at += 1
                 high = self._read_member(start)
                 if low is None or high is None or low > high:
-                    raise UnreadError(self._pattern[begin : self._at])
+                    raise RegexError(self._pattern[begin : self._at])
         self._at += 1
 
     def _read_member(self, start: int) -> int | None:
         """Read a member of the class that begins at `start`; return its code point, or `None` for several."""
         if self._at >= len(self._pattern):
-            raise UnreadError(self._pattern[start:])
+            raise RegexError(self._pattern[start:])
         char = self._pattern[self._at]
         self._at += 1
         if char != "\\":

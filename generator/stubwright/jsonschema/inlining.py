@@ -68,7 +68,7 @@ _SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Inlined:
+class InlinedSchema:
     """`wire` is the schema. `kept` explains why it still has references, and `help` how to do without; otherwise
     None.
     """
@@ -78,7 +78,7 @@ class Inlined:
     help: str | None = None
 
 
-def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
+def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
     """Return a schema with its references replaced by their targets.
 
     Args:
@@ -88,13 +88,13 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
     """
     outline = Outline(place, wire, dialect, Folder("", {}))
     if not isinstance(wire, dict) or not (outline.references or any(True for _ in outline.find_having("allOf"))):
-        return Inlined(wire)
+        return InlinedSchema(wire)
     if (named := _named(outline)) is not None:
         if not outline.references:
-            return Inlined(wire)
+            return InlinedSchema(wire)
         fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
-        return Inlined(wire, f"it has `{named}`, which says where references lead to", fix)
-    inlining = _Inlining(outline)
+        return InlinedSchema(wire, f"it has `{named}`, which says where references lead to", fix)
+    inlining = _Inliner(outline)
     try:
         root = inlining.inline_root()
     except _TooDeepError:
@@ -104,7 +104,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
     if size <= LARGEST and is_too_deep(root):
         return _too_deep(wire)
     if size > LARGEST:
-        return Inlined(
+        return InlinedSchema(
             wire,
             f"without references it would have {size:,} characters of JSON, more than {LARGEST:,}",
             "use fewer shared schemas inside each other, or write `wire: {refs: bundled}`",
@@ -114,16 +114,16 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
         more = f" and {len(inlining.recursive) - _SHOWN} more" if len(inlining.recursive) > _SHOWN else ""
         verb = "leads" if len(inlining.recursive) == 1 else "lead"
         fix = "refer to such things by an id, or give them as many levels as there are, where clients resolve nothing"
-        return Inlined(root, f"{shown}{more} {verb} back to where it comes from", fix)
+        return InlinedSchema(root, f"{shown}{more} {verb} back to where it comes from", fix)
     if inlining.metas:
         fix = "write `type: [object, boolean]` in its place, where clients resolve nothing"
-        return Inlined(root, f"it refers to the meta-schema `{inlining.metas[0]}`", fix)
-    return Inlined(root)
+        return InlinedSchema(root, f"it refers to the meta-schema `{inlining.metas[0]}`", fix)
+    return InlinedSchema(root)
 
 
-def _too_deep(wire: Json) -> Inlined:
+def _too_deep(wire: Json) -> InlinedSchema:
     reason = f"without references it would be nested more than {DEEPEST} levels deep"
-    return Inlined(wire, reason, "nest less, or write `wire: {refs: bundled}`")
+    return InlinedSchema(wire, reason, "nest less, or write `wire: {refs: bundled}`")
 
 
 def _named(outline: Outline) -> str | None:
@@ -145,7 +145,7 @@ class _TooDeepError(Exception):
     """The schema would be nested more deeply than a message can be, if it stood inline."""
 
 
-class _Inlining:
+class _Inliner:
     """One schema. `recursive` are the places that lead back to themselves, as far as anything refers to them."""
 
     def __init__(self, outline: Outline) -> None:

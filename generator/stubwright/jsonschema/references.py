@@ -1,6 +1,6 @@
 """The references of a schema: every `$ref`, `$dynamicRef` and `$recursiveRef` with its target.
 
-One that resolves to none of these is `Broken`, not raised. Nothing is read or fetched.
+One that resolves to none of these is a `BrokenReference`, not raised. Nothing is read or fetched.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedSchema:
     """A shared schema."""
 
     key: Key
@@ -71,7 +71,7 @@ class Meta:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenReference:
     """A reference without a target: the diagnostic's code, message and help."""
 
     code: str
@@ -79,7 +79,7 @@ class Broken:
     help: str
 
 
-Target: TypeAlias = Local | Shared | Meta | Broken
+Target: TypeAlias = Local | SharedSchema | Meta | BrokenReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Outline:
 
     @cached_property
     def _shared(self) -> tuple[Key, ...]:
-        return tuple(dict.fromkeys(ref.target.key for ref in self.references if isinstance(ref.target, Shared)))
+        return tuple(dict.fromkeys(ref.target.key for ref in self.references if isinstance(ref.target, SharedSchema)))
 
     @cached_property
     def _walked(self) -> _Walk:
@@ -306,7 +306,7 @@ class _Walk:
                 return Local(anchored[:-1], rooted=False)
             known = [name for base, name in self.anchors if base == uri]
             fix = did_you_mean(fragment, known, "anchors here")
-            return Broken("SW220", f"no schema here has the anchor `{fragment}`", fix)
+            return BrokenReference("SW220", f"no schema here has the anchor `{fragment}`", fix)
         pointer: Pointer = start
         value = get_at(self.schema, start)
         for step in split_pointer(fragment):
@@ -316,12 +316,14 @@ class _Walk:
                 value, pointer = value[int(step)], (*pointer, int(step))
             else:
                 fix = self._meant(text, fragment) or _near(step, value)
-                return Broken("SW220", f"`{text}` does not exist: {_missing(pointer, start, step)}", fix)
+                return BrokenReference("SW220", f"`{text}` does not exist: {_missing(pointer, start, step)}", fix)
         if not isinstance(value, dict | bool):
-            return Broken("SW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "refer to a schema")
+            return BrokenReference(
+                "SW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "refer to a schema"
+            )
         if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
             fix = f"refer to a schema, or fix this one: it must be valid in {self.dialect.name}"
-            return Broken("SW220", f"`{text}` refers to something that is not a valid schema", fix)
+            return BrokenReference("SW220", f"`{text}` refers to something that is not a valid schema", fix)
         return Local(pointer, rooted=not uri)
 
     def _meant(self, text: str, fragment: str) -> str | None:
@@ -340,19 +342,19 @@ class _Walk:
         names = self.folder.schemas.get(path)
         if names is None:
             fix = self._elsewhere(steps[0], path) or "name a manifest or fragment that has the schema"
-            return Broken("SW220", f"`{path}` has no `schemas`", fix)
+            return BrokenReference("SW220", f"`{path}` has no `schemas`", fix)
         name, *rest = steps
         if name not in names:
             near = find_nearest(name, names)
             fix = (None if near else self._elsewhere(name, path)) or did_you_mean(name, names, f"`schemas` in {path}")
-            return Broken("SW220", f"`schemas` in {path} has no `{name}`", fix)
+            return BrokenReference("SW220", f"`schemas` in {path} has no `{name}`", fix)
         if rest:
-            return Broken(
+            return BrokenReference(
                 "SW220",
                 f"`{text}` refers to part of a shared schema; only whole ones can be referred to",
                 "move that part to its own name under `schemas`",
             )
-        return Shared(Key(path, name))
+        return SharedSchema(Key(path, name))
 
     def _elsewhere(self, name: str, path: str) -> str | None:
         """Return the reference to write for a shared schema in another file than `path`; None if no other has it."""
@@ -377,26 +379,26 @@ class _Walk:
         try:
             validator_for({"$schema": self.dialect.uri, "$ref": f"{uri}#{fragment}"}, offline=True)
         except ValidationError:
-            return Broken(
+            return BrokenReference(
                 "SW220",
                 f"`{text}` is not a meta-schema of {self.dialect.name}",
                 f"the meta-schema of this schema's own dialect is `{self.dialect.uri}`",
             )
         return Meta(uri)
 
-    def _outside(self, text: str, uri: str) -> Broken:
+    def _outside(self, text: str, uri: str) -> BrokenReference:
         scheme = match[0].lower() if (match := _SCHEME.match(uri)) else ""
         if scheme == "file" or len(scheme) == 1 or "\\" in text or (text.startswith("/") and not text.startswith("//")):
             return _escape(text)  # one letter is a drive
         if scheme or text.startswith("//"):
-            return Broken(
+            return BrokenReference(
                 "SW222",
                 f"`{text}` would have to be fetched, but references are never fetched",
                 'copy the schema to `schemas:` and refer to it with "#/schemas/NAME"',
             )
         if paths.resolve(self.folder.path, self.place.file, unquote(uri)) is None:
             return _escape(text)
-        return Broken(
+        return BrokenReference(
             "SW220",
             f"a manifest cannot have the reference `{text}`",
             'write "#/$defs/NAME" for a schema in this one, "#/schemas/NAME" for a shared one, '
@@ -443,8 +445,8 @@ def get_at(value: Json, pointer: Pointer) -> Json:
     return value
 
 
-def _escape(text: str) -> Broken:
-    return Broken(
+def _escape(text: str) -> BrokenReference:
+    return BrokenReference(
         "SW221",
         f"`{text}` is outside the manifest's folder",
         "copy the file into the folder of the manifest, or the schema to `schemas:`",

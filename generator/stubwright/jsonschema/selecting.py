@@ -52,7 +52,7 @@ _DROPPED: Final = frozenset(
 
 
 @dataclass
-class Selecting:
+class SchemaSelector:
     """One schema, of which parts are retained. `defs` are the schemas that the result refers to, by their names."""
 
     root: Json

@@ -81,14 +81,14 @@ def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
         schema = tool.definition.get("outputSchema", _MISSING)
         if schema is _MISSING:
             return f"This is a mock: {tool.name} has no outputSchema, and so no answer can be made up."
-        arguments = args.values  # of `Unmodelled`, or of the `Misfits` of a tool that takes those
+        arguments = args.values  # of `RawArguments`, or of the `InvalidArguments` of a tool that takes those
         output = _find_example_output(examples, arguments)
         if output is not _MISSING:
             return output
         seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
             instance = instances.make(schema, seed_text, formats=tool.asserts_formats, exact=tool.has_exact_formats)
-        except instances.UnmakeableError as error:
+        except instances.UnsatisfiableError as error:
             raise ToolError(
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
                 f"({error}); give the tool an example with an output."

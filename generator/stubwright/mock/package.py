@@ -27,13 +27,13 @@ _LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "budget", "handles", "http"
 
 
 @dataclass(frozen=True, slots=True)
-class Unmodelled:
+class RawArguments:
     """Arguments as they came: what represents a model of any tool."""
 
     values: Mapping[str, Any]
 
     @classmethod
-    def model_validate(cls, values: Mapping[str, Any]) -> Unmodelled:
+    def model_validate(cls, values: Mapping[str, Any]) -> RawArguments:
         """Take arguments that their schema accepts."""
         return cls(values)
 
@@ -48,11 +48,11 @@ class MockTool(Tool):
 
     Attributes:
         is_lenient: True if the server does not list the `outputSchema`, since the answers of its API need not fit.
-        takes_misfits: True if the server takes arguments that do not fit the `inputSchema`, and leaves them to its API.
+        accepts_invalid: True if the server takes arguments that do not fit the `inputSchema`, which its API judges.
     """
 
     is_lenient: bool = False
-    takes_misfits: bool = False
+    accepts_invalid: bool = False
 
 
 class MockPackage(Package):
@@ -84,7 +84,7 @@ class MockPackage(Package):
                     key,
                     method=methods["tool", key],
                     is_lenient=calls.get(key, {}).get("output") == "lenient",
-                    takes_misfits=calls.get(key, {}).get("input") == "lenient",
+                    accepts_invalid=calls.get(key, {}).get("input") == "lenient",
                 )
                 for key, _ in list_entries(vocabulary.TOOLS)
             ],
@@ -108,7 +108,7 @@ class MockPackage(Package):
 
     def load_model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
         """Return the class that is in for the model."""
-        return Unmodelled
+        return RawArguments
 
     def load_context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
         """Return the context of tools without one of their own; a mock makes no use of it."""

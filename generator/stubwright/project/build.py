@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stubwright.compile.source import Document
     from stubwright.incremental.worker import Workers
     from stubwright.project.files.lock import Lock
-    from stubwright.project.handwritten.handlers import Findings, Handwritten
+    from stubwright.project.handwritten.handlers import Findings, HandwrittenClass
     from stubwright.project.handwritten.reading import Module
 
 OUTPUT = "generated"
@@ -53,7 +53,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuildResult:
     """The result of building one manifest. `changes` is None if there are none: it is wrong, or all is up to date.
 
     `requirements` are those of the package, if they have changed.
@@ -67,19 +67,19 @@ class Built:
     documents: Mapping[str, Document] = field(default_factory=dict)
     failed: bool = False
     handlers: str | None = None
-    fit: Fit | None = None
+    fit: HandlerReport | None = None
     keep: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class HandlerReport:
     """The handwritten class of a manifest: its file, and the faults in it.
 
     `others` are the faults in modules that it needs, each with the module.
     """
 
     file: Path
-    written: Handwritten
+    written: HandwrittenClass
     findings: Findings
     encoding: str = "utf-8"
     others: tuple[tuple[Module, tuple[Diagnostic, ...]], ...] = ()
@@ -94,7 +94,7 @@ def build(
     force: bool = False,
     writes: bool = True,
     project: Container[str] | None = None,
-) -> Built:
+) -> BuildResult:
     """Compile the manifest at `path` for a target.
 
     Args:
@@ -112,12 +112,12 @@ def build(
     name = layout.make_relative(path, target.folder)
     reader = disk.Disk()
     if trust and freshness.is_untouched(reader, target.folder, known, name, target.option):
-        return Built()
+        return BuildResult()
 
     from stubwright.incremental import worker
 
     with worker.run_workers() as workers:
-        reader = reader.start_afresh()
+        reader = reader.share_cache()
         return _built(path, target, known, reader, workers, trust=trust, force=force, writes=writes, project=project)
 
 
@@ -132,7 +132,7 @@ def _built(
     force: bool,
     writes: bool,
     project: Container[str] | None,
-) -> Built:
+) -> BuildResult:
     from stubwright.compile import pipeline
     from stubwright.incremental import cache, digests, reuse
 
@@ -143,12 +143,14 @@ def _built(
     before = cache.load(user_cache.read(cache_name)) if trust else cache.Cache()
     manifest = pipeline.read(path, reader)
     if isinstance(manifest, pipeline.Result):
-        return Built(diagnostics=manifest.diagnostics, documents=manifest.documents, failed=True)
+        return BuildResult(diagnostics=manifest.diagnostics, documents=manifest.documents, failed=True)
     reusable = reuse.Reuse.compare(
         manifest.resolved, before, (digests.compute_generator_digest(), shown, command), workers
     )
     compiled = manifest.check(reusable.to_check, shown, command)
-    result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
+    result = BuildResult(
+        diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None
+    )
     if compiled.manifest is None:
         return result
     begun = reusable.begin(compiled.manifest)
@@ -228,7 +230,7 @@ def locate_package(path: str, compiled: Result) -> Place:
     return resolve.locate_package(entry, compiled.documents[entry].value)
 
 
-def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str | None = None) -> Fit | None:
+def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str | None = None) -> HandlerReport | None:
     """Return the fit of a manifest's handwritten class; None if none is named, or its module is somewhere else.
 
     Args:
@@ -262,15 +264,15 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
             f"write `class {name}({interface}): …` into `{where.as_posix()}`; "
             "or name the module's folder as `handlers` in `[tool.stubwright]`",
         )
-        written = handwritten.Handwritten(where.as_posix(), "", name, interface, manifest.package, at)
-        return Fit(where, written, handwritten.Findings((absent,), is_there=False))
-    written = handwritten.Handwritten(file.as_posix(), "", name, interface, manifest.package, at)
+        written = handwritten.HandwrittenClass(where.as_posix(), "", name, interface, manifest.package, at)
+        return HandlerReport(where, written, handwritten.Findings((absent,), is_there=False))
+    written = handwritten.HandwrittenClass(file.as_posix(), "", name, interface, manifest.package, at)
     try:
         data = file.read_bytes()
         encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
         written = replace(written, text=data.decode(encoding))
     except OSError as error:
-        return Fit(file, written, handwritten.Findings((source.report_unreadable(written.path, error),)))
+        return HandlerReport(file, written, handwritten.Findings((source.report_unreadable(written.path, error),)))
     except UnicodeDecodeError:
         return None
     try:
@@ -286,7 +288,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         read = _read(other)
         if read is not None and (stale := handwritten.find_stale_uses(read, offered, renamed)):
             others.append((read, tuple(stale)))
-    return Fit(file, written, findings, encoding, tuple(others))
+    return HandlerReport(file, written, findings, encoding, tuple(others))
 
 
 def _read(file: Path) -> Module | None:

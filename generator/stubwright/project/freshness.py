@@ -118,12 +118,12 @@ def _generator_with(option: str) -> str:
 
 def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
     """Return the contents of files, by their paths; None if one of them is not on disk as written."""
-    within = inside.Inside(output)
+    within = inside.ContainedFolder(output)
     contents: dict[str, bytes] = {}
     for path, seen in files.items():
         try:
             data = within.read(path)
-        except inside.BarredError:
+        except inside.NotWritableError:
             return None
         if data is None or not digests.is_in(seen, data):
             return None

@@ -22,7 +22,7 @@ from stubwright.codegen.source import render
 from stubwright.codegen.source.literals import format_comment, format_literal
 from stubwright.compile import pipeline
 from stubwright.compile.syntax import yamlwriter
-from stubwright.project import build, moving, wheels
+from stubwright.project import build, migration, wheels
 from stubwright.project.files import disk, lock, tree
 from stubwright.project.handwritten import handlers as handwritten
 from stubwright.project.variables import Variable, list_variables
@@ -30,7 +30,7 @@ from stubwright.pycode import Code, Name, fill, join, trust
 
 if TYPE_CHECKING:
     from stubwright.codegen.surface import HandlerMethod
-    from stubwright.project.moving import Old
+    from stubwright.project.migration import Old
 
 IS_PUBLISHED: Final = False
 """True if package indexes have `stubwright-runtime`. Until the first release, a stranger could put anything there under
@@ -231,9 +231,9 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
     methods = [method for method in surface.list_handler_methods(checked.manifest) if not method.is_optional]
-    nothing = handwritten.Handwritten("", "", "", "")
+    nothing = handwritten.HandwrittenClass("", "", "", "")
     used = {values["interface"], *handwritten.list_names_to_import(nothing, methods)}
-    bodies = [_body(method) if origin.old is None else moving.make_body(method, origin.old) for method in methods]
+    bodies = [_body(method) if origin.old is None else migration.make_body(method, origin.old) for method in methods]
     return {
         "calls": checked.manifest.calls,
         "variables": _describe_variables(checked.manifest.document),
@@ -249,12 +249,12 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     }
 
 
-def _body(method: HandlerMethod) -> moving.Body:
+def _body(method: HandlerMethod) -> migration.Body:
     """Return the body of a method that is not written yet."""
     if method.role != "tool":
-        return moving.Body(method.result.text, fill("raise NotImplementedError"))
+        return migration.Body(method.result.text, fill("raise NotImplementedError"))
     refusal = fill("raise ToolError({})", format_literal(f"{method.name} is not written yet"))
-    return moving.Body(method.result.text, refusal, names=frozenset({"ToolError"}))
+    return migration.Body(method.result.text, refusal, names=frozenset({"ToolError"}))
 
 
 def _json(value: str) -> Code:

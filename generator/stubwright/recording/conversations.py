@@ -77,7 +77,7 @@ class Conversation:
 
 
 @dataclass(slots=True)
-class _Open:
+class _PendingRequest:
     """A request without its answer so far."""
 
     method: str
@@ -92,10 +92,10 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _RecordingState:
     """The part of a recording that has been read so far."""
 
-    open: dict[str, _Open] = field(default_factory=dict)
+    open: dict[str, _PendingRequest] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     capabilities: dict[str, Any] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class _Reading:
     def take(self, line: Line, message: Mapping[str, Any]) -> None:
         if line.is_from_client:
             if "id" in message and isinstance(message.get("method"), str):
-                self.open[_name(line, message["id"])] = _Open(
+                self.open[_name(line, message["id"])] = _PendingRequest(
                     message["method"], _dict(message.get("params")), line.number
                 )
         elif "method" not in message and "id" in message:
@@ -116,7 +116,7 @@ class _Reading:
         elif message.get("method") in _NOTIFICATIONS:
             self._note(line, str(message["method"]), _dict(message.get("params")))
 
-    def _close(self, line: Line, identifier: Any) -> _Open | None:
+    def _close(self, line: Line, identifier: Any) -> _PendingRequest | None:
         """Return the request that an answer is to: one of another exchange, if its stream was resumed there."""
         name = _name(line, identifier)
         if name not in self.open and line.exchange is not None:
@@ -135,7 +135,7 @@ class _Reading:
         if here:
             here[-1].notifications.append((method, params))
 
-    def _answer(self, request: _Open, message: Mapping[str, Any]) -> None:
+    def _answer(self, request: _PendingRequest, message: Mapping[str, Any]) -> None:
         response = {key: message[key] for key in ("result", "error") if isinstance(message.get(key), dict)}
         result = _dict(message.get("result"))
         self._learn(request, result)
@@ -149,7 +149,7 @@ class _Reading:
             call = self.calls.setdefault(make_key(request.method, params), Call(request.method, params, request.line))
             call.answers.append(Answer(response, tuple(request.notifications)))
 
-    def _learn(self, request: _Open, result: Mapping[str, Any]) -> None:
+    def _learn(self, request: _PendingRequest, result: Mapping[str, Any]) -> None:
         """Note the facts about the server in an answer."""
         info = result.get("serverInfo", _dict(result.get("_meta")).get(SERVER_INFO_META_KEY))
         self.info |= _dict(info)
@@ -161,7 +161,7 @@ class _Reading:
         if isinstance(spoken, str):
             self.revision = spoken
 
-    def _list(self, section: Section, request: _Open, result: Mapping[str, Any]) -> None:
+    def _list(self, section: Section, request: _PendingRequest, result: Mapping[str, Any]) -> None:
         entries = result.get(section.name)
         if isinstance(entries, list):
             before = self.sections.get(section.name, []) if "cursor" in request.params else []
@@ -170,7 +170,7 @@ class _Reading:
 
 def read(lines: Iterable[Line]) -> Conversation:
     """Return the requests and answers. Raises RecordingError if `lines` does."""
-    reading = _Reading()
+    reading = _RecordingState()
     for line in lines:
         for message in line.messages:
             reading.take(line, message)

@@ -22,7 +22,7 @@ from stubwright_runtime.observability.redaction import is_secret_name
 from stubwright_runtime.server.app.loading import StartError
 from stubwright_runtime.server.execution.signals import stop_signals
 from stubwright_runtime.server.main import listen
-from stubwright_runtime.server.transports.http.heads import Allowed
+from stubwright_runtime.server.transports.http.heads import Allowlist
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 from stubwright_runtime.values.certificates import share_tls_context
 from stubwright_runtime.values.event_streams import EventReader
@@ -119,8 +119,8 @@ class _Proxy:
         self._recorder = recorder
         self._say = say
         forms = [form for host in hosts for form in (host, f"{host}:*")]
-        self._hosts = Allowed(forms, all_=False)
-        self._origins = Allowed([f"http://{form}" for form in forms], all_=False)
+        self._hosts = Allowlist(forms, all_=False)
+        self._origins = Allowlist([f"http://{form}" for form in forms], all_=False)
         self._numbers = itertools.count(1)
         self._streams: set[asyncio.Task[None]] = set()
         self._client = client
@@ -196,7 +196,7 @@ class _Proxy:
             headers.append((b"content-length", given[b"content-length"]))
         request = self._client.build_request(scope["method"], self._url, headers=headers, content=content)
         async with AsyncExitStack() as stack:
-            stack.callback(self._note_unread, body, exchange, known)
+            stack.callback(self._record_unread, body, exchange, known)
             try:
                 response = await self._client.send(request, stream=True)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -272,7 +272,7 @@ class _Proxy:
         else:
             self._recorder.take(sender, decoded, exchange, **known)
 
-    def _note_unread(self, body: _Body, exchange: int, known: Mapping[str, Any]) -> None:
+    def _record_unread(self, body: _Body, exchange: int, known: Mapping[str, Any]) -> None:
         if not body.is_whole:
             why = "it was not read to its end"
             self._note_unreadable("client", body.copy.size, why, exchange, known)

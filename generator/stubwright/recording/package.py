@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stubwright.recording.conversations import Answer
-    from stubwright_runtime.server.core.parts import Host, Needed, Part
+    from stubwright_runtime.server.core.feature import Feature, HandlerMethod, ServerContext
     from stubwright_runtime.server.core.request import Answer as AnswerRequest
     from stubwright_runtime.server.core.request import Request, Result
 
@@ -32,7 +32,7 @@ FILE: Final = "recording.jsonl"
 OPTIONS: Final = "replay.json"
 """The name of the file of options: the recording's name, and whether missing answers are mocked."""
 
-_Part = TypeVar("_Part")
+_Feature = TypeVar("_Feature")
 _CACHE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
 """Fields that the contents of a resource must have from 2026-07-28 on (MCP, schema, `CacheableResult`)."""
 
@@ -43,31 +43,31 @@ class ReplayPackage(mock_package.MockPackage):
     answers: Answers
     mocks: bool
 
-    def replace_parts(self, parts: Sequence[_Part]) -> Sequence[_Part]:
+    def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
         """Wrap each part in one that looks into the recording first."""
-        return [cast("_Part", _Replayed(cast("Part", part), self)) for part in parts]
+        return [cast("_Feature", _ReplayFeature(cast("Feature", feature), self)) for feature in features]
 
 
 @dataclass(frozen=True, slots=True)
-class _Replayed:
+class _ReplayFeature:
     """A part of the mock whose calls are answered from the recording."""
 
-    part: Part
+    part: Feature
     package: ReplayPackage
 
-    def list_needed(self) -> list[Needed]:
+    def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods that the mock needs."""
-        return self.part.list_needed()
+        return self.part.list_required_methods()
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """Return the lists of the manifest."""
         return self.part.make_listings()
 
-    def list_answers(self, host: Host) -> Mapping[str, AnswerRequest]:
+    def list_handlers(self, server: ServerContext) -> Mapping[str, AnswerRequest]:
         """Its methods."""
         return {
             method: self._replay(answer) if method in conversations.CALLS else answer
-            for method, answer in self.part.list_answers(host).items()
+            for method, answer in self.part.list_handlers(server).items()
         }
 
     def _replay(self, mocked: AnswerRequest) -> AnswerRequest:

@@ -71,8 +71,8 @@ def run(
                     process.kill()
 
         client, server = _make_lines(recorder, "client"), _make_lines(recorder, "server")
-        reading = _Passing(_INPUT, sink.fileno(), client, close)
-        writing = _Passing(source.fileno(), _OUTPUT, server, close)
+        reading = _RelayThread(_INPUT, sink.fileno(), client, close)
+        writing = _RelayThread(source.fileno(), _OUTPUT, server, close)
         reading.start()
         writing.start()
         status = process.wait()
@@ -81,7 +81,7 @@ def run(
     return recorder, status if status >= 0 else 128 - status
 
 
-class _Passing(threading.Thread):
+class _RelayThread(threading.Thread):
     """A thread that passes bytes on until one end is closed, and then ends the command if it still runs."""
 
     def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:

@@ -57,7 +57,7 @@ class AddressError(Exception):
     """The address cannot be bound; the text explains why."""
 
 
-class UnmadeError(Exception):
+class StartupError(Exception):
     """A server ended before it was made, so that the one before it goes on; the server itself has said why."""
 
 
@@ -144,7 +144,7 @@ def _read(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
 
 
-class Serving:
+class ServerSupervisor:
     """An address, and the server that answers there; a context manager, which stops all servers at its end."""
 
     def __init__(
@@ -190,7 +190,7 @@ class Serving:
         if sys.platform == "win32":  # where a process cannot hand its listener on: each server binds for itself
             self._listener.close()
 
-    def __enter__(self) -> Serving:
+    def __enter__(self) -> ServerSupervisor:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -213,7 +213,7 @@ class Serving:
         Raises:
             StaleError: It is no longer wanted.
             OSError: The server cannot be started.
-            UnmadeError: It ended before it was made, because of a save after the proof.
+            StartupError: It ended before it was made, because of a save after the proof.
         """
         if sys.platform == "win32" or self._debugging:  # both would need the same address, or the same debugger's port
             self._dismiss(wait=True)
@@ -232,7 +232,7 @@ class Serving:
             if not gate.recv(1):
                 end(process)
                 self._servers.remove(process)
-                raise UnmadeError
+                raise StartupError
             self._dismiss(wait=False, but=process)
             with suppress(OSError):  # it was killed while it waited, which is reported as any end
                 gate.sendall(b".")

@@ -34,7 +34,7 @@ def main() -> None:
     timer.daemon = True
     timer.start()
     try:
-        server.build_server(package, loading.Handwritten(path or package.handlers, package).load())
+        server.build_server(package, loading.HandlerLocation(path or package.handlers, package).load())
     except (loading.StartError, checking.HandlersError) as error:
         sys.stderr.write(f"{name}: {error}\n")
         sys.exit(2)

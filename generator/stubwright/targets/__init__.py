@@ -1,7 +1,7 @@
 """Rules of clients and models: a table of rules with their sources, and their judgement of a list of tools."""
 
 from stubwright.targets.judging import Finding, judge
-from stubwright.targets.listing import Listed, make_list
+from stubwright.targets.listing import ListedTool, make_list
 from stubwright.targets.table import PORTABLE, TARGETS, Rule, Target
 
-__all__ = ["PORTABLE", "TARGETS", "Finding", "Listed", "Rule", "Target", "judge", "make_list"]
+__all__ = ["PORTABLE", "TARGETS", "Finding", "ListedTool", "Rule", "Target", "judge", "make_list"]

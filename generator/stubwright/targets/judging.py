@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from stubwright.diagnostics import Pointer
-    from stubwright.targets.listing import Listed
+    from stubwright.targets.listing import ListedTool
     from stubwright.targets.table import Rule, Target
 
 
@@ -41,7 +41,7 @@ class Finding:
     others: int = 0
 
 
-def judge(tools: Sequence[Listed], target: Target, part: Sequence[Listed] | None = None) -> Iterator[Finding]:
+def judge(tools: Sequence[ListedTool], target: Target, part: Sequence[ListedTool] | None = None) -> Iterator[Finding]:
     """Yield each part that a target does not accept, in the order of its rules and of the tools.
 
     Args:

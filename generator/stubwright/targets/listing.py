@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedTool:
     """A tool as `tools/list` has it, with its arguments' schema taken apart once for all rules.
 
     Attributes:
@@ -48,6 +48,6 @@ class Listed:
         return [(pointer, schema) for pointer, schema in subschemas if isinstance(schema, dict)]
 
 
-def make_list(definitions: Iterable[Mapping[str, Any]], server: str) -> list[Listed]:
+def make_list(definitions: Iterable[Mapping[str, Any]], server: str) -> list[ListedTool]:
     """Return the tools of the list of a server, which is called `server`."""
-    return [Listed(definition, server) for definition in definitions]
+    return [ListedTool(definition, server) for definition in definitions]

@@ -17,19 +17,19 @@ from stubwright.jsonschema.pointers import resolve_local
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Pointer
-    from stubwright.targets.listing import Listed
+    from stubwright.targets.listing import ListedTool
 
 Found: TypeAlias = "Iterator[tuple[Pointer, str, str]]"
 _INPUT: Final = ("inputSchema",)
 _PLAIN_ROOT: Final = "list all arguments in `properties` at the root, and say in the description which belong together"
 
 
-def _name(tool: Listed, pattern: str) -> Found:
+def _name(tool: ListedTool, pattern: str) -> Found:
     if not re.search(pattern, tool.name):
         yield ("name",), f"has a name that does not match `{pattern}`", "give it another name"
 
 
-def _long_name(tool: Listed, value: Sequence[Any]) -> Found:
+def _long_name(tool: ListedTool, value: Sequence[Any]) -> Found:
     form, longest = value
     whole = form.replace("{server}", tool.server).replace("{tool}", tool.name)
     if len(whole) > longest:
@@ -37,7 +37,7 @@ def _long_name(tool: Listed, value: Sequence[Any]) -> Found:
         yield ("name",), f"is called `{whole}` there: {len(whole)} characters, more than {longest}", fix
 
 
-def _description(tool: Listed, value: Sequence[int | None]) -> Found:
+def _description(tool: ListedTool, value: Sequence[int | None]) -> Found:
     shortest, longest = value
     text = tool.definition.get("description")
     length = len(text) if isinstance(text, str) else 0
@@ -48,26 +48,26 @@ def _description(tool: Listed, value: Sequence[int | None]) -> Found:
         yield ("description",), f"has a description of {length:,} characters, more than {longest:,}", fix
 
 
-def _titled(tool: Listed, among_annotations: bool) -> Found:
+def _titled(tool: ListedTool, among_annotations: bool) -> Found:
     annotations = _annotations(tool)
     if not annotations.get("title") and (among_annotations or not tool.definition.get("title")):
         where = "`annotations` without a `title`" if among_annotations else "no `title`"
         yield ("annotations" if among_annotations else "title",), f"has {where}", "name it as people would call it"
 
 
-def _any_hint(tool: Listed, names: Sequence[str]) -> Found:
+def _any_hint(tool: ListedTool, names: Sequence[str]) -> Found:
     if not any(_says(tool, name) for name in names):
         fix = "set hints in `annotations`: whether it only reads, or destroys something"
         yield ("annotations",), f"has neither {' nor '.join(f'`{name}`' for name in names)}", fix
 
 
-def _hints(tool: Listed, names: Sequence[str]) -> Found:
+def _hints(tool: ListedTool, names: Sequence[str]) -> Found:
     for name in names:
         if not _says(tool, name):
             yield ("annotations",), f"does not say `{name}`", "set it in `annotations` to true or false"
 
 
-def _reads_or_destroys(tool: Listed) -> Found:
+def _reads_or_destroys(tool: ListedTool) -> Found:
     annotations = _annotations(tool)
     values = [annotations.get(name) for name in ("readOnlyHint", "destructiveHint")]
     if True not in values and isinstance(values[1], bool):
@@ -82,21 +82,21 @@ def _reads_or_destroys(tool: Listed) -> Found:
         )
 
 
-def _annotations(tool: Listed) -> Mapping[str, Any]:
+def _annotations(tool: ListedTool) -> Mapping[str, Any]:
     annotations = tool.definition.get("annotations")
     return annotations if isinstance(annotations, dict) else {}
 
 
-def _says(tool: Listed, name: str) -> bool:
+def _says(tool: ListedTool, name: str) -> bool:
     return isinstance(_annotations(tool).get(name), bool)
 
 
-def _property(tool: Listed, pattern: str) -> Found:
+def _property(tool: ListedTool, pattern: str) -> Found:
     for pointer, schema in tool.schemas:
         yield from _properties(pointer, schema, pattern)
 
 
-def _root_property(tool: Listed, pattern: str) -> Found:
+def _root_property(tool: ListedTool, pattern: str) -> Found:
     if isinstance(tool.schema, dict):
         yield from _properties((), tool.schema, pattern)
 
@@ -109,38 +109,38 @@ def _properties(pointer: Pointer, schema: Mapping[str, Any], pattern: str) -> Fo
             yield (*_INPUT, *pointer, "properties", name), what, "give it another name"
 
 
-def _plain_root(tool: Listed, keywords: Sequence[str]) -> Found:
+def _plain_root(tool: ListedTool, keywords: Sequence[str]) -> Found:
     if isinstance(tool.schema, dict):
         for keyword in keywords:
             if keyword in tool.schema:
                 yield (*_INPUT, keyword), f"has `{keyword}` at the root of its `inputSchema`", _PLAIN_ROOT
 
 
-def _without(tool: Listed, keywords: Sequence[str]) -> Found:
+def _without(tool: ListedTool, keywords: Sequence[str]) -> Found:
     for pointer, keyword in _having(tool, keywords):
         yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", f"say it without `{keyword}`"
 
 
-def _ignores(tool: Listed, keywords: Sequence[str]) -> Found:
+def _ignores(tool: ListedTool, keywords: Sequence[str]) -> Found:
     for pointer, keyword in _having(tool, keywords):
         yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", "say in a description what it demands"
 
 
-def _ignores_at_root(tool: Listed, keywords: Sequence[str]) -> Found:
+def _ignores_at_root(tool: ListedTool, keywords: Sequence[str]) -> Found:
     if isinstance(tool.schema, dict):
         for keyword in keywords:
             if keyword in tool.schema:
                 yield (*_INPUT, keyword), f"has `{keyword}` at the root of its `inputSchema`", _PLAIN_ROOT
 
 
-def _having(tool: Listed, keywords: Sequence[str]) -> Iterator[tuple[Pointer, str]]:
+def _having(tool: ListedTool, keywords: Sequence[str]) -> Iterator[tuple[Pointer, str]]:
     wanted = frozenset(keywords)
     for pointer, schema in tool.schemas:
         if not wanted.isdisjoint(schema):
             yield from ((pointer, keyword) for keyword in schema if keyword in wanted)
 
 
-def _string_enums(tool: Listed) -> Found:
+def _string_enums(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         values = schema.get("enum")
         if isinstance(values, list):
@@ -150,20 +150,20 @@ def _string_enums(tool: Listed) -> Found:
                 yield (*_INPUT, *pointer, "enum"), what, "name the values in the description, or use strings"
 
 
-def _items(tool: Listed) -> Found:
+def _items(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if _is(schema, "array") and not schema.keys() & {"items", "prefixItems", "$ref"}:
             yield (*_INPUT, *pointer), "has an array without `items`", "declare its items with `items`"
 
 
-def _filled(tool: Listed) -> Found:
+def _filled(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("properties") == {}:
             what = "has an object with `properties: {}`"
             yield (*_INPUT, *pointer, "properties"), what, "leave `properties` out, or give the object a property"
 
 
-def _closed(tool: Listed) -> Found:
+def _closed(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if _is_object(schema) and schema.get("additionalProperties") is not False:
             yield (
@@ -176,7 +176,7 @@ def _closed(tool: Listed) -> Found:
             )
 
 
-def _all_required(tool: Listed) -> Found:
+def _all_required(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         for name in _optional(schema):
             fix = "require it, and let it be null"
@@ -193,7 +193,7 @@ def _optional(schema: Mapping[str, Any]) -> list[str]:
 _SAYING: Final = frozenset({"type", "enum", "const", "anyOf", "$ref"})
 
 
-def _typed(tool: Listed) -> Found:
+def _typed(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         is_place = pointer[-1:] != ("$defs",)
         if is_place and _SAYING.isdisjoint(schema):
@@ -203,14 +203,14 @@ def _typed(tool: Listed) -> Found:
             yield (*_INPUT, *pointer), "has a schema without a type", "declare its type"
 
 
-def _least_items(tool: Listed, allowed: Sequence[int]) -> Found:
+def _least_items(tool: ListedTool, allowed: Sequence[int]) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("minItems", allowed[0]) not in allowed:
             what = f"has `minItems: {schema['minItems']}`, and only {' or '.join(map(str, allowed))} is taken"
             yield (*_INPUT, *pointer, "minItems"), what, "put it in the description"
 
 
-def _formats(tool: Listed, allowed: Sequence[str]) -> Found:
+def _formats(tool: ListedTool, allowed: Sequence[str]) -> Found:
     for pointer, schema in tool.schemas:
         name = schema.get("format")
         if isinstance(name, str) and name not in allowed:
@@ -218,7 +218,7 @@ def _formats(tool: Listed, allowed: Sequence[str]) -> Found:
             yield (*_INPUT, *pointer, "format"), what, "put it in the description"
 
 
-def _no_recursion(tool: Listed) -> Found:
+def _no_recursion(tool: ListedTool) -> Found:
     where = {id(schema): pointer for pointer, schema in tool.schemas}
     done: set[int] = set()
 
@@ -255,7 +255,7 @@ _REUSABLE: Final = frozenset({"$defs", "definitions"})
 _DEEPEST: Final = 200
 
 
-def _target(tool: Listed, schema: Mapping[str, Any]) -> Any:
+def _target(tool: ListedTool, schema: Mapping[str, Any]) -> Any:
     reference = schema.get("$ref")
     if not isinstance(reference, str):
         return None
@@ -265,7 +265,7 @@ def _target(tool: Listed, schema: Mapping[str, Any]) -> Any:
         return None
 
 
-def _levels(tool: Listed, most: int) -> Found:
+def _levels(tool: ListedTool, most: int) -> Found:
     depths: dict[int, int] = {}
 
     def measure_depth(schema: Any, above: frozenset[int]) -> int:
@@ -286,13 +286,13 @@ def _levels(tool: Listed, most: int) -> Found:
         yield _INPUT, what, "take objects apart, or move parts to other tools"
 
 
-def _count_properties(tool: Listed, most: int) -> Found:
+def _count_properties(tool: ListedTool, most: int) -> Found:
     count = sum(len(schema.get("properties") or ()) for _, schema in tool.schemas)
     if count > most:
         yield _INPUT, f"has {count:,} properties in all, more than {most:,}", "split the tool"
 
 
-def _characters(tool: Listed, most: int) -> Found:
+def _characters(tool: ListedTool, most: int) -> Found:
     count = 0
     for _, schema in tool.schemas:
         count += sum(map(len, _named(schema)))
@@ -317,13 +317,13 @@ def _length(value: Any) -> int:
     return len(value) if isinstance(value, str) else len(json.dumps(value))
 
 
-def _enum_values(tool: Listed, most: int) -> Found:
+def _enum_values(tool: ListedTool, most: int) -> Found:
     count = sum(len(_values(schema)) for _, schema in tool.schemas)
     if count > most:
         yield _INPUT, f"has {count:,} values in `enum`s, more than {most:,}", "take a string in place of a long `enum`"
 
 
-def _large_enum(tool: Listed, value: Sequence[int]) -> Found:
+def _large_enum(tool: ListedTool, value: Sequence[int]) -> Found:
     above, most = value
     for pointer, schema in tool.schemas:
         values = _values(schema)
@@ -333,7 +333,7 @@ def _large_enum(tool: Listed, value: Sequence[int]) -> Found:
             yield (*_INPUT, *pointer, "enum"), what, "take a string in place of it"
 
 
-def _draft_07(tool: Listed) -> Found:
+def _draft_07(tool: ListedTool) -> Found:
     from jsonschema import Draft7Validator
 
     error = next(Draft7Validator(Draft7Validator.META_SCHEMA).iter_errors(tool.schema), None)
@@ -358,18 +358,18 @@ def _is_object(schema: Mapping[str, Any]) -> bool:
     return _is(schema, "object") or ("properties" in schema and "type" not in schema)
 
 
-def _tools(tools: Sequence[Listed], most: int) -> Iterator[tuple[str, str]]:
+def _tools(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
     if len(tools) > most:
         yield f"there are {len(tools):,} tools, more than {most:,}", "offer a part of them with `toolsets`"
 
 
-def _optional_properties(tools: Sequence[Listed], most: int) -> Iterator[tuple[str, str]]:
+def _optional_properties(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
     count = sum(len(_optional(schema)) for tool in tools for _, schema in tool.schemas)
     if count > most:
         yield f"the tools have {count:,} optional properties in all, more than {most:,}", "offer a part of them"
 
 
-def _unions(tools: Sequence[Listed], most: int) -> Iterator[tuple[str, str]]:
+def _unions(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
     count = sum(
         "anyOf" in schema or isinstance(schema.get("type"), list) for tool in tools for _, schema in tool.schemas
     )
@@ -378,7 +378,7 @@ def _unions(tools: Sequence[Listed], most: int) -> Iterator[tuple[str, str]]:
         yield what, "offer a part of them"
 
 
-OF_TOOLS: Final[Mapping[str, Callable[[Listed, Any], Found]]] = {
+OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {
     "name": _name,
     "long name": _long_name,
     "description": _description,
@@ -410,7 +410,7 @@ OF_TOOLS: Final[Mapping[str, Callable[[Listed, Any], Found]]] = {
 }
 """The kinds that look at one tool."""
 
-OF_LISTS: Final[Mapping[str, Callable[[Sequence[Listed], Any], Iterator[tuple[str, str]]]]] = {
+OF_LISTS: Final[Mapping[str, Callable[[Sequence[ListedTool], Any], Iterator[tuple[str, str]]]]] = {
     "tools": _tools,
     "optional properties": _optional_properties,
     "unions": _unions,

@@ -51,7 +51,7 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Desk:
+class PageContent:
     """The content of the page, which `dev` replaces after each save.
 
     Attributes:
@@ -74,7 +74,7 @@ class Workbench:
 
     def __init__(self, host: str, port: int) -> None:
         """Bind the address. Raises OSError."""
-        self.desk = Desk()
+        self.desk = PageContent()
         self._server = _Server((host, port), self.desk)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 
@@ -102,7 +102,7 @@ class _Server(ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"  # where it would share the address with others
 
-    def __init__(self, address: tuple[str, int], desk: Desk) -> None:
+    def __init__(self, address: tuple[str, int], desk: PageContent) -> None:
         super().__init__(address, _Handler)
         self.desk = desk
         host, port = str(address[0]).lower(), self.server_address[1]

@@ -28,16 +28,16 @@ from ..errors import ToolError
 from ..observability.logs import log
 from ..observability.redaction import mask
 from ..server.calls.around import find_around
+from ..server.handlers.invalid_arguments import InvalidArguments, LenientHandlers
 from ..server.handlers.lifespan import is_entered
-from ..server.handlers.misfits import LenientHandlers, Misfits
 from ..values.certificates import share_tls_context
 from ..values.network_errors import check_proxies, describe
 from ..values.sanitizing import clean
 from ..values.units import parse_retry_after
-from .requests import SAFE, Api, Binding, Outgoing
+from .requests import SAFE, Api, Binding, OutgoingRequest
 from .responses import (
     Answer,
-    Deviation,
+    SchemaMismatch,
     conceal,
     describe_redirect,
     format_status,
@@ -83,8 +83,8 @@ _PLAIN: Final = ""
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # below, it tells URLs, which may hold keys
 
-Call = Callable[["Model | Misfits", "Context"], Awaitable[Any]]
-Prepared = Callable[[Mapping[str, str], Sequence[str]], Outgoing]
+Call = Callable[["Model | InvalidArguments", "Context"], Awaitable[Any]]
+Prepared = Callable[[Mapping[str, str], Sequence[str]], OutgoingRequest]
 """Makes a request with an environment, that says in one way who the server is."""
 
 
@@ -113,9 +113,9 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         calls: Mapping[str, Call] = self.__dict__.get("_calls", {})
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 
-    def takes_misfits(self, tool: Tool) -> bool:
+    def accepts_invalid(self, tool: Tool) -> bool:
         """Return whether a call of a tool may have arguments that do not fit: methods that were written get models."""
-        return tool.takes_misfits and tool.method in self._calls
+        return tool.accepts_invalid and tool.method in self._calls
 
     @property
     def around(self) -> Around | None:
@@ -154,13 +154,13 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         shape, page = _shaping(tool)
         worked: Sequence[str] | None = None
 
-        async def call(args: Model | Misfits, ctx: Context) -> Any:
+        async def call(args: Model | InvalidArguments, ctx: Context) -> Any:
             nonlocal binding, worked
             if binding is None:
                 api = Api.from_entry(self._apis.get(http.get("api", ""), {}), http)
                 binding = Binding(http, api, tool.accepts)
-            values = dict(args.values) if isinstance(args, Misfits) else args.model_dump(mode="json")
-            if isinstance(args, Misfits) and (lost := binding.describe_lost(values)):
+            values = dict(args.values) if isinstance(args, InvalidArguments) else args.model_dump(mode="json")
+            if isinstance(args, InvalidArguments) and (lost := binding.describe_lost(values)):
                 raise ToolError(f"Invalid arguments for {tool.name}: there is no place in the request for {lost}.")
             values, following = (values, None) if page is None else page.begin(values)
             ways = sorted(
@@ -170,7 +170,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             key = _make_key(tool, binding, ctx)
             hear = _hearing(ctx, bound.api, tool) if _EVENTS in http.get("accept", "") else None
 
-            def prepare(environment: Mapping[str, str], way: Sequence[str]) -> Outgoing:
+            def prepare(environment: Mapping[str, str], way: Sequence[str]) -> OutgoingRequest:
                 request = bound.make_request(values, environment, way)
                 request = request if following is None else following.make_request(request)
                 request = request if key is None else replace(request, headers=[*request.headers, key])
@@ -203,7 +203,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                 return tolerate(conceal(answer, outgoing.secrets), tool, make)
             try:
                 return make()
-            except Deviation as error:
+            except SchemaMismatch as error:
                 if error.instead is None or tool.output_name is not None:
                     raise
                 return error.instead
@@ -218,7 +218,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         ways: Sequence[Sequence[str]],
         retries: int,
         principal: Principal,
-    ) -> tuple[Sequence[str], Outgoing, Answer]:
+    ) -> tuple[Sequence[str], OutgoingRequest, Answer]:
         """Return the first way that the API does not refuse for who it is from, or the last, its request and its
         answer.
         """
@@ -241,7 +241,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         prepared: Prepared,
         way: Sequence[str],
         principal: Principal,
-    ) -> Outgoing:
+    ) -> OutgoingRequest:
         """Return the request that says in one way who the server is, with a token that is fresh where it needs one."""
         environment: Mapping[str, str] = os.environ
         if self._tokens is not None:
@@ -341,7 +341,7 @@ def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     )
 
 
-async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:
+async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: OutgoingRequest, retries: int) -> Answer:
     """Return the answer to a request, tried again up to `retries` times where the API is busy or cannot be reached."""
     for tries in range(retries + 1):
         # At random, so that calls that were refused together do not come back together.
@@ -375,7 +375,7 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
     raise AssertionError("the last try neither answered nor failed")
 
 
-async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing) -> Answer:
+async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: OutgoingRequest) -> Answer:
     """Return the answer, through redirects to the same host that send nothing a second time.
 
     Those are the redirects of what only reads, and 303, which specifies where to read what came of it (RFC 9110,
@@ -406,7 +406,7 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
     raise ToolError("The API redirects in a circle.")
 
 
-def _reading(outgoing: Outgoing) -> Outgoing:
+def _reading(outgoing: OutgoingRequest) -> OutgoingRequest:
     """Return a request that reads, with what it says of the caller, and nothing of the body."""
     headers = [each for each in outgoing.headers if not each[0].lower().startswith("content-")]
     return replace(outgoing, method="GET", headers=headers, content=None, parts=())
@@ -417,7 +417,7 @@ def _host(url: str) -> str:
     return clean(urlsplit(url).netloc.rpartition("@")[2])
 
 
-def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool = True) -> ToolError:
+def _failure(binding: Binding, outgoing: OutgoingRequest, what: str, *, is_sent: bool = True) -> ToolError:
     """Log why a request has no answer, and return the error that tells the caller.
 
     Args:
@@ -431,14 +431,14 @@ def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool =
     return ToolError(f"{text}{_unknown(outgoing) if is_sent else ''}")
 
 
-def _unknown(outgoing: Outgoing) -> str:
+def _unknown(outgoing: OutgoingRequest) -> str:
     """Return a warning for a request that was sent and not answered; empty if sending it again does no harm."""
     if outgoing.method in SAFE:
         return ""
     return " The request may have taken effect; check before you send it again."
 
 
-def _debug(outgoing: Outgoing, how: str, begun: float) -> None:
+def _debug(outgoing: OutgoingRequest, how: str, begun: float) -> None:
     """Note a request in the log, without its query and without credentials."""
     if log().isEnabledFor(logging.DEBUG):
         url = mask(_shown(outgoing.url), outgoing.secrets)
@@ -450,7 +450,7 @@ def _shown(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: int) -> Answer:
+async def _once(client: httpx2.AsyncClient, outgoing: OutgoingRequest, url: str, most: int) -> Answer:
     request = client.build_request(
         outgoing.method,
         url,

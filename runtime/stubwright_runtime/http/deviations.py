@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..observability.logs import log
 from ..schema.validation import get_output_validator
-from ..server.handlers.returns import Tolerated, Unstructured
-from .responses import Answer, Deviation, make_content
+from ..server.handlers.returns import Unstructured, UpstreamReply
+from .responses import Answer, SchemaMismatch, make_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
     Args:
         answer: The answer.
         tool: The tool.
-        make: Returns the structured result, or raises `Deviation` if there can be none.
+        make: Returns the structured result, or raises `SchemaMismatch` if there can be none.
     """
     try:
         value = make()
-    except Deviation as error:
+    except SchemaMismatch as error:
         came = make_content(answer) if error.instead is None else error.instead
         return _unfitting(tool, came, [{"pointer": "", "keyword": "", "message": str(error)}])
     if isinstance(value, Unstructured):
@@ -48,7 +48,7 @@ def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
         ]
         return _unfitting(tool, text if answer.body.strip() else make_content(answer), violations_found)
 
-    return Tolerated(value, otherwise=make_deviation)
+    return UpstreamReply(value, otherwise=make_deviation)
 
 
 def _violations(tool: Tool, value: Any) -> Iterator[dict[str, str]]:

@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, unquote_plus, urljoin, urlsplit
 
 from ..errors import ToolError
 from ..values.json import Json, is_list
-from .requests import Outgoing
-from .responses import Answer, Deviation, holds_secret
+from .requests import OutgoingRequest
+from .responses import Answer, SchemaMismatch, holds_secret
 from .selections import get_value
 from .styles import encode
 
@@ -60,7 +60,7 @@ class Page:
         self.parameters = frozenset((*(http.get("query") or {}), *(settings.get("parameters") or ())))
         self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
 
-    def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Following]:
+    def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], PageRequest]:
         """Return the arguments for the API, and an object that makes a page of its answer.
 
         Raises:
@@ -77,7 +77,7 @@ class Page:
         if self.limit is not None and self.size is not None and given.get(self.limit) is None:
             given[self.limit] = self.size
         limit = _number(given.get(self.limit) if self.limit is not None else self.size)
-        return given, Following(self, start, limit or None)
+        return given, PageRequest(self, start, limit or None)
 
     def write(self, position: Json) -> str:
         """Return a cursor.
@@ -88,7 +88,7 @@ class Page:
         text = json.dumps([_VERSION, self._tag, position], separators=(",", ":"))
         cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         if len(cursor) > _LONGEST:
-            raise Deviation(f"The API's own cursor is longer than {_LONGEST} characters, and cannot be followed.")
+            raise SchemaMismatch(f"The API's own cursor is longer than {_LONGEST} characters, and cannot be followed.")
         return cursor
 
     def _read(self, cursor: Json) -> Any:
@@ -120,7 +120,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class PageRequest:
     """One page, from its start to the next page. `limit` is the most items that it may have, if that is known.
     `secrets` are the texts of its request that must stay secret.
     """
@@ -135,7 +135,7 @@ class Following:
         """The place of the items in a response."""
         return self.page.items
 
-    def make_request(self, request: Outgoing) -> Outgoing:
+    def make_request(self, request: OutgoingRequest) -> OutgoingRequest:
         """Return the request for this page: that of the first, with the changes of the last `Link` header to its
         query.
         """
@@ -158,7 +158,7 @@ class Following:
             return []
         if not isinstance(items, list):
             where = f"at `{self.page.items}`" if self.page.items else "in its answer"
-            raise Deviation(f"The API has no list {where}, where the items of a page should be.")
+            raise SchemaMismatch(f"The API has no list {where}, where the items of a page should be.")
         return items
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
@@ -194,7 +194,7 @@ class Following:
             Deviation: It holds a credential, which a cursor would show to callers, or is too long.
         """
         if holds_secret(json.dumps(position, ensure_ascii=False), self.secrets):
-            raise Deviation("The API's own cursor has the server's credentials in it, and cannot be followed.")
+            raise SchemaMismatch("The API's own cursor has the server's credentials in it, and cannot be followed.")
         return self.page.write(position)
 
     def _said(self, body: Any) -> str | None:
@@ -202,7 +202,9 @@ class Following:
         if following is None or following == "" or following is False:
             return None
         if not self.page.is_position(following):
-            raise Deviation("The API's own cursor is neither a text nor a number from 0 on, and cannot be followed.")
+            raise SchemaMismatch(
+                "The API's own cursor is neither a text nor a number from 0 on, and cannot be followed."
+            )
         return self._write(int(following) if isinstance(following, float) and following.is_integer() else following)
 
     def _linked(self, answer: Answer) -> str | None:
@@ -213,13 +215,13 @@ class Following:
             there = parse_qsl(urlsplit(urljoin(answer.url, target)).query, keep_blank_values=True)
             here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
         except ValueError:
-            raise Deviation("The API's link to its next page is not a URL.") from None
+            raise SchemaMismatch("The API's link to its next page is not a URL.") from None
         # Only what differs from this request: credentials in the query must not get into a cursor.
         changed = {name for name, _ in {*there} - {*here}}
         strange = sorted(changed - self.page.parameters)
         if strange:
             names = ", ".join(f"`{name}`" for name in strange)
-            raise Deviation(
+            raise SchemaMismatch(
                 f"The API links its next page with {names}, which the call does not have: "
                 "name it in `http.page.parameters`."
             )

@@ -89,7 +89,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRequest:
     """A request that is ready to be sent. `secrets` are the texts in it that must stay secret."""
 
     method: str
@@ -107,7 +107,7 @@ class Outgoing:
 
 
 @dataclass(slots=True)
-class _Making:
+class _RequestBuilder:
     query: list[str] = field(default_factory=list[str])
     headers: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
     cookies: list[str] = field(default_factory=list[str])
@@ -173,7 +173,7 @@ class Binding:
 
     def make_request(
         self, values: Mapping[str, Any], environment: Mapping[str, str], way: Sequence[str] | None = None
-    ) -> Outgoing:
+    ) -> OutgoingRequest:
         """Return the request for these arguments.
 
         Args:
@@ -184,7 +184,7 @@ class Binding:
         Raises:
             ToolError: An argument cannot stand where it goes, or the environment lacks the API's base URL.
         """
-        making = _Making()
+        making = _RequestBuilder()
         url = self._base(environment) + self._filled(values)
         for name, spec in self._section("query"):
             making.query += _pairs(name, spec, values, encode_but_reserved if _is_reserved(spec) else encode)
@@ -210,7 +210,9 @@ class Binding:
             making.headers.append(("Cookie", "; ".join(making.cookies).encode()))
         if making.query:
             url += ("&" if "?" in url else "?") + "&".join(making.query)
-        return Outgoing(self.method, url, making.headers, content, parts, making.secrets, making.lacking, environment)
+        return OutgoingRequest(
+            self.method, url, making.headers, content, parts, making.secrets, making.lacking, environment
+        )
 
     def _section(self, name: str) -> Iterable[tuple[str, Any]]:
         section: Mapping[str, Any] = self._http.get(name) or {}
@@ -274,7 +276,7 @@ class Binding:
             return True
         return all(environment.get(variable) for variable in self._variables([name]))
 
-    def _authenticate(self, way: Sequence[str], making: _Making, environment: Mapping[str, str]) -> None:
+    def _authenticate(self, way: Sequence[str], making: _RequestBuilder, environment: Mapping[str, str]) -> None:
         for name in way:
             _authorize(self.api.auth[name], making, environment)
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
@@ -300,7 +302,7 @@ class Binding:
             )
         ]
 
-    def _body(self, values: Mapping[str, Any], making: _Making) -> tuple[bytes | None, Sequence[Part]]:
+    def _body(self, values: Mapping[str, Any], making: _RequestBuilder) -> tuple[bytes | None, Sequence[Part]]:
         if "body" in self._http:
             value = _substituted(self._http["body"], values)
         elif self._sends_rest:
@@ -558,7 +560,7 @@ def _is_base64(value: Any) -> bool:
     return True
 
 
-def _authorize(scheme: Mapping[str, Any], making: _Making, environment: Mapping[str, str]) -> None:
+def _authorize(scheme: Mapping[str, Any], making: _RequestBuilder, environment: Mapping[str, str]) -> None:
     if scheme["type"] == "basic":
         user, password = environment[scheme["usernameEnv"]], environment[scheme["passwordEnv"]]
         both = base64.b64encode(f"{user}:{password}".encode()).decode()

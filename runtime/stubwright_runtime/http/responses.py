@@ -118,7 +118,7 @@ def _without(value: Any, forms: Sequence[str]) -> Any:
     return [_without(each, forms) for each in value] if isinstance(value, list) else value
 
 
-class Deviation(ToolError):
+class SchemaMismatch(ToolError):
     """The answer is not the JSON that the tool promises. `instead` is a result that can be given in its place."""
 
     def __init__(self, message: str, instead: Content | None = None) -> None:
@@ -127,18 +127,18 @@ class Deviation(ToolError):
         self.instead = instead
 
 
-def describe_redirect(target: str, secrets: Sequence[str]) -> Deviation:
+def describe_redirect(target: str, secrets: Sequence[str]) -> SchemaMismatch:
     """Return the error for a redirect to another host, which is not followed; with a link, unless it holds a secret."""
     host = urlsplit(target).hostname
     message = f"The API redirects to another host, {host}, which is not followed."
     held = any(secret in target or secret in unquote(target) for secret in secrets if secret)
     if held or urlsplit(target).scheme not in ("http", "https"):
-        return Deviation(message)
+        return SchemaMismatch(message)
     name = unquote(urlsplit(target).path.rpartition("/")[2]) or str(host)
     try:
-        return Deviation(message, link(target, clean(name), description=clean(f"What {host} has for this call.")))
+        return SchemaMismatch(message, link(target, clean(name), description=clean(f"What {host} has for this call.")))
     except ValueError:
-        return Deviation(message)
+        return SchemaMismatch(message)
 
 
 def make_result(
@@ -168,7 +168,7 @@ def make_result(
     promised: Json = tool.definition["outputSchema"]
     is_object = isinstance(promised, dict) and promised.get("type") == "object"
     if is_object and not isinstance(value, dict) and not tool.is_lenient:
-        raise Deviation(f"The API answered {format_status(answer.status)} without the object that it promises.")
+        raise SchemaMismatch(f"The API answered {format_status(answer.status)} without the object that it promises.")
     return value
 
 
@@ -193,12 +193,12 @@ def parse(answer: Answer) -> Any:
     try:
         return json.loads(answer.body, parse_constant=refuse_constant, parse_float=_number)
     except _TooLargeError as error:
-        raise Deviation(
+        raise SchemaMismatch(
             f"The API answered {format_status(answer.status)} with the number {error}, which is too large."
         ) from None
     except (ValueError, RecursionError):
         what = answer.media or "something"
-        raise Deviation(f"The API answered {format_status(answer.status)} with {what} that is not JSON.") from None
+        raise SchemaMismatch(f"The API answered {format_status(answer.status)} with {what} that is not JSON.") from None
 
 
 def make_failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:

@@ -17,7 +17,7 @@ _TRUTH: Final = {"true": True, "false": False}
 _LONGEST: Final = 40  # digits of a number in a header
 
 
-class Following(Protocol):
+class PageShape(Protocol):
     """One page, as far as its shape goes."""
 
     @property
@@ -42,7 +42,7 @@ class Shape:
         self._tree = make_tree(http.get("select") or ())
         self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
 
-    def shape(self, answer: Answer, body: Any, following: Following | None) -> Any:
+    def shape(self, answer: Answer, body: Any, following: PageShape | None) -> Any:
         """Return the value for a response.
 
         Args:

@@ -53,7 +53,7 @@ def find_subject(principal: Principal) -> Subject | None:
     return Subject(principal.key, token.token, seconds)
 
 
-class Kept(Generic[_State]):
+class PrincipalCache(Generic[_State]):
     """The states that are retained for callers: up to `EACH` for each of up to `PRINCIPALS`."""
 
     def __init__(self, make: Callable[[], _State]) -> None:

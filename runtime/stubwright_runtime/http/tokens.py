@@ -22,7 +22,7 @@ from ..observability.logs import log
 from ..values.json import is_mapping
 from ..values.network_errors import describe
 from .requests import grant, is_exchange
-from .subjects import Kept, find_subject
+from .subjects import PrincipalCache, find_subject
 
 if TYPE_CHECKING:
     from ..server.core.principal import Principal
@@ -77,7 +77,7 @@ class Tokens:
     def __init__(self) -> None:
         """Begin without any."""
         self._states: dict[str, _GrantState] = {}
-        self._exchanged: Kept[_GrantState] = Kept(_GrantState)
+        self._exchanged: PrincipalCache[_GrantState] = PrincipalCache(_GrantState)
 
     async def make_environment(
         self,

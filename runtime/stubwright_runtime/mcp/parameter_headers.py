@@ -49,7 +49,7 @@ _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternP
 """The keywords whose value is a schema, a list of schemas, or schemas by name (JSON Schema 2020-12, Core, 10)."""
 
 
-class Mirrored(NamedTuple):
+class MirroredArgument(NamedTuple):
     """A mirrored argument.
 
     Attributes:
@@ -70,7 +70,7 @@ def encode_value(value: str) -> str:
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
-def make_headers(mirrored: Sequence[Mirrored], arguments: Mapping[str, Any]) -> dict[str, str]:
+def make_headers(mirrored: Sequence[MirroredArgument], arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers that mirror the arguments of a call."""
     texts = {entry.name: _text(_find_argument(arguments, entry.path)) for entry in mirrored}
     return {f"{PREFIX}{name}": encode_value(text) for name, text in texts.items() if text is not None}
@@ -106,13 +106,13 @@ def decode_value(value: str | None) -> str | None:
     return text if base64.b64encode(data).decode() == match[1] else None
 
 
-def list_mirrored(schema: object) -> tuple[Mirrored, ...]:
+def list_mirrored(schema: object) -> tuple[MirroredArgument, ...]:
     """Return the arguments that clients mirror; none if a keyword is wrong anywhere, since they drop such a tool.
 
     Args:
         schema: The schema of a tool's arguments.
     """
-    mirrored: dict[str, Mirrored] = {}
+    mirrored: dict[str, MirroredArgument] = {}
     for path, place in _places(schema):
         if HEADER not in place:
             continue
@@ -168,11 +168,13 @@ def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[st
                 waiting += [(None, below) for below in value.values()]
 
 
-def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> Mirrored | None:
+def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> MirroredArgument | None:
     """Return the mirrored argument of a schema's keyword; `None` if clients cannot mirror it."""
     name, kind = place[HEADER], place.get("type")
     is_name = isinstance(name, str) and _TOKEN.fullmatch(name) is not None
-    return Mirrored(path, name, kind) if path and is_name and isinstance(kind, str) and kind in _MIRRORED else None
+    return (
+        MirroredArgument(path, name, kind) if path and is_name and isinstance(kind, str) and kind in _MIRRORED else None
+    )
 
 
 def _find_argument(arguments: object, path: Sequence[str]) -> object:
@@ -184,7 +186,7 @@ def _find_argument(arguments: object, path: Sequence[str]) -> object:
     return arguments
 
 
-def _find_problem(entry: Mirrored, value: object, sent: Sequence[str]) -> str | None:
+def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -> str | None:
     """Return the fault of the header of an argument; `None` if there is none."""
     body = f"the request body's {'.'.join(entry.path)!r} argument"
     if len(sent) > 1:
@@ -214,7 +216,7 @@ def _text(value: object) -> str | None:
         return None
 
 
-def _is_same(entry: Mirrored, value: object, text: str, decoded: str) -> bool:
+def _is_same(entry: MirroredArgument, value: object, text: str, decoded: str) -> bool:
     """Return whether a header equals an argument. Integers are compared as numbers: 42.0 equals 42."""
     is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
     if entry.type != "integer" or not is_whole or _DECIMAL.fullmatch(decoded) is None:

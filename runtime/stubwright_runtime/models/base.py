@@ -258,7 +258,7 @@ def _is_marked(schema: Any) -> bool:
     return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
 
 
-class _Building(threading.local):
+class _BuildState(threading.local):
     """State while core schemas are built; empty otherwise.
 
     Attributes:
@@ -270,7 +270,7 @@ class _Building(threading.local):
     met: dict[type[BaseModel], list[Any]] | None = None
 
 
-_BUILDING: Final = _Building()
+_BUILDING: Final = _BuildState()
 
 
 def _build_one_by_one(

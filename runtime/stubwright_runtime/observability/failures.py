@@ -20,7 +20,7 @@ class Failures:
         if self._by_reference is None:
             self._by_reference = {}
 
-    def note(self, reference: str, error: BaseException) -> None:
+    def add(self, reference: str, error: BaseException) -> None:
         """Keep an exception, where that is wanted."""
         kept = self._by_reference
         if kept is None:
@@ -29,12 +29,10 @@ class Failures:
         if len(kept) > _MOST:
             del kept[next(iter(kept))]
 
-    @property
-    def are_there(self) -> bool:
-        """True if there is one."""
+    def __bool__(self) -> bool:
         return bool(self._by_reference)
 
-    def take(self, answer: str) -> BaseException | None:
+    def pop(self, answer: str) -> BaseException | None:
         """Remove and return the exception that an answer refers to; `None` if there is none."""
         kept = self._by_reference or {}
         match = next((reference for reference in kept if reference in answer), None)

@@ -12,7 +12,7 @@ import threading
 from functools import partial
 from typing import Any, Final
 
-from ..values.contexts import Within
+from ..values.contexts import ContextValue
 from ..values.terminal import replace_controls
 from .redaction import scrub
 from .scope import SCOPE, Scope
@@ -91,13 +91,13 @@ def name_after(package: str) -> None:
     SCOPE.set(Scope(package))
 
 
-def name_records(package: str) -> Within[Scope]:
+def name_records(package: str) -> ContextValue[Scope]:
     """Name log records after a package during the block."""
     outer = SCOPE.get()
-    return Within(SCOPE, Scope(package, outer.secrets, outer.waits))
+    return ContextValue(SCOPE, Scope(package, outer.secrets, outer.waits))
 
 
-class Tally:
+class LogThrottle:
     """Logs an event that may happen often: the first at once, then at most one line in a while, with a count."""
 
     def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
@@ -114,14 +114,14 @@ class Tally:
         self._count += 1
         self._last = arguments
         if self._timer is None:
-            self._tell()
+            self._log_count()
 
-    def _tell(self) -> None:
+    def _log_count(self) -> None:
         self._timer = None
         if self._count:
             self._log.warning(self._message, self._count, *self._last)
             self._count = 0
-            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._log_count)
 
 
 def redact_library_logs() -> None:

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, quote_plus
 
-from ..values.contexts import Within
+from ..values.contexts import ContextValue
 from ..values.json import Json
 from ..values.text import split_pointer
 from .scope import SCOPE, Scope
@@ -61,10 +61,10 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
     }
 
 
-def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Within[Scope]:
+def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope]:
     """Hide the secrets of a call for the length of the block, also in what starts in it; the log is the package's."""
     outer = SCOPE.get()
-    return Within(
+    return ContextValue(
         SCOPE, Scope(tool.package.name, [*(outer.secrets or ()), *find_secrets(tool, arguments)], outer.waits)
     )
 
@@ -192,7 +192,7 @@ class Secret:
         return {piece: place for piece, place in places.items() if len(set(piece)) > _PIECE // 2}  # not a row of spaces
 
 
-class _Last:
+class _RecentSecrets:
     """The latest secrets, up to the bounds."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class _Last:
         return tuple(sorted(self._kept, key=lambda secret: len(secret.text), reverse=True))
 
 
-_LAST: Final = _Last()
+_LAST: Final = _RecentSecrets()
 
 
 def _longest_first(texts: Iterable[str]) -> tuple[Secret, ...]:

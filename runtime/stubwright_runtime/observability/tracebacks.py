@@ -27,10 +27,10 @@ def format_folded(error: BaseException) -> str:
 def _fold(stack: traceback.StackSummary) -> traceback.StackSummary:
     if not stack or _is_ours(stack[-1]):
         return stack
-    folded = _Folded()
+    folded = _FoldedStack()
     for is_ours, run in groupby(stack, _is_ours):
         frames = [*run]
-        folded += [_Fold(len(frames))] if is_ours else frames
+        folded += [_FoldedFrames(len(frames))] if is_ours else frames
     return folded
 
 
@@ -38,7 +38,7 @@ def _is_ours(frame: traceback.FrameSummary) -> bool:
     return frame.filename.startswith(_RUNTIME)
 
 
-class _Fold(traceback.FrameSummary):
+class _FoldedFrames(traceback.FrameSummary):
     """A run of our frames."""
 
     def __init__(self, count: int) -> None:
@@ -46,11 +46,11 @@ class _Fold(traceback.FrameSummary):
         self.count = count
 
 
-class _Folded(traceback.StackSummary):
+class _FoldedStack(traceback.StackSummary):
     """A stack some of whose frames represent several."""
 
     def format_frame_summary(self, frame_summary: traceback.FrameSummary, **options: bool) -> str:
-        if isinstance(frame_summary, _Fold):
+        if isinstance(frame_summary, _FoldedFrames):
             frames = f"{frame_summary.count} frame{'s' if frame_summary.count > 1 else ''}"
             return f"  ({frames} of stubwright_runtime; --log-level debug shows them)\n"
         return super().format_frame_summary(frame_summary, **options)

@@ -243,14 +243,14 @@ class Once:
                 if kept.state == "running" and claimed.is_held and not is_void:
                     return None
                 if is_void:
-                    return await self._take_over(tool, terms, request, call, run, version)
+                    return await self._resume_interrupted(tool, terms, request, call, run, version)
         if terms.runs_unknown:
-            return await self._take_over(tool, terms, request, call, run, version)
+            return await self._resume_interrupted(tool, terms, request, call, run, version)
         if claimed is None:
             await self._save(tool, call, version, replace(call.record, state="unknown"))
         return _refuse_unknown(tool, call)
 
-    async def _take_over(
+    async def _resume_interrupted(
         self, tool: Tool, terms: _Terms, request: Request, call: _Call, run: Handle, version: int
     ) -> Outcome | None:
         """Run a call in place of an interrupted one; `None` if another process does."""

@@ -57,7 +57,7 @@ class Rates:
             except StateLost:
                 if not is_open:
                     return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
-                self._note_uncounted()
+                self._record_uncounted()
                 return await call_next(request)
             if not wait:
                 return await call_next(request)
@@ -65,7 +65,7 @@ class Rates:
 
         return call
 
-    def _note_uncounted(self) -> None:
+    def _record_uncounted(self) -> None:
         """Log that a call was let through while the count is unknown, by the manifest's `onStateLoss`."""
         self.uncounted += 1
         if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …

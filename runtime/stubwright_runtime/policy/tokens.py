@@ -16,7 +16,7 @@ import jwt
 from jwt import PyJWK
 from jwt.exceptions import InvalidIssuerError, PyJWTError
 
-from ..observability.logs import Tally, log
+from ..observability.logs import LogThrottle, log
 from ..server.core.access_tokens import AccessToken
 from ..values.json import is_list
 from ..values.urls import normalize_url
@@ -53,7 +53,7 @@ _SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class _Verified:
+class _VerifiedToken:
     """A token whose signature was verified, and the key that verified it."""
 
     token: AccessToken
@@ -77,8 +77,8 @@ class Tokens:
         self._audience: str = auth["audience"]
         self._keys = Keys(self._issuer, auth.get("jwksUri")) if keys is None else keys
         self._keeps_text = keeps_text
-        self._refused = Tally(log(), "tokens refused: %d; the last: %s")
-        self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
+        self._refused = LogThrottle(log(), "tokens refused: %d; the last: %s")
+        self._verified: OrderedDict[bytes, _VerifiedToken] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the subject, client and scopes of a token as an `AccessToken`; `None` if it is not valid here.
@@ -101,14 +101,14 @@ class Tokens:
         text = token if self._keeps_text else ""
         return replace(verified.token, token=text, claims=dict(verified.token.claims or {}))
 
-    async def _known(self, digest: bytes) -> _Verified | None:
+    async def _known(self, digest: bytes) -> _VerifiedToken | None:
         """Return a token's verified claims, unless it has expired or its key is not the one that verified it."""
         verified = self._verified.pop(digest, None)
         if verified is None or (verified.token.expires_at or 0) <= time.time():
             return None
         return verified if await self._keys.find(verified.kid, verified.algorithm) is verified.key else None
 
-    async def _verify(self, token: str) -> _Verified:
+    async def _verify(self, token: str) -> _VerifiedToken:
         """Verify a token, and return its content. Raises PyJWTError, ValueError."""
         header, key, claims = await self._claims(token)
         _check_kind(header, claims)
@@ -122,7 +122,7 @@ class Tokens:
             subject=_text(claims.get("sub")),
             claims=claims,
         )
-        return _Verified(access, key, header.get("kid"), header["alg"])
+        return _VerifiedToken(access, key, header.get("kid"), header["alg"])
 
     async def _claims(self, token: str) -> tuple[dict[str, Any], PyJWK, dict[str, Any]]:
         """Return the header of a token that its issuer signed for here, the key, and the claims.

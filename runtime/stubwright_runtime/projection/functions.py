@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from .codecs import Codec, Member, NotExpressibleError, Object
 from .forms import Form, wrap
-from .merging import Merging
-from .shapes import Shaping, make_names
+from .merging import SchemaMerger
+from .shapes import SchemaShaper, make_names
 
 _COMBINING: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "if", "then", "else"})
 
@@ -63,7 +63,7 @@ def as_tools(form: Form, projected: Iterable[ProjectedTool]) -> list[dict[str, A
 def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> ProjectedTool:
     """Return a tool as a function that is called `name`."""
     schema = definition.get("inputSchema") or {}
-    codec = Shaping(schema, form).make_root() if form.rewrites else _loosen(schema, form)
+    codec = SchemaShaper(schema, form).make_root() if form.rewrites else _loosen(schema, form)
     description = str(definition.get("description") or definition.get("title") or definition["name"])
     function = wrap(form, name, description, codec.schema)
     return ProjectedTool(str(definition["name"]), name, description, function, codec)
@@ -76,8 +76,8 @@ def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
     is_plain = _COMBINING.isdisjoint(schema) and "$ref" not in schema and schema.get("type") == "object"
     if is_plain and all(wire == name for wire, name in names.items()):
         return Codec(dict(schema))
-    merging = Merging(schema)
-    view = Shaping(schema, form).flatten(merging.view([schema]))
+    merging = SchemaMerger(schema)
+    view = SchemaShaper(schema, form).flatten(merging.view([schema]))
     names = make_names(view.properties, form.property_name)
     written = {
         names[wire]: below[0] if len(below) == 1 else {"allOf": below} for wire, below in view.properties.items()
@@ -93,7 +93,7 @@ def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
     }
     if any(wire != name for wire, name in names.items()):
         flat = _follow_names(flat, names)
-    return _Renamed(flat, frozenset({"object"}), {name: Member(wire, Codec({})) for wire, name in names.items()})
+    return _RenamedObject(flat, frozenset({"object"}), {name: Member(wire, Codec({})) for wire, name in names.items()})
 
 
 def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str,
     return changed
 
 
-class _Renamed(Object):
+class _RenamedObject(Object):
     """An object of which only the names are others; what it does not name stays unchanged."""
 
     def encode(self, value: Any) -> Any:

@@ -54,7 +54,7 @@ class View:
         return self.types == _ALL and self.values is None and not self.choices
 
 
-class Merging:
+class SchemaMerger:
     """Follows the references of one root."""
 
     def __init__(self, root: Json) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from .codecs import Array, Codec, Member, Object, Pairs, Text, Union, Values
 from .forms import Form
-from .merging import Merging, View
+from .merging import SchemaMerger, View
 
 Json: TypeAlias = Any
 
@@ -38,14 +38,14 @@ _NOT_PLAIN: Final = re.compile(r"\(\?|\\[1-9bBpPkK]")
 """Parts of patterns that constrained decoding does not support: look-around, back-references, boundaries, classes."""
 
 
-class Shaping:
+class SchemaShaper:
     """Writes one schema for one form, within its bounds."""
 
     def __init__(self, root: Json, form: Form) -> None:
         """Take the schema and the form."""
         self._root = root
         self._form = form
-        self._merging = Merging(root)
+        self._merging = SchemaMerger(root)
         self._properties = 0
         self._values = 0
         self._characters = 0

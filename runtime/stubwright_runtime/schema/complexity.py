@@ -51,7 +51,7 @@ def find_id_keyword(schema: Json) -> str:
 
 
 @dataclass(slots=True)
-class _Applied:
+class _AppliedSchemas:
     """The schemas that one schema applies to a value: each with how often, and those that the validator remembers."""
 
     times: Counter[int] = field(default_factory=Counter[int])
@@ -63,7 +63,7 @@ class Cost:
 
     Attributes:
         is_explosive: Whether deciding if a value is valid could visit one part of it very often.
-        multiplies: The same for collecting all errors.
+        is_exponential: The same for collecting all errors.
     """
 
     def __init__(self, schema: Json, compile_: Compile) -> None:
@@ -83,14 +83,16 @@ class Cost:
         self._targets: dict[tuple[str, str], Node] = {}
         self._bases: dict[int, tuple[str, Node]] = {}
         self._links: dict[int, tuple[tuple[Node, bool], ...]] = {}
-        self._applied: dict[tuple[int, bool], _Applied] = {}
+        self._applied: dict[tuple[int, bool], _AppliedSchemas] = {}
         self._root = schema
         if isinstance(schema, dict):
             self._read(schema)
             self._link(schema)
         unfolded = self._unfolded() if isinstance(schema, dict) else 1
         self.is_explosive = unfolded > _SAFE
-        self.multiplies = unfolded > _SMALL or any(is_back for links in self._links.values() for _, is_back in links)
+        self.is_exponential = unfolded > _SMALL or any(
+            is_back for links in self._links.values() for _, is_back in links
+        )
 
     def forbids(self, value: Any, size: int) -> bool:
         """Return whether validating a value with this many characters as JSON would take too long."""
@@ -100,10 +102,10 @@ class Cost:
         except RecursionError:  # of schemas within schemas
             return True
 
-    def has_few_reasons(self, value: Any, size: int) -> bool:
+    def can_list_errors(self, value: Any, size: int) -> bool:
         """Return whether all errors of a value can be found quickly."""
         most = _FEW_VISITS + size
-        return not self.multiplies or self.count_visits(value, most, remembering=False) <= most
+        return not self.is_exponential or self.count_visits(value, most, remembering=False) <= most
 
     def count_visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
         """Count how often the validator visits `value` and its parts, at most; counting stops above `most`.
@@ -184,13 +186,13 @@ class Cost:
         validator = self._patterns[pattern]
         return validator is None or validator.is_valid(key)
 
-    def _in_place(self, entry: int, remembering: bool) -> _Applied:
+    def _in_place(self, entry: int, remembering: bool) -> _AppliedSchemas:
         """Find the schemas that are applied to the same value as the schema `entry`."""
         known = self._applied.get((entry, remembering))
         if known is not None:
             return known
-        applied = self._applied[entry, remembering] = _Applied()  # for a schema that includes itself
-        whole = _Applied(Counter({entry: 1}))
+        applied = self._applied[entry, remembering] = _AppliedSchemas()  # for a schema that includes itself
+        whole = _AppliedSchemas(Counter({entry: 1}))
         for target, is_back in self._links.get(entry, ()):
             if is_back and remembering:
                 whole.remembered.add(id(target))
@@ -201,7 +203,7 @@ class Cost:
         applied.times, applied.remembered = whole.times, whole.remembered
         return applied
 
-    def _add(self, whole: _Applied, sub: Json, remembering: bool) -> None:
+    def _add(self, whole: _AppliedSchemas, sub: Json, remembering: bool) -> None:
         if isinstance(sub, dict):
             inner = self._in_place(id(sub), remembering)
             whole.times.update(inner.times)

@@ -44,7 +44,7 @@ _LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choi
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _LazyNode:
     """A place in the second schema that is looked into on demand: a choice of `size` alternatives, or a reference."""
 
     keyword: str
@@ -66,7 +66,7 @@ class ShallowSchema:
         self._compile = compile_
         self._old = is_old(schema)
         self._identifier = find_id_keyword(schema)
-        self._cuts: list[_Cut] = []
+        self._cuts: list[_LazyNode] = []
         self._moved: dict[Pointer, Pointer] = {}
         self._references: list[tuple[dict[str, Any], str, Pointer]] = []
         self.schema = self._schema(schema, (), (), ())
@@ -76,7 +76,7 @@ class ShallowSchema:
 
     def find_errors(self, number: int, value: Any) -> list[list[ValidationError]]:
         """Return the validator's errors for a value at a cut, for each alternative; -1 is the root."""
-        cut = self._cuts[number] if number >= 0 else _Cut("", ())
+        cut = self._cuts[number] if number >= 0 else _LazyNode("", ())
         if number not in self._validators:
             self._validators[number] = self._compile(self._part(cut))
         by_alternative: list[list[ValidationError]] = [[] for _ in range(cut.size or 1)]
@@ -84,11 +84,11 @@ class ShallowSchema:
             by_alternative[int(error.evaluation_path[1])].append(error)
         return by_alternative
 
-    def cut(self, number: int) -> _Cut:
+    def cut(self, number: int) -> _LazyNode:
         """Return the cut with this number."""
         return self._cuts[number]
 
-    def _part(self, cut: _Cut) -> dict[str, Any]:
+    def _part(self, cut: _LazyNode) -> dict[str, Any]:
         """Build a schema that refers to what is cut."""
         dialect = {"$schema": self.schema["$schema"]} if "$schema" in self.schema else {}
         keyword = self._identifier
@@ -118,13 +118,13 @@ class ShallowSchema:
             inner = (*now, "allOf", str(there + len(wrapped)), "not", "not")
             if keyword in _CHOICES and isinstance(value, list) and not hides:
                 self._moved[*was, keyword] = (*inner, keyword)
-                self._cuts.append(_Cut(keyword, inner, len(value)))
+                self._cuts.append(_LazyNode(keyword, inner, len(value)))
                 mark = f"{_MARK}{len(self._cuts) - 1}"
                 alternatives = self._schema(value, (*was, keyword), (*inner, keyword), base)
                 # A double negation means the same, but its error is the mark alone.
                 wrapped.append({"not": {"$comment": mark, "not": {keyword: alternatives}}})
             elif keyword in _REFERENCES and isinstance(value, str) and (keyword == "$ref" or not hides):
-                self._cuts.append(_Cut(keyword, inner, target=f"{_fragment(base)} {value}"))
+                self._cuts.append(_LazyNode(keyword, inner, target=f"{_fragment(base)} {value}"))
                 holder = {keyword: value}
                 self._references.append((holder, keyword, base))
                 wrapped.append({"not": {"$comment": f"{_MARK}{len(self._cuts) - 1}", "not": holder}})

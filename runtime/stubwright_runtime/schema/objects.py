@@ -23,7 +23,9 @@ _DEEPEST: Final = 100
 
 def describes_objects(schema: Json) -> bool:
     """Return whether only objects are valid."""
-    return isinstance(schema, dict) and (schema.get("type") == "object" or _Reading(schema).is_for_objects(schema, 0))
+    return isinstance(schema, dict) and (
+        schema.get("type") == "object" or _SchemaPass(schema).is_for_objects(schema, 0)
+    )
 
 
 def as_objects(schema: Any) -> Any:
@@ -37,7 +39,7 @@ def as_objects(schema: Any) -> Any:
     return {"type": "object", **{key: value for key, value in schema.items() if key != "type"}}
 
 
-class _Reading:
+class _SchemaPass:
     """One pass over a schema; `_known` caches the answers for the targets of references."""
 
     def __init__(self, root: dict[str, Any]) -> None:

@@ -206,7 +206,7 @@ class Validator:
         from .error_tree import ErrorTree, ShallowSchema
 
         try:
-            if self._cost.has_few_reasons(value, size):
+            if self._cost.can_list_errors(value, size):
                 yield from self._find_all_errors(value, size)
                 return
             self._shallow = self._shallow or ShallowSchema(self._schema, self._compile)

@@ -115,11 +115,11 @@ class Examples:
 
     def _load(self) -> object:
         __tracebackhide__ = True
-        from .app.loading import Handwritten, StartError
+        from .app.loading import HandlerLocation, StartError
 
         path = os.environ.get(self.variable) or self._package.handlers
         try:
-            return Handwritten(path, self._package, self.variable).load()
+            return HandlerLocation(path, self._package, self.variable).load()
         except StartError as error:
             raise AssertionError(str(error)) from None
 

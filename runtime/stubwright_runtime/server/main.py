@@ -20,7 +20,7 @@ from ..state.store import StoreConfigurationError
 from ..values.terminal import replace_controls, to_one_line
 from . import debugger
 from .app import check
-from .app.loading import Handwritten, StartError, load_engine, refuse
+from .app.loading import HandlerLocation, StartError, load_engine, refuse
 from .execution.signals import end_without_threads, stop_signals
 from .execution.threads import THREADS
 from .transports import printing
@@ -68,7 +68,7 @@ def main(
     options = _parser(package).parse_args(argv)
     name_after(package.name)
     set_up(options.log_level)
-    handwritten = Handwritten(options.handlers, package)
+    handwritten = HandlerLocation(options.handlers, package)
     try:
         if options.no_limits:
             _lift_limits(package, options)
@@ -82,10 +82,10 @@ def main(
             else:
                 _serve_http(handwritten, options, verifier, proceed)
     except StartError as error:
-        _tell(f"{package.name}: {error}")
+        _print_error(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
     except check.HandlersError as error:
-        _tell(f"{package.name}: {error}")
+        _print_error(f"{package.name}: {error}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -98,7 +98,7 @@ def _lift_limits(package: Package, options: argparse.Namespace) -> None:
     package.lift_limits()
 
 
-def _tell(text: str) -> None:
+def _print_error(text: str) -> None:
     """Write the reason that the server does not run to standard error, after the log."""
     drain_log()
     sys.stderr.write(f"{replace_controls(text)}\n")
@@ -301,7 +301,7 @@ def _workers(package: Package, options: argparse.Namespace) -> AbstractContextMa
     return Workers(options.workers, _worker_arguments(package, options), options.grace)
 
 
-def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
+def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
     if options.http is not None or options.workers is not None:
         raise StartError("a worker does not serve; remove --http and --workers")
     core = _build(handwritten, options)
@@ -344,7 +344,7 @@ def _name_state(options: argparse.Namespace) -> str:
     return _STATE if options.state == os.environ.get(_STATE) else "--state"
 
 
-def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
+def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
     from .transports.stdio import breakpoints, serving, wire
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
@@ -356,7 +356,7 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         log().info(
             "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
         )
-    with breakpoints.pass_over(), wire.hold_wire() as held:  # also while the handlers are imported: they may print
+    with breakpoints.pass_over(), wire.claim_stdio() as held:  # also while the handlers are imported: they may print
         core = _build(handwritten, options)
         if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
@@ -367,15 +367,15 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 
 def _serve_http(
-    handwritten: Handwritten,
+    handwritten: HandlerLocation,
     options: argparse.Namespace,
     verifier: TokenVerifier | None,
     proceed: Callable[[], None],
 ) -> None:
     from .transports.http import asgi
+    from .transports.http.cors import is_host, is_origin
     from .transports.http.listener.connections import Bounds
     from .transports.http.listener.graceful_shutdown import GracefulServer
-    from .transports.http.sharing import is_host, is_origin
 
     if not options.path.startswith("/"):
         raise StartError(f"--path is {options.path!r}; it must start with /")
@@ -437,7 +437,7 @@ def _handlers_explained(core: Core) -> Generator[None, None, None]:
         refuse(failure.what, failure.error, status=1)
 
 
-def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
+def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
     """Return the server. Raises StartError."""
     from .app import required_features
     from .app.building import build_core

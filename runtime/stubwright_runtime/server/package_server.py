@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..in_process import Send
     from ..package import Package
     from .app.core import Core
-    from .core.lists import ResourceSwitches, Switches
+    from .core.lists import ResourceVisibility, Visibility
     from .core.task_engine import TaskEngine
     from .observability.audit import Audit
 
@@ -89,9 +89,9 @@ class PackageServer:
         resources: The resources and resource templates, likewise, and to report changes.
     """
 
-    tools: Switches
-    prompts: Switches
-    resources: ResourceSwitches
+    tools: Visibility
+    prompts: Visibility
+    resources: ResourceVisibility
 
     def __init__(self, core: Core) -> None:
         """Create a server from its core."""

@@ -43,10 +43,10 @@ async def _work(core: Core, until_eof: bool) -> None:
     with stop_signals_heard(loop, lambda _: stop.set()):
         if until_eof:
             stop_at_end_of(sys.stdin.fileno())
-        await _take_tasks(core, stop)
+        await _run_tasks(core, stop)
 
 
-async def _take_tasks(core: Core, stop: asyncio.Event) -> None:
+async def _run_tasks(core: Core, stop: asyncio.Event) -> None:
     async with core.lifespan():
         log().info("working at tasks of %s", core.package.manifest["server"]["name"])
         await stop.wait()

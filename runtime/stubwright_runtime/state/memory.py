@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from .budget import Budget, count_bytes
 from .nonces import MAX_NONCES, Nonces
-from .store import MEMORY, Claimed, Listener, Record
+from .store import MEMORY, ClaimedRecord, Listener, Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -131,14 +131,14 @@ class MemoryStore:
 
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
-    ) -> Claimed | None:
+    ) -> ClaimedRecord | None:
         """Claim a key; the protocol has the details."""
         name = f"{kind}:{key}"
         if (entry := self._find(kind, key)) is not None:
             now = self._clock()
             with self._lease_lock:
                 is_held = self._leases.get(name, ("", now))[1] > now
-            return Claimed(Record(entry.data, entry.version), is_held)
+            return ClaimedRecord(Record(entry.data, entry.version), is_held)
         await self.create(kind, key, data, owner=owner, ttl=ttl)
         with self._lease_lock:
             self._leases[name] = (holder, self._clock() + lease)

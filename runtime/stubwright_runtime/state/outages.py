@@ -127,7 +127,7 @@ class Outages:
                 async with asyncio.timeout(left):
                     yield
             except self.failures as error:
-                self.note_lost(error, left)
+                self.mark_down(error, left)
                 is_undone = isinstance(error, self.refusals) or _comes_of(error, *_UNSENT)
                 raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
             except BaseException:
@@ -135,11 +135,11 @@ class Outages:
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
             if now > self._lost_at:  # what was sent before says nothing of now
-                self.note_found(writes=writes)
+                self.mark_up(writes=writes)
         finally:
             budget.end(self._clock())
 
-    def note_lost(self, error: BaseException, waited: float = PATIENCE) -> None:
+    def mark_down(self, error: BaseException, waited: float = PATIENCE) -> None:
         """Take note of a failure; `waited` is how long an answer was waited for, at most."""
         is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
         self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
@@ -152,7 +152,7 @@ class Outages:
             self._has_refused = isinstance(error, self.refusals)
             log().warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
 
-    def note_mode(self, mode: str) -> None:
+    def record_mode(self, mode: str) -> None:
         """Take note of the mode in which Redis runs. Raises StateLost if it is not supported."""
         was_usable, self.is_usable = self.is_usable, mode not in _UNUSABLE
         if not self.is_usable:
@@ -171,7 +171,7 @@ class Outages:
                 why,
             )
 
-    def note_found(self, *, writes: bool = False) -> None:
+    def mark_up(self, *, writes: bool = False) -> None:
         """Take note of an answer; if the store refused something, the outage ends when it keeps something again."""
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):

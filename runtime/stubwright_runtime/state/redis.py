@@ -30,8 +30,8 @@ from .addresses import parse_address
 from .budget import Budget, count_bytes
 from .encryption import MIN_KEY_BYTES, DecryptionError, Encryption
 from .outages import PATIENCE, Outages
-from .rosters import Entry, Roster, Seen, choose_part
-from .store import Claimed, Listener, Record, StateLost, StoreConfigurationError
+from .record_index import Entry, HighWaterMarks, RecordIndex, choose_part
+from .store import ClaimedRecord, Listener, Record, StateLost, StoreConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -196,7 +196,7 @@ class RedisStore:
         self._renew = blocking.register_script(scripts.ALL["renew"])
         self._scripts = {name: self._redis.register_script(text) for name, text in scripts.ALL.items()}
         self._budget = budget or Budget()
-        self._seen = Seen()
+        self._seen = HighWaterMarks()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.exchange = outages.exchange
 
@@ -234,7 +234,7 @@ class RedisStore:
             *self._limits,
         ]
 
-        def enrol(roster: Roster, now: int) -> bool:
+        def enrol(roster: RecordIndex, now: int) -> bool:
             end = None if ttl is None else now + _to_milliseconds(ttl) + _SLACK
             lasts = end if end is not None else _NEVER if idle is None else now + _to_milliseconds(idle) + _SLACK
             roster.put(name, Entry(0, end), lasts)
@@ -246,7 +246,7 @@ class RedisStore:
 
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
-    ) -> Claimed | None:
+    ) -> ClaimedRecord | None:
         """Claim a key; the protocol has the details."""
         name = self._name(kind, key)
         names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
@@ -260,7 +260,7 @@ class RedisStore:
             return None
         current = self._version(name, *result[2:5])
         plaintext = await self._decrypt(result[1], current.place)
-        return Claimed(Record(_unpack(plaintext)[1] if plaintext else b"", current.version), bool(result[5]))
+        return ClaimedRecord(Record(_unpack(plaintext)[1] if plaintext else b"", current.version), bool(result[5]))
 
     async def get(self, kind: str, key: str) -> Record | None:
         """Implement the protocol."""
@@ -316,7 +316,7 @@ class RedisStore:
         arguments = [*ciphertexts, version, count_bytes(key, data, head), *self._limits, new.final]
         names = [name, *self._accounts]
 
-        def enrol(roster: Roster, now: int) -> bool:
+        def enrol(roster: RecordIndex, now: int) -> bool:
             if not roster.holds(name, version, now):
                 return False
             entry = roster.records.pop(name)
@@ -336,7 +336,7 @@ class RedisStore:
             return bool(await self._script("delete", names, []))
 
         # A record that is not there may have been taken away to be put back later, so the roster changes all the same.
-        def strike(roster: Roster, _now: int) -> bool:
+        def strike(roster: RecordIndex, _now: int) -> bool:
             roster.records.pop(name, None)
             return True
 
@@ -358,7 +358,7 @@ class RedisStore:
         """Implement the protocol."""
         is_new: list[bool] = []
 
-        def use_nonce(roster: Roster, now: int) -> bool:
+        def use_nonce(roster: RecordIndex, now: int) -> bool:
             is_new.append(roster.use_nonce(nonce, now + _to_milliseconds(seconds)))
             return is_new[-1]
 
@@ -456,21 +456,21 @@ class RedisStore:
         gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
         while True:
             try:
-                self._outages.note_mode(await self._read_mode())
+                self._outages.record_mode(await self._read_mode())
                 async with self._redis.pubsub() as channels:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
                     # Redis keeps nothing for a subscriber that is unavailable: listeners may have missed messages.
                     await self._notify_all(None)
                     is_heard.set()
                     failures = 0
-                    self._outages.note_found()
+                    self._outages.mark_up()
                     while True:
                         message = await channels.get_message(ignore_subscribe_messages=True, timeout=PATIENCE)
                         if message is not None:
                             await self._receive(message["channel"].decode(errors="replace"), message["data"])
             except gone as error:
                 if not isinstance(error, StateLost):  # which the log has
-                    self._outages.note_lost(error)
+                    self._outages.mark_down(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
 
@@ -548,12 +548,12 @@ class RedisStore:
         roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
         return _Version(name, self._number(version), roster_name, is_final)
 
-    async def _read(self, name: str, ciphertext: bytes) -> Roster:
+    async def _read(self, name: str, ciphertext: bytes) -> RecordIndex:
         """Parse a roster that was read."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
-            return Roster()
-        roster = Roster.load(plaintext)
+            return RecordIndex()
+        roster = RecordIndex.load(plaintext)
         self._seen.note(name, roster.number, roster.end)
         return roster
 
@@ -563,7 +563,7 @@ class RedisStore:
         names: Sequence[str],
         arguments: Sequence[Any],
         roster: str,
-        edit: Callable[[Roster, int], bool],
+        edit: Callable[[RecordIndex, int], bool],
     ) -> Any:
         """Change a roster and what it vouches for in one step; 0 if `edit` finds that there is nothing to do.
 
@@ -590,7 +590,7 @@ class RedisStore:
                     return result
 
     async def _enrol(
-        self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: Roster
+        self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: RecordIndex
     ) -> Any:
         """Replace a roster by another in a script, and return its result; `None` if the old one is gone."""
         roster.number += 1
@@ -605,7 +605,7 @@ class RedisStore:
             self._seen.note(name, roster.number, roster.end)
         return result
 
-    async def _forget_unused(self, roster: Roster) -> None:
+    async def _forget_unused(self, roster: RecordIndex) -> None:
         """Forget records without an end that have ended because they were not used."""
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:

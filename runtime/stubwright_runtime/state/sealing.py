@@ -52,7 +52,7 @@ class Call:
         return _digest(json.dumps([self.method, bound], sort_keys=True))
 
 
-class Sealing:
+class StateSealer:
     """Seals the states of one server (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
     def __init__(self, keys: Sequence[bytes], server: str, seconds: float, purpose: str = _PURPOSE) -> None:

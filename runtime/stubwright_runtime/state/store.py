@@ -85,7 +85,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedRecord:
     """A record whose key another caller claimed before.
 
     Attributes:
@@ -170,7 +170,7 @@ class Store(Protocol):
 
     async def claim(
         self, kind: str, key: str, data: bytes, *, owner: str, ttl: float, holder: str, lease: float
-    ) -> Claimed | None:
+    ) -> ClaimedRecord | None:
         """Store a new record and take the lease `KIND:KEY`, unless a record with this key exists.
 
         Args:

@@ -12,7 +12,7 @@ from .store import StateLost
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .sealing import Sealing
+    from .sealing import StateSealer
     from .store import Store
 
 
@@ -26,17 +26,17 @@ class StoreSealing:
         self._seconds = seconds
         self._purpose = purpose
         self._keys: Sequence[bytes] = ()
-        self.known: Sealing | None = None
+        self.known: StateSealer | None = None
 
-    async def renew(self) -> Sealing | None:
+    async def renew(self) -> StateSealer | None:
         """Return the sealing with the keys that hold now, or that were known last; `None` if none are known."""
-        from .sealing import Sealing
+        from .sealing import StateSealer
 
         try:
             keys = await self._store.list_secrets()
         except StateLost:
             return self.known
         if keys != self._keys:
-            self.known = Sealing(keys, self._server, self._seconds, self._purpose)
+            self.known = StateSealer(keys, self._server, self._seconds, self._purpose)
             self._keys = keys
         return self.known

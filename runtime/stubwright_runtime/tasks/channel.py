@@ -75,7 +75,7 @@ class TaskChannel:
         """Raise RuntimeError: questions of tasks are no requests, since its rounds keep them."""
         raise RuntimeError(f"a task cannot send {method}")
 
-    async def note_visit(self, elicitation: str) -> None:
+    async def record_visit(self, elicitation: str) -> None:
         """Do nothing: a client that is notified of the task gets its questions."""
 
     async def notify_visited(self, elicitation: str) -> bool:

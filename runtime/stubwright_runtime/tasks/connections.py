@@ -64,7 +64,7 @@ class TaskConnection(Protocol):
         """Tell it something on the stream of the request."""
         ...
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify_connection(self, method: str, params: Mapping[str, Any]) -> None:
         """Tell it something on its connection, whatever became of the request."""
         ...
 
@@ -90,7 +90,7 @@ class TaskConnections:
         connection = self._connections.get(task)
         if connection is not None and connection.token is not None:
             params = make_progress(connection.token, done, total, message)
-            await connection.tell("notifications/progress", {**params, "_meta": wire.relate(task)})
+            await connection.notify_connection("notifications/progress", {**params, "_meta": wire.relate(task)})
 
     async def log(self, task: str, level: LogLevel, data: Any, name: str | None) -> bool:
         """Send a message, and return whether there is a client for it."""
@@ -99,7 +99,7 @@ class TaskConnections:
             return False
         if connection.wants(level):
             params = {**make_log_message(level, data, name), "_meta": wire.relate(task)}
-            await connection.tell("notifications/message", params)
+            await connection.notify_connection("notifications/message", params)
         return True
 
     async def notify_visited(self, task: str, elicitation: str) -> bool:
@@ -108,7 +108,7 @@ class TaskConnections:
         if connection is None:
             return False
         params = {"elicitationId": elicitation, "_meta": wire.relate(task)}
-        await connection.tell("notifications/elicitation/complete", params)
+        await connection.notify_connection("notifications/elicitation/complete", params)
         return True
 
     @asynccontextmanager
@@ -139,7 +139,7 @@ class TaskConnections:
                 status_params = wire.to_handshake_task(current)
                 if status_params["status"] != status:
                     status = status_params["status"]
-                    await connection.tell("notifications/tasks/status", status_params)
+                    await connection.notify_connection("notifications/tasks/status", status_params)
                 if current.is_over:
                     break
         self._connections.pop(task.id, None)

@@ -37,7 +37,7 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
                 sys.stdout.write(f"{await _repeat(tasks, again)}\n")
             return
         given_up = await tasks.task_store.list_given_up()
-        sys.stdout.writelines(f"{_describe(task)}\n" for task in given_up)
+        sys.stdout.write("".join(f"{_describe(task)}\n" for task in given_up))
         if not given_up:
             sys.stderr.write("no task was given up\n")
 

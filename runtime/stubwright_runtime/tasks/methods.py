@@ -15,7 +15,7 @@ import anyio
 from ..mcp.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 from ..mcp.revisions import Revision
 from ..server.middlewares.expiry import count_own_seconds_left
-from ..server.middlewares.in_flight import LISTENING
+from ..server.middlewares.pending_requests import LISTENING
 from ..server.protocol.requests import refuse_parameters, refuse_unknown_method
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping

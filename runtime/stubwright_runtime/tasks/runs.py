@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..package import Tool
-    from ..server.core.parts import Host
+    from ..server.core.feature import ServerContext
     from ..server.core.request import Channel, Handle, Result
     from ..server.observability.audit import Recorder
     from ..state.store import Store
@@ -97,16 +97,16 @@ class Runs:
         task_store: TaskStore,
         connections: TaskConnections,
         turns: Turns,
-        host: Host,
+        server: ServerContext,
         compile_run: Callable[[str], Handle],
         recorder: Recorder | None,
     ) -> None:
-        """Take the tasks, their listeners, their turns, the host, the runs of each tool, and the recorder."""
+        """Take the tasks, their listeners, their turns, the shared objects, the runs of each tool, and the recorder."""
         self._store = store
         self._task_store = task_store
         self._connections = connections
         self._turns = turns
-        self._host = host
+        self._server = server
         self._compile = lru_cache(None)(compile_run)
         self._recorder = recorder
         self._renewer = LeaseRenewer(store)
@@ -126,7 +126,7 @@ class Runs:
         task = await self._task_store.find(name)
         if task is None or task.status != "working":
             return True
-        tool = self._host.package.tools.get(task.tool)
+        tool = self._server.package.tools.get(task.tool)
         places = math.inf if tool is None else tool.policy.get("concurrency", math.inf)
         # A name that the manifest does not have is no attribute of a metric.
         known = "" if tool is None else tool.name
@@ -159,7 +159,7 @@ class Runs:
                         )
                 if task is not None and not task.is_over:
                     record_age(tool, task.updated - before.updated)
-                    self._renewer.set_duration(lease, find_duration(self._host.package.tools[task.tool]))
+                    self._renewer.set_duration(lease, find_duration(self._server.package.tools[task.tool]))
                     attempt = _Attempt(task, lease, _start_call_state(task, self._find_sent(task)))
                     await self._run(attempt, self._make_request(attempt))
         finally:
@@ -192,7 +192,7 @@ class Runs:
         # The answer to an earlier attempt was lost: this run has the task already.
         if task.run == holder:
             return task
-        tool = self._host.package.tools.get(task.tool)
+        tool = self._server.package.tools.get(task.tool)
         if tool is None:
             return _to_failed(task, INTERNAL_ERROR, "This tool no longer exists")
         if task.run is None:
@@ -209,17 +209,17 @@ class Runs:
         task = attempt.task
 
         def open_channel(_request: Request) -> Channel:
-            return TaskChannel(task, self._connections, self._host.log, partial(self._save_message, attempt))
+            return TaskChannel(task, self._connections, self._server.log, partial(self._save_message, attempt))
 
         return Request(
-            package=self._host.package.name,
+            package=self._server.package.name,
             secrets=[],
             method="tools/call",
             id=task.id,
             params={},
             revision=Revision.from_date(task.revision),
             transport=task.transport,
-            threads=self._host.threads,
+            threads=self._server.threads,
             open_channel=open_channel,
             call_next=_answer_nothing,
             principal=task.principal,
@@ -282,14 +282,14 @@ class Runs:
 
     def _find_sent(self, task: Task) -> dict[str, Any]:
         """Return the arguments that the caller sent; a task is stored with those that the server set as well."""
-        tool = self._host.package.tools.get(task.tool)
+        tool = self._server.package.tools.get(task.tool)
         bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
         return {name: value for name, value in task.arguments.items() if name not in bound}
 
     async def _run_handler(self, attempt: _Attempt, request: Request) -> None:
         """Run the handler, and save its result."""
         task = attempt.task
-        tool = self._host.package.tools[task.tool]
+        tool = self._server.package.tools[task.tool]
         request.arguments, request.size = repair_unicode(dict(task.arguments))
         attempt.call_state.tool = tool
         attempt.call_state.arguments, attempt.call_state.size = repair_unicode(self._find_sent(task))
@@ -326,7 +326,7 @@ class Runs:
 
     async def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
         attempt.is_ending = True
-        attempt.call_state.note_outcome(outcome)
+        attempt.call_state.record_outcome(outcome)
         is_error = bool(outcome.result.get("isError"))
         message = _first_text(outcome.result) if is_error else None
 
@@ -367,7 +367,7 @@ class Runs:
             await self._fail(attempt, INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
         error_reference = make_reference()
-        self._host.failures.note(error_reference, error)
+        self._server.failures.add(error_reference, error)
         log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
         attempt.call_state.ending, attempt.call_state.reason, attempt.call_state.reference = (
             "failed",
@@ -385,7 +385,7 @@ class Runs:
     async def _give_up(self, attempt: _Attempt) -> None:
         """Hand a task back, or end it, since the server stops."""
         try:
-            if _is_repeatable(self._host.package.tools[attempt.task.tool]):
+            if _is_repeatable(self._server.package.tools[attempt.task.tool]):
                 await self._task_store.change(
                     attempt.task.id, lambda now: replace(now, run=None) if _is_run_by(now, attempt) else None
                 )
@@ -464,5 +464,5 @@ async def _answer_nothing(_request: Request) -> Result:
 def _start_call_state(task: Task, sent: Mapping[str, Any]) -> CallState:
     call_state = CallState(time.time(), task.transport, task.revision, known_id=task.call_id, principal=task.principal)
     call_state.client = task.client
-    call_state.note_parameters({"name": task.tool, "arguments": sent})
+    call_state.record_parameters({"name": task.tool, "arguments": sent})
     return call_state

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..mcp.revisions import Revision
     from ..package import Package, Tool
-    from ..server.core.parts import Host
+    from ..server.core.feature import ServerContext
     from ..server.core.principal import Principal
     from ..server.core.request import Handle, Request
     from ..server.core.task_engine import TaskEngine
@@ -107,13 +107,13 @@ class Tasks:
         self._store = store
         self._recorder = recorder
         self._runs: Runs | None = None
-        self._host: Host
+        self._server: ServerContext
 
-    def serve(self, host: Host, compile_run: Callable[[str], Handle]) -> None:
-        """Take the host that handlers get, and what returns the runs of a tool by its name."""
-        self._host = host
+    def serve(self, server: ServerContext, compile_run: Callable[[str], Handle]) -> None:
+        """Take the objects that features share, and what returns the runs of a tool by its name."""
+        self._server = server
         self._runs = Runs(
-            self._store, self.task_store, self._connections, self._turns, host, compile_run, self._recorder
+            self._store, self.task_store, self._connections, self._turns, server, compile_run, self._recorder
         )
 
     async def work(self, task: str) -> bool:
@@ -201,7 +201,7 @@ class Tasks:
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
         if asked_first:
-            context: Any = compile_context(self._host, tool.stem, tool.extension)(request, tool.name)
+            context: Any = compile_context(self._server, tool.stem, tool.extension)(request, tool.name)
             # From 2026-07-28 on, questions that are asked together come in one round.
             await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         state, now = find_rounds(request).state, self.task_store.now()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Within(Generic[_T]):
+class ContextValue(Generic[_T]):
     """The block."""
 
     __slots__ = ("_token", "_value", "_variable")

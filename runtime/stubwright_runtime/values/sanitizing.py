@@ -29,7 +29,7 @@ DEFAULT_EXTENT: Final[Extent] = "text"
 
 
 @dataclass(slots=True)
-class Cleaned:
+class SanitizeStats:
     """The amount removed from texts.
 
     Attributes:
@@ -41,7 +41,7 @@ class Cleaned:
     characters: int = 0
 
 
-def clean(text: str, count: Cleaned | None = None) -> str:
+def clean(text: str, count: SanitizeStats | None = None) -> str:
     """Remove control characters, escape sequences and bidirectional overrides, and replace lone surrogates.
 
     Args:
@@ -58,7 +58,7 @@ def clean(text: str, count: Cleaned | None = None) -> str:
     return cleaned
 
 
-def sanitize_text(text: str, extent: Extent, count: Cleaned | None = None) -> str:
+def sanitize_text(text: str, extent: Extent, count: SanitizeStats | None = None) -> str:
     """Sanitize the text of a handler as the policy says."""
     return replace_surrogates(text) if extent == "none" else clean(text, count)
 

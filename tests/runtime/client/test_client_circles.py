@@ -20,7 +20,7 @@ from circles import none_left
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.client.core.errors import ResultTooLarge, ToolFailed
-from stubwright_runtime.client.core.in_flight import InFlight
+from stubwright_runtime.client.core.pending_requests import PendingRequests
 from stubwright_runtime.client.transports.bounds import Bound
 from stubwright_runtime.server.app.building import build_core
 from stubwright_runtime.server.transports.http.asgi import asgi_app
@@ -86,14 +86,16 @@ def _break() -> None:
     raise ConnectionError("gone")
 
 
-async def _call(in_flight: InFlight, argument: Argument, started: asyncio.Event | None = None) -> None:
+async def _call(in_flight: PendingRequests, argument: Argument, started: asyncio.Event | None = None) -> None:
     async with in_flight.request(None):
         assert started is not None, f"a call with {argument} went on"
         started.set()
         await asyncio.Event().wait()
 
 
-async def _measure(in_flight: InFlight, started: asyncio.Event | None = None) -> tuple[int, weakref.ref[Argument]]:
+async def _measure(
+    in_flight: PendingRequests, started: asyncio.Event | None = None
+) -> tuple[int, weakref.ref[Argument]]:
     """The frames in the traceback of a call that fails, and its argument."""
     argument = Argument()
     try:
@@ -105,7 +107,7 @@ async def _measure(in_flight: InFlight, started: asyncio.Event | None = None) ->
 
 def test_calls_after_the_connection_broke() -> None:
     async def use() -> None:
-        in_flight = InFlight(expects_questions=False)
+        in_flight = PendingRequests(expects_questions=False)
         in_flight.start()
         events = [asyncio.Event() for _ in range(3)]
         under_way = [asyncio.create_task(_measure(in_flight, event)) for event in events]

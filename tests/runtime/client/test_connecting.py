@@ -783,7 +783,7 @@ async def test_the_end_of_a_session_of_a_server_that_is_gone_is_no_failure(
     transport = HttpTransport("http://127.0.0.1/mcp", {}, Bounds())
     connection = RpcConnection(transport, Bounds(), _answer_nothing, _hear_nothing)
     await connection.open()
-    transport._sessions.note_begun("initialize", "s")
+    transport._sessions.record_start("initialize", "s")
     await connection.close()
     assert methods == ["DELETE"]
 

@@ -72,7 +72,7 @@ def urls(package: ModuleType, verifier: Verifier, monkeypatch: pytest.MonkeyPatc
     """With the direct path of the listener, and without it."""
     # On a busy machine, the time would be over, and uvicorn would read the rest of the connection.
     monkeypatch.setattr(direct, "_LATE", 60)
-    monkeypatch.setattr("stubwright_runtime.server.transports.http.answering._MOMENT", 60)
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.post_handler._MOMENT", 60)
     with ExitStack() as stack:
         found = []
         for is_direct in (True, False):

@@ -276,7 +276,7 @@ def connecting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, thread
     held, released = threading.Event(), threading.Event()
     connect = events.AnswerStream.connect
 
-    async def hold(stream: events.AnswerStream, line: events.Line) -> None:
+    async def hold(stream: events.AnswerStream, line: events.EventWriter) -> None:
         held.set()
         while not released.is_set():  # noqa: ASYNC110 - it is set in another thread
             await asyncio.sleep(0.005)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stubwright_runtime.server.transports.http.posts.moments import Moments
+from stubwright_runtime.server.transports.http.posts.stream_timer import StreamTimer
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ class Post:
 
 
 async def test_those_that_end_in_time_stay_and_the_others_go_in_order() -> None:
-    moments, moved, all_moved = Moments(MOMENT), list[Any](), asyncio.Event()
+    moments, moved, all_moved = StreamTimer(MOMENT), list[Any](), asyncio.Event()
 
     def move(number: int) -> None:
         moved.append(number)
@@ -56,7 +56,7 @@ async def test_one_timer_serves_all_and_none_is_left(monkeypatch: pytest.MonkeyP
         made.append(when)
         return call_at(when, *arguments, **options)
 
-    moments = Moments(MOMENT)
+    moments = StreamTimer(MOMENT)
     with monkeypatch.context() as patch:
         patch.setattr(loop, "call_at", counted)
         for number in range(1000):

@@ -28,7 +28,7 @@ from packages import generate, imported, manifest, tool
 from serving import WAYS
 from streams import Caller
 from stubwright_runtime.server.protocol import outgoing
-from stubwright_runtime.server.transports.http import answering
+from stubwright_runtime.server.transports.http import post_handler
 from stubwright_runtime.server.transports.http.posts.post import Post
 
 ends_are_prompt = prompt_ends.ends_are_prompt
@@ -325,7 +325,7 @@ async def played(way: Any, package: ModuleType, revision: str, *, session: bool,
     for name, scene in SCENES.items():
         handlers = Handlers()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(answering, "Moments", lambda _, moments=handlers.moments: moments)
+            patch.setattr(post_handler, "StreamTimer", lambda _, moments=handlers.moments: moments)
             app = package.asgi_app(handlers, **options)
             handlers.core = app.state.server
             with way(app) as url:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stubwright_runtime.server.transports.http.events import AnswerStream, EventStream, Line, Response
-from stubwright_runtime.server.transports.http.resumption.awaited import Awaited
+from stubwright_runtime.server.transports.http.events import AnswerStream, EventStream, EventWriter, Response
+from stubwright_runtime.server.transports.http.resumption.awaited_sessions import AwaitedSessions
 from stubwright_runtime.server.transports.http.resumption.log import EventLog
 from stubwright_runtime.server.transports.http.resumption.replay import Archive
 from stubwright_runtime.server.transports.http.resumption.shared import SharedReplay
@@ -46,8 +46,8 @@ class Client:
         self.hold = asyncio.Event()
         self.hold.set()
 
-    def line(self) -> Line:
-        return Line(self._send)
+    def line(self) -> EventWriter:
+        return EventWriter(self._send)
 
     async def _send(self, message: MutableMapping[str, Any]) -> None:
         await self.hold.wait()
@@ -75,11 +75,11 @@ STEPS = st.lists(st.sampled_from(["say", "say", "leave", "come back", "come back
 async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list[str]]:
     """What was sent on a stream, and what a client got that leaves and comes back."""
     stream, client = AnswerStream(log, "1", has_cursor=True), Client()
-    line: Line | None = client.line()
+    line: EventWriter | None = client.line()
     sent: list[str] = []
     await stream.connect(client.line() if line is None else line)
 
-    async def come_back() -> Line:
+    async def come_back() -> EventWriter:
         back = client.line()
         position = await log.find(client.last)
         assert position is not None
@@ -120,7 +120,7 @@ async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list
 def test_each_message_arrives_once_and_in_order(steps: Sequence[str]) -> None:
     async def all_logs() -> None:
         async with (store := store_at("memory://", PACKAGE)).run():
-            for log in (Archive().open_session(), SharedReplay(Awaited(store))):
+            for log in (Archive().open_session(), SharedReplay(AwaitedSessions(store))):
                 sent, got = await followed(log, steps)
                 assert got == sent
 

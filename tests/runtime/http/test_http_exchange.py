@@ -308,7 +308,7 @@ async def test_a_token_is_used_no_longer_than_the_one_it_was_got_for(
 
 def test_what_one_caller_may_keep_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subjects, "PRINCIPALS", 5)
-    kept: subjects.Kept[list[int]] = subjects.Kept(list)
+    kept: subjects.PrincipalCache[list[int]] = subjects.PrincipalCache(list)
     first = subjects.Subject("p", "t", None)
     state = kept.find_state("s", first)
     assert kept.find_state("s", subjects.Subject("p", "t", 9.0)) is state

@@ -275,12 +275,12 @@ async def test_a_failure_before_the_handler_is_recorded_and_not_told(
 ) -> None:
     records: list[Any] = []
     server = package.build_server(handlers(), audit=records.append)
-    parts = import_module("stubwright_runtime.server.core.parts")
+    feature = import_module("stubwright_runtime.server.core.feature")
 
     def fail(*_: object) -> None:
         raise RuntimeError("internals")
 
-    monkeypatch.setattr(parts.Host, "offers", fail)
+    monkeypatch.setattr(feature.ServerContext, "offers", fail)
     async with mcp.Client(server, mode=era) as client:
         told = await refused(client, "ok", {})
     (record,) = records

@@ -13,7 +13,7 @@ import pytest
 
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.listener import connections
-from stubwright_runtime.server.transports.http.listener.connections import Bounds, Connections, tell_of_errors
+from stubwright_runtime.server.transports.http.listener.connections import Bounds, Connections, log_accept_errors
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 from stubwright_runtime.server.transports.http.uploads import Uploads
 
@@ -199,7 +199,7 @@ class Sent:
 
 async def test_a_head_goes_out_with_its_body() -> None:
     sent: Any = Sent()
-    corked = connections.Corked(sent, asyncio.get_running_loop())
+    corked = connections.BufferedTransport(sent, asyncio.get_running_loop())
     corked.write(b"head ")
     corked.write(b"body")
     assert sent.segments == []
@@ -281,7 +281,7 @@ async def test_an_upload_that_is_slow_goes_on_and_one_that_stops_is_answered() -
 
 async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
     loop = asyncio.get_running_loop()
-    tell_of_errors(loop)
+    log_accept_errors(loop)
     try:
         for _ in range(1000):
             loop.call_exception_handler({"message": "m", "exception": OSError(errno.EMFILE, "x"), "socket": None})

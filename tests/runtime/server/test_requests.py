@@ -49,7 +49,7 @@ async def test_a_thread_and_the_event_loop_share_the_cancellation(monkeypatch: p
     monkeypatch.setattr("stubwright_runtime.server.core.request.Cancellation", Noted)
     request, called = make_request(), list[str]()
     await request.run_in_thread(lambda: request.cancellation.add(lambda: called.append("told")))
-    request.cancellation.tell()
+    request.cancellation.cancel()
     assert (makers, called) == ([threading.get_ident()], ["told"])
 
 

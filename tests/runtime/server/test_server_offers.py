@@ -20,7 +20,7 @@ import pytest
 import amounts
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
-from stubwright_runtime.server.core.lists import Listing, StaleCursorError
+from stubwright_runtime.server.core.lists import PrimitiveList, StaleCursorError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -365,7 +365,7 @@ async def test_only_what_the_manifest_holds_is_kept_by_clients(package: ModuleTy
 
 
 def test_a_cursor_is_spelled_as_it_was_given() -> None:
-    listing = Listing("tools", "tools", {name: {"name": name} for name in ("a", "b", "c", "d")})
+    listing = PrimitiveList("tools", "tools", {name: {"name": name} for name in ("a", "b", "c", "d")})
     _, cursor = listing.make_page(None, 2)
     assert cursor is not None
     assert listing.make_page(cursor, 2) == ([{"name": "c"}, {"name": "d"}], None)

@@ -22,7 +22,7 @@ import prompt_ends
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.server.features import paging
-from stubwright_runtime.state.sealing import Call, InvalidStateError, Sealing
+from stubwright_runtime.state.sealing import Call, InvalidStateError, StateSealer
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -183,7 +183,7 @@ async def test_a_cursor_expires(package: ModuleType, monkeypatch: pytest.MonkeyP
 
 async def test_a_state_of_a_call_is_no_cursor() -> None:
     call_ = Call("tools/call", {"name": "list_books"}, "me")
-    state, cursor = Sealing([b"k" * 32], "library", 60), Sealing([b"k" * 32], "library", 60, "cursor")
+    state, cursor = StateSealer([b"k" * 32], "library", 60), StateSealer([b"k" * 32], "library", 60, "cursor")
     token = state.seal("here", call_, 0)
     assert state.open(token, call_, 1) == "here"
     with pytest.raises(InvalidStateError, match="an unknown key"):

@@ -28,7 +28,7 @@ from stubwright_runtime.server.core.content_blocks import encode_block
 from stubwright_runtime.server.core.sanitizing import encode_json, repair_unicode, sanitize
 from stubwright_runtime.server.handlers.content import embedded, link, text
 from stubwright_runtime.server.handlers.returns import Reply
-from stubwright_runtime.values.sanitizing import Cleaned, clean
+from stubwright_runtime.values.sanitizing import SanitizeStats, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ def test_every_string_of_a_block_is_cleaned() -> None:
         EmbeddedResource(type="resource", resource=BlobResourceContents(uri=f"x:{CLEARED}", blob="AAAA")),
     ]
     for one in blocks:
-        count = Cleaned()
+        count = SanitizeStats()
         sent = json.dumps(encode_block(one, count=count), ensure_ascii=False)
         assert not any(character in sent for character in "\x1b\u202e\x9b\x7f")
         assert "\\u00" not in sent
@@ -144,7 +144,7 @@ def test_what_is_no_uri_and_no_type_is_refused(extent: Any) -> None:
 
 
 def test_values_are_cleaned_with_their_keys_and_their_mirror() -> None:
-    count = Cleaned()
+    count = SanitizeStats()
     value = {DIRTY: [DIRTY, {"n": 1.5, "z": None, "t": "tab\there \\u001b", "e": "\x08\x0c"}]}
     data, mirror = sanitize(value, count)
     assert data == {"ab": ["ab", {"n": 1.5, "z": None, "t": "tab\there \\u001b", "e": ""}]}

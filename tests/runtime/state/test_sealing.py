@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import amounts
 from stubwright_runtime.state.encryption import DecryptionError, Encryption
-from stubwright_runtime.state.sealing import Call, InvalidStateError, Sealing
+from stubwright_runtime.state.sealing import Call, InvalidStateError, StateSealer
 
 KEYS = [b"k" * 32, b"l" * 32]
 SECONDS = 3600.0
@@ -32,11 +32,11 @@ CALLS = st.builds(Call, st.sampled_from(["tools/call", "prompts/get"]), PARAMS, 
 )
 
 
-def sealing(*keys: bytes, server: str = "shop", seconds: float = SECONDS) -> Sealing:
-    return Sealing(keys or KEYS[:1], server, seconds)
+def sealing(*keys: bytes, server: str = "shop", seconds: float = SECONDS) -> StateSealer:
+    return StateSealer(keys or KEYS[:1], server, seconds)
 
 
-def refusal(sealed: object, call: Call = CALL, now: float = NOW, by: Sealing | None = None) -> str:
+def refusal(sealed: object, call: Call = CALL, now: float = NOW, by: StateSealer | None = None) -> str:
     with pytest.raises(InvalidStateError) as refused:
         (by or sealing()).open(sealed, call, now)
     return str(refused.value)
@@ -159,7 +159,7 @@ def test_the_first_key_seals_and_all_open() -> None:
     assert refusal(sealed, by=sealing(new)) == "an unknown key"
     for keys in ([], [b"short"], [old, b"short"]):
         with pytest.raises(ValueError, match="32 bytes"):
-            Sealing(keys, "shop", SECONDS)
+            StateSealer(keys, "shop", SECONDS)
 
 
 def test_a_value_of_the_store_is_no_state() -> None:

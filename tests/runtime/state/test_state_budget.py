@@ -161,8 +161,8 @@ async def test_heads_are_read_without_the_rest(state: str) -> None:
 
 
 async def test_marks_are_bounded_for_each_payer(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stubwright_runtime.state.rosters.MAX_NONCES", 4)
-    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.record_index.MAX_NONCES", 4)
+    monkeypatch.setattr("stubwright_runtime.state.record_index.PARTS", 1)
     monkeypatch.setattr("stubwright_runtime.state.memory.MAX_NONCES", 4)
     nonces = [make_nonce() for _ in range(6)]
     async with opened(state) as store:

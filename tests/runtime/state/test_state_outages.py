@@ -26,7 +26,7 @@ from stubwright_runtime.state import redis as redis_store
 from stubwright_runtime.state.nonces import make_nonce
 from stubwright_runtime.state.outages import Outages, WaitBudget
 from stubwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
-from stubwright_runtime.values.contexts import Within
+from stubwright_runtime.values.contexts import ContextValue
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory
 from tasked import first
 
@@ -384,7 +384,7 @@ async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.Mo
         async with found.exchange(writes=False):
             clock.now += seconds
 
-    with Within(SCOPE, Scope("test", waits=WaitBudget())):
+    with ContextValue(SCOPE, Scope("test", waits=WaitBudget())):
         for _ in range(100):
             await ask(0.5)
         await ask(3)
@@ -467,7 +467,7 @@ async def test_failures_that_sent_nothing_did_nothing(redis_url: str) -> None:
             async with found.exchange(writes=True):
                 raise error
         assert told.value.is_unknown is is_unknown, error
-        found.note_found(writes=True)
+        found.mark_up(writes=True)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stubwright_runtime.state.nonces import make_nonce
-from stubwright_runtime.state.rosters import Seen
+from stubwright_runtime.state.record_index import HighWaterMarks
 from stubwright_runtime.state.store import Record, Store
 from stubwright_runtime.state.stores import store_at
 
@@ -118,7 +118,7 @@ async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_hear
         before = await taken(store)
         assert await store.delete("basket", "a", payer="ann")
         [roster] = [name.decode() for name in before if b":roster:" in name]
-        seen: Seen = vars(other)["_seen"]
+        seen: HighWaterMarks = vars(other)["_seen"]
         async with asyncio.timeout(60):
             while seen.find_number(roster) < 2:  # noqa: ASYNC110 - it is heard
                 await asyncio.sleep(0.005)
@@ -133,7 +133,7 @@ async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_hear
 
 
 async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.record_index.PARTS", 1)
     async with opened(redis_url) as store, opened(redis_url) as other:
         nonce, early = make_nonce(), make_nonce()
         before = await taken(store)
@@ -152,7 +152,7 @@ async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.Mon
 async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rosters forget records that were idle for too long, and do not outlive all of them."""
     monkeypatch.setattr("stubwright_runtime.state.redis._MANY", 2)
-    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.record_index.PARTS", 1)
     async with opened(redis_url) as store:
         for number in range(6):
             await store.create("basket", f"{number}", b"", owner="ann", ttl=None, idle=0.2, tracked=True)
@@ -168,7 +168,7 @@ async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, m
 async def test_changes_of_several_processes_at_once_are_all_vouched_for(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.record_index.PARTS", 1)
     async with opened(redis_url) as one, opened(redis_url) as other:
         names = [f"{number}" for number in range(30)]
         made = (
@@ -185,7 +185,7 @@ async def test_changes_of_several_processes_at_once_are_all_vouched_for(
 
 
 def test_so_many_rosters_are_remembered() -> None:
-    seen = Seen(2)
+    seen = HighWaterMarks(2)
     for number, name in enumerate("abca", 1):
         seen.note(name, number, None)
     assert [seen.find_number(name) for name in "abc"] == [4, 0, 3]

@@ -59,7 +59,7 @@ def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -
     features = importlib.import_module("stubwright_runtime.server.app.composition")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
     return sdk.PackageServer(
-        Core(registry, handlers or Handlers(), features.list_parts(registry), make_local(()), store, **more)
+        Core(registry, handlers or Handlers(), features.list_features(registry), make_local(()), store, **more)
     )
 
 

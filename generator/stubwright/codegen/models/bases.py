@@ -20,7 +20,7 @@ def put_in_brackets(kind: str, later: Container[str]) -> Code:
         kind: The type, as datamodel-code-generator prints it.
         later: The classes that may come after this one.
     """
-    evaluated = _Evaluated(later).visit(ast.parse(kind, mode="eval").body)
+    evaluated = _UnionWriter(later).visit(ast.parse(kind, mode="eval").body)
     return trust(requote(ast.unparse(evaluated)))
 
 
@@ -36,7 +36,7 @@ def find_names_of_bases(source: Code) -> set[str]:
     }
 
 
-class _Evaluated(ast.NodeTransformer):
+class _UnionWriter(ast.NodeTransformer):
     """Puts later classes in quotes, and writes each union with `|` unless a member is a name in quotes."""
 
     def __init__(self, later: Container[str]) -> None:

@@ -28,7 +28,7 @@ from stubwright.codegen.models.types import (
     Const,
     Document,
     Expression,
-    Fixed,
+    FixedTuple,
     Free,
     Items,
     Leaf,
@@ -94,14 +94,14 @@ class ClassPlan:
     fields: tuple[FieldPlan, ...] = ()
     root: Json = None
     redacted: tuple[str, ...] = ()
-    shared: Imported | None = None
+    shared: ImportedType | None = None
     is_alias: bool = False
     needed: frozenset[str] = frozenset()
     values: Json = None
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ModelDocument:
     """A document and the class of its root, with its role. `title` says in the class's docstring what it is.
 
     `redacted` are the ways to what only the handler may see. `stem` is the start of the names of classes for its
@@ -117,7 +117,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedType:
     """The class of a shared schema in another module, or, for an enumeration or a scalar, its type.
 
     `members` are the values of an enumeration, `null` among them, and `scalars` the alternatives of a scalar; a text
@@ -158,8 +158,11 @@ class _ClassGroup:
 
 
 def plan_classes(
-    stem: Name, parts: Sequence[Part], imported: Mapping[str, Imported], reserved: frozenset[str] = frozenset()
-) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
+    stem: Name,
+    parts: Sequence[ModelDocument],
+    imported: Mapping[str, ImportedType],
+    reserved: frozenset[str] = frozenset(),
+) -> tuple[tuple[ClassPlan, ...], tuple[ImportedType, ...]]:
     """Plan the classes of one module.
 
     Args:
@@ -177,22 +180,22 @@ def plan_classes(
 @dataclass(slots=True)
 class _Planner:
     stem: Name
-    parts: Sequence[Part]
-    imported: Mapping[str, Imported]
+    parts: Sequence[ModelDocument]
+    imported: Mapping[str, ImportedType]
     reserved: frozenset[str]
     groups: dict[Key, _ClassGroup] = field(default_factory=dict)
     names: dict[Key, Name] = field(default_factory=dict)
     twins: dict[Key, Key] = field(default_factory=dict)
-    used: set[Imported] = field(default_factory=set)
+    used: set[ImportedType] = field(default_factory=set)
     seen: set[Expression] = field(default_factory=set)
     types: dict[Expression, Json] = field(default_factory=dict)
     redacted: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
     attributes: set[Name] = field(default_factory=set)
     defaults: dict[tuple[Expression, int], _Value | None] = field(default_factory=dict)
 
-    def plan(self) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
+    def plan(self) -> tuple[tuple[ClassPlan, ...], tuple[ImportedType, ...]]:
         aliases: list[ClassPlan] = []
-        roots: dict[Key, Part] = {}
+        roots: dict[Key, ModelDocument] = {}
         for part in self.parts:
             root = _root(part.document)
             home = self._home(part.document, root) if isinstance(root, Object) else self._mapping(part)
@@ -239,12 +242,12 @@ class _Planner:
         _, others = self._base(document, thing)
         return [each for each in thing.properties if each not in others]
 
-    def _base(self, document: Document, thing: Object) -> tuple[Imported | None, Sequence[Property]]:
+    def _base(self, document: Document, thing: Object) -> tuple[ImportedType | None, Sequence[Property]]:
         """Return the class of a shared schema that an object's class inherits from, with the properties that it has.
 
         The object's schema refers to the shared one, and what it says next to changes none of these.
         """
-        shared_bases: list[tuple[Imported, Sequence[Property]]] = []
+        shared_bases: list[tuple[ImportedType, Sequence[Property]]] = []
         for other in document.find_extended(thing):
             home = self._home(document, other)
             same = {*other.properties} <= {*thing.properties} and other.values == thing.values
@@ -278,7 +281,7 @@ class _Planner:
                     yield from self._within(document, values, (*pointer, "additionalProperties"), above)
                 case Items(item):
                     yield from self._within(document, item, (*pointer, "items"), above)
-                case Fixed(items):
+                case FixedTuple(items):
                     keyword = "prefixItems" if "prefixItems" in document.dialect.keywords else "items"
                     for index, item in enumerate(items):
                         yield from self._within(document, item, (*pointer, keyword, index), above)
@@ -342,7 +345,7 @@ class _Planner:
         group = self.groups[key]
         return group.document.name, *_rank(_best(group))
 
-    def _root_doc(self, part: Part) -> str:
+    def _root_doc(self, part: ModelDocument) -> str:
         document = part.document
         text = descriptions.describe(document, document.root)
         return f"{part.title}\n\n{text}" if text else part.title
@@ -456,7 +459,7 @@ class _Planner:
             self.types[settled] = self._schema(document, document.shape(settled), named)
         return self.types[settled]
 
-    def _named_type(self, document: Document, expression: Expression) -> Imported | None:
+    def _named_type(self, document: Document, expression: Expression) -> ImportedType | None:
         """Return the type of a shared enumeration or scalar, where an expression is but a reference to it."""
         name = document.find_shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
@@ -467,12 +470,12 @@ class _Planner:
         home = self._named_type(document, expression)
         return home is not None and bool(home.scalars)
 
-    def _named_types(self, document: Document, expression: Expression) -> list[Imported]:
+    def _named_types(self, document: Document, expression: Expression) -> list[ImportedType]:
         """Return the types of shared enumerations and scalars that are alternatives of an expression.
 
         A scalar that another alternative allows, too, goes by its own type: it is not only what the name says.
         """
-        types: dict[Imported, None] = {}
+        types: dict[ImportedType, None] = {}
         others: set[Alternative] = set()
         seen: set[Expression] = set()
         pending = [expression] if document.bundled else []
@@ -513,7 +516,9 @@ class _Planner:
             case _:
                 return schema
 
-    def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
+    def _schema(
+        self, document: Document, shape: Shape, named: Sequence[ImportedType] = (), *, null: bool = True
+    ) -> Json:
         """Return a shape as a schema with only types; without `null`, a shape that takes it and more loses it.
 
         The constants of enumerations that are `named`, and what scalars allow that are, go by their names.
@@ -546,7 +551,7 @@ class _Planner:
                 case Free() if not (anything and ANY not in shape):
                     types = list_scalar_types([alternative], is_exact=document.is_exact)
                     choices += [each for each in types if each not in choices]
-                case Object() | Items() | Fixed() if not (anything and _is_plain(alternative)):
+                case Object() | Items() | FixedTuple() if not (anything and _is_plain(alternative)):
                     choices.append(self._container(document, alternative))
         if anything:
             choices.append({})
@@ -554,11 +559,11 @@ class _Planner:
             choices.append({"type": "null"})
         return join_choices(choices)
 
-    def _container(self, document: Document, alternative: Object | Items | Fixed) -> Json:
+    def _container(self, document: Document, alternative: Object | Items | FixedTuple) -> Json:
         match alternative:
             case Items(item):
                 return {"type": "array", "items": self._type(document, item)}
-            case Fixed(items):
+            case FixedTuple(items):
                 return {"type": "array", "prefixItems": [self._type(document, item) for item in items]}
             case Object(properties=properties, values=values):
                 if properties:
@@ -570,12 +575,12 @@ class _Planner:
         home = self._home(document, thing)
         return home.name if home is not None else self.names[thing]
 
-    def _home(self, document: Document, thing: Object) -> Imported | None:
+    def _home(self, document: Document, thing: Object) -> ImportedType | None:
         """Return the class that an object has as a shared schema."""
         name = document.find_shared(thing)
         return self.imported.get(name) if name is not None else None
 
-    def _mapping(self, part: Part) -> Imported | None:
+    def _mapping(self, part: ModelDocument) -> ImportedType | None:
         """Return the class of a shared schema that is a mapping, where a result is that as a whole."""
         document = part.document
         shape = document.shape(document.root)
@@ -616,7 +621,7 @@ class _Planner:
                 return _Value(format_literal(member)) if _is_of(value, name) and value == member else None
             case Items(item) if isinstance(value, list):
                 return _laid_out("[{}]", [self._default(document, each, item) for each in value])
-            case Fixed(items) if isinstance(value, list) and len(value) == len(items):
+            case FixedTuple(items) if isinstance(value, list) and len(value) == len(items):
                 members = [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
                 return _laid_out("({},)" if len(items) == 1 else "({})", members)
             case Object() if isinstance(value, dict):
@@ -696,7 +701,7 @@ def _left_out(
             case Items(item), list():
                 for each in value:
                     yield from _left_out(document, each, item, seen)
-            case Fixed(items), list():
+            case FixedTuple(items), list():
                 for each, item in zip(value, items, strict=False):
                     yield from _left_out(document, each, item, seen)
             case Object(), dict():
@@ -772,7 +777,7 @@ def _is_everything(shape: Shape) -> bool:
     return free >= {"string", "number", "boolean", "null"} and Object in has and Items in has
 
 
-def _is_plain(alternative: Object | Items | Fixed) -> bool:
+def _is_plain(alternative: Object | Items | FixedTuple) -> bool:
     """Return whether a list or object does not mention what it holds."""
     match alternative:
         case Items(item):

@@ -18,8 +18,8 @@ from stubwright import ir, naming, package_data
 from stubwright.codegen import surface
 from stubwright.codegen.models import bases, descriptions, reserved
 from stubwright.codegen.models.classes import (
-    Imported,
-    Part,
+    ImportedType,
+    ModelDocument,
     find_formats,
     find_handled,
     find_referred,
@@ -31,10 +31,10 @@ from stubwright.codegen.models.classes import (
 )
 from stubwright.codegen.models.inspection import parse_declaration
 from stubwright.codegen.models.redaction import find_marks
-from stubwright.codegen.models.reserved import NOTHING, Reserved
+from stubwright.codegen.models.reserved import NOTHING, ReservedNames
 from stubwright.codegen.models.types import Document
 from stubwright.codegen.source.docstrings import capitalize
-from stubwright.codegen.source.imports import RUNTIME, Home, as_homes
+from stubwright.codegen.source.imports import RUNTIME, ImportGroup, make_groups
 from stubwright.codegen.source.literals import format_docstring, format_literal, requote
 from stubwright.codegen.surface import Argument, Class, ClassRole, Field, NamedType, Surface, Type
 from stubwright.diagnostics import Place
@@ -81,8 +81,8 @@ def load() -> None:
 
 
 def find_homes(
-    shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: Reserved = NOTHING
-) -> dict[str, Imported]:
+    shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: ReservedNames = NOTHING
+) -> dict[str, ImportedType]:
     """Return the class of each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
     An object with properties has a class, and so does a mapping, for whole results; an enumeration or a scalar has the
@@ -99,10 +99,10 @@ def find_homes(
     return imported | _with_parameters(shared, referenced_whole, imported, taken)
 
 
-def _find_home(schema: ir.SharedSchema) -> Imported | None:
+def _find_home(schema: ir.SharedSchema) -> ImportedType | None:
     """Return the class or the type of a shared schema; None if it has neither."""
     document = Document("shared", schema.schema)
-    home = Imported(
+    home = ImportedType(
         naming.name_shared_class(schema.names),
         Name(schema.names.module),
         list_enumerated(document),
@@ -114,7 +114,7 @@ def _find_home(schema: ir.SharedSchema) -> Imported | None:
 
 
 def _taken_whole(
-    tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, Imported]
+    tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, ImportedType]
 ) -> frozenset[str]:
     """Return the shared schemas with classes that the arguments of tools may be, or may extend."""
     waiting = [name for tool in tools for name in tool.input.extended]
@@ -128,8 +128,8 @@ def _taken_whole(
 
 
 def _with_parameters(
-    shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, Imported], taken: Reserved
-) -> dict[str, Imported]:
+    shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, ImportedType], taken: ReservedNames
+) -> dict[str, ImportedType]:
     """Return the homes of those shared schemas that have these names, with their fields as arguments."""
     imported = _in("", homes)
     schemas = [schema for schema in shared if schema.name in names]
@@ -145,7 +145,7 @@ def _with_parameters(
 
 
 def make_modules(
-    tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
+    tools: Sequence[ir.Tool], shared: Mapping[str, ImportedType] | None = None, taken: ReservedNames = NOTHING
 ) -> list[ModelModule]:
     """Return the models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and classes below them.
 
@@ -160,20 +160,22 @@ def make_modules(
     return _modules([_draft(tool, imported, taken) for tool in tools])
 
 
-def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
+def _in(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
     """Return classes with their modules as seen from next to a folder, or from inside it."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
-def _draft(tool: ir.Tool, imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
+def _draft(tool: ir.Tool, imported: Mapping[str, ImportedType], taken: ReservedNames) -> _Draft:
     stem = tool.names.stem
     title = f"Arguments of the tool ``{tool.name}``."
     arguments = Document("input", tool.input, merged=True)
-    parts = [Part(arguments, naming.name_input_class(tool.names), "input", title, _ways(tool))]
+    parts = [ModelDocument(arguments, naming.name_input_class(tool.names), "input", title, _ways(tool))]
     if tool.output is not None:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
         parts.append(
-            Part(output, naming.name_output_class(tool.names), "output", f"Result of the tool ``{tool.name}``.")
+            ModelDocument(
+                output, naming.name_output_class(tool.names), "output", f"Result of the tool ``{tool.name}``."
+            )
         )
     parts += _answers(tool.questions)
     plans, used = plan_classes(stem, parts, imported, taken.list_under(stem, reserved.reserve_of_tool(tool)))
@@ -193,7 +195,7 @@ def _is_of_objects(schema: ir.Schema) -> bool:
     return schema.wire.get("type") == "object" and not hidden
 
 
-def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved = NOTHING) -> list[ModelModule]:
+def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: ReservedNames = NOTHING) -> list[ModelModule]:
     """Return the models of prompts and resource templates: of their arguments, and of the answers to their questions.
 
     Args:
@@ -203,12 +205,12 @@ def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved =
     return _modules([_primitive_draft(primitive, taken) for primitive in primitives])
 
 
-def _primitive_draft(primitive: ir.Primitive, taken: Reserved) -> _Draft:
+def _primitive_draft(primitive: ir.Primitive, taken: ReservedNames) -> _Draft:
     of = f"the {primitive.kind} ``{primitive.key}``"
     schema = ir.Schema(_arguments(primitive.arguments or ()), dialects.DRAFT_2020_12.uri, primitive.place)
     role: ClassRole = "arguments" if primitive.kind == "prompt" else "variables"
     name = naming.name_arguments(primitive.names, primitive.kind)
-    parts = [Part(Document("input", schema, merged=True), name, role, f"{capitalize(role)} of {of}.")]
+    parts = [ModelDocument(Document("input", schema, merged=True), name, role, f"{capitalize(role)} of {of}.")]
     parts += _answers(primitive.questions)
     stem = primitive.names.stem
     plans, used = plan_classes(stem, parts, {}, taken.list_under(stem, reserved.reserve_of_primitive(primitive)))
@@ -224,13 +226,13 @@ def _arguments(arguments: Sequence[ir.Argument]) -> Json:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _answers(questions: Sequence[ir.Question]) -> Iterator[Part]:
+def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
     """Yield the answers to those questions that are asked with a form."""
     for question in questions:
         if question.schema is not None:
             document = Document(f"question {question.name}", question.schema, merged=True)
             title = f"An answer to ``{question.name}``: {question.message}"
-            yield Part(document, question.answer, "answer", title)
+            yield ModelDocument(document, question.answer, "answer", title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,9 @@ class SharedModules:
 
 
 def make_shared_modules(
-    shared: Sequence[ir.SharedSchema], imported_classes: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
+    shared: Sequence[ir.SharedSchema],
+    imported_classes: Mapping[str, ImportedType] | None = None,
+    taken: ReservedNames = NOTHING,
 ) -> SharedModules:
     """Return the models of shared schemas.
 
@@ -277,7 +281,7 @@ def make_shared_modules(
     return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
 
 
-def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) -> list[list[ir.SharedSchema]]:
+def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]) -> list[list[ir.SharedSchema]]:
     """Return the shared schemas that have classes, those that refer to each other together."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
@@ -286,11 +290,13 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) ->
     return list(groups.values())
 
 
-def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
+def _shared_draft(
+    members: Sequence[ir.SharedSchema], imported: Mapping[str, ImportedType], taken: ReservedNames
+) -> _Draft:
     """Return the module of a shared schema, or of several that refer to each other."""
     alone = len(members) == 1
     parts = tuple(
-        Part(
+        ModelDocument(
             Document("shared" if alone else f"shared {schema.name}", schema.schema),
             naming.name_shared_class(schema.names),
             "shared",
@@ -312,12 +318,12 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
     return _Draft(doc, parts, plans, others, Name("..handles"), first.schema.place, circle=not alone)
 
 
-def _type_module(schema: ir.SharedSchema, home: Imported) -> ModelModule:
+def _type_module(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
     """Return the module of a shared schema that has a type and no class."""
     return _enumeration(schema, home) if home.members else _scalar(schema, home)
 
 
-def _scalar(schema: ir.SharedSchema, home: Imported) -> ModelModule:
+def _scalar(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
     """Return the module of a shared schema that is a scalar."""
     document = Document("shared", schema.schema)
     title = f"The shared schema ``{schema.name}``."
@@ -333,13 +339,13 @@ def _scalar(schema: ir.SharedSchema, home: Imported) -> ModelModule:
     )
 
 
-def _list_scalar_choices(home: Imported) -> tuple[Code, ...]:
+def _list_scalar_choices(home: ImportedType) -> tuple[Code, ...]:
     """Return the types that a shared scalar is a union of."""
     types = list_scalar_types(home.scalars, is_exact=home.is_exact)
     return tuple(_FORMATS[each["format"]] if "format" in each else _SCALARS[each["type"]] for each in types)
 
 
-def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
+def _enumeration(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
     """Return the module of a shared schema that is one of some values."""
     values = naming.name_values(schema.names)
     members = [each for each in home.members if each is not None]
@@ -383,7 +389,7 @@ def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -
     """Return the module of a shared schema whose classes are in the module `home`."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = fill(_HEAD, format_docstring(f"Models of the shared schema ``{schema.name}``."))
-    (taken,) = as_homes({f".{home}": [each.name for each in own]})
+    (taken,) = make_groups({f".{home}": [each.name for each in own]})
     listed = fill("__all__ = [{}]", join(", ", taken.literals))
     return ModelModule(join("\n", [head, taken.format_imported(), fill(""), listed]), own, ())
 
@@ -411,9 +417,9 @@ class _Draft:
     """
 
     doc: str
-    parts: tuple[Part, ...]
+    parts: tuple[ModelDocument, ...]
     plans: tuple[ClassPlan, ...]
-    used: tuple[Imported, ...]
+    used: tuple[ImportedType, ...]
     ids: Name
     place: Place
     circle: bool = False
@@ -453,7 +459,7 @@ def plan_names(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
     beside, inside = _in("shared.", known), _in("", known)
     groups = _groups(manifest.shared, known)
 
-    def plan(taken: Reserved) -> dict[str, tuple[Name, ...]]:
+    def plan(taken: ReservedNames) -> dict[str, tuple[Name, ...]]:
         names: dict[str, tuple[Name, ...]] = {
             tool.names.module: _draft(tool, beside, taken).names for tool in manifest.tools
         }
@@ -480,7 +486,7 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
 
-    def make(taken: Reserved) -> tuple[list[ModelModule], list[ModelModule]]:
+    def make(taken: ReservedNames) -> tuple[list[ModelModule], list[ModelModule]]:
         known = find_homes(manifest.shared, manifest.tools, taken)
         shared = make_shared_modules(manifest.shared, known, taken).of.values()
         return make_modules(manifest.tools, known, taken), [*make_primitive_modules(served, taken), *shared]
@@ -541,7 +547,7 @@ def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
     return [modules[index] for index in range(len(drafts))]
 
 
-def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
+def _module(draft: _Draft, written: Mapping[Name, ClassSource]) -> ModelModule:
     own = [written[plan.name] for plan in draft.plans if not plan.is_alias]
     needed = {name for each in own for name in each.typing}
     needed |= {Name("TypeAlias")} if len(own) < len(draft.plans) else set()
@@ -587,7 +593,7 @@ def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
     return {Name(module): listed.intersection(names) for module, listed in naming.MODEL_IMPORTS.items()}
 
 
-def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argument, ...]:
+def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[Argument, ...]:
     """Return the fields of a class as arguments, what it inherits before what is new."""
     inherited = root.shared.parameters if root.shared is not None else ()
     parameters = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
@@ -595,7 +601,7 @@ def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argum
     return tuple(sorted(parameters, key=lambda each: not each.required))
 
 
-def _extra(root: ClassPlan, document: Document, written: Mapping[Name, Written]) -> Type | None:
+def _extra(root: ClassPlan, document: Document, written: Mapping[Name, ClassSource]) -> Type | None:
     """Return the type of what an object holds in keys that are no fields of its class; None if it has no such keys."""
     schema = document.get_value(document.root)
     if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
@@ -610,7 +616,7 @@ from __future__ import annotations
 """
 
 
-def _ordered(draft: _Draft, written: Mapping[Name, Written]) -> list[Name]:
+def _ordered(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
     """Return the classes in the order in which they are written.
 
     Those that stand together do: there, a class comes after those that it refers to, as far as they do not refer to
@@ -650,7 +656,7 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
     """Yield the lines that import these names: from far to near, with an empty line between the kinds of modules."""
     table: dict[str, Collection[str]] = {home: {name} for home, name in shared.items()}
     table |= dict(known.items())
-    homes = sorted(as_homes(table), key=_kind)
+    homes = sorted(make_groups(table), key=_kind)
     for number, (_, section) in enumerate(groupby(homes, _kind)):
         if number:
             yield fill("")
@@ -658,7 +664,7 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
             yield home.format_imported()
 
 
-def _kind(home: Home) -> int:
+def _kind(home: ImportGroup) -> int:
     """Rank a module: Python's own first, then those of other packages, then those of this package."""
     return 2 if home.module.startswith(".") else 1 if home.module in ("pydantic", RUNTIME) else 0
 
@@ -695,7 +701,7 @@ def _base(plan: ClassPlan) -> Name:
     return Name("OpenModel" if plan.root is None else "Map")
 
 
-def _class(plan: ClassPlan, written: Written | None, place: Place) -> Class:
+def _class(plan: ClassPlan, written: ClassSource | None, place: Place) -> Class:
     types = written.types if written is not None else {}
     fields = tuple(
         Field(field.wire, field.name, _annotation(field, types[field.name]), field.default, field.doc)
@@ -722,7 +728,7 @@ def _parameter(plan: FieldPlan, kind: Type) -> Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ClassSource:
     """The generator's output for a class: its source, the types of its fields and, for a mapping, of its values, and
     the names of `typing` in it.
     """
@@ -733,7 +739,7 @@ class Written:
     values: Type | None
 
 
-def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Name, Written]:
+def _written(plans: Sequence[ClassPlan], used: Collection[ImportedType]) -> dict[Name, ClassSource]:
     """Return the generator's output for these classes, in its own order."""
     from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
 
@@ -808,7 +814,7 @@ _CUT = "\f"
 """The mark that our templates write before each class; no literal contains it."""
 
 
-def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Code, Sequence[Code]]) -> Written:
+def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Code, Sequence[Code]]) -> ClassSource:
     """Return a class as the generator made it."""
     used = {each.import_ for field in model.fields for each in field.data_type.all_imports if each.from_ == "typing"}
     if any(field.wire != field.name for field in plan.fields):
@@ -820,7 +826,7 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Cod
     types = {field.name: _type(printed[key], field.schema, members) for key, field in _keyed(plan)}
     values = printed.get(_VALUES)
     of_values = _type(values, plan.values, members) if values is not None and plan.values is not None else None
-    return Written(source, types, frozenset(map(Name, used)), of_values)
+    return ClassSource(source, types, frozenset(map(Name, used)), of_values)
 
 
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from stubwright.codegen.models.types import AnyOf, Const, Fixed, Free, Items, Leaf, make_constant
+from stubwright.codegen.models.types import AnyOf, Const, FixedTuple, Free, Items, Leaf, make_constant
 
 if TYPE_CHECKING:
     from stubwright.codegen.models.types import Document, Expression
@@ -71,7 +71,7 @@ def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expressio
     if document.get_value(leaf) is False:
         yield "Never allowed."
     shape = document.shape(leaf)
-    fixed = ("minItems", "maxItems") if any(isinstance(each, Fixed) for each in shape) else ()
+    fixed = ("minItems", "maxItems") if any(isinstance(each, FixedTuple) for each in shape) else ()
     yield from _plain_sentences({name: value for name, value in keywords.items() if name not in fixed})
     yield from _members(document, leaf, keywords)
     if keywords.get("uniqueItems") is True:

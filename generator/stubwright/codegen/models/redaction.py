@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from stubwright.codegen.models.types import Const, Document, Expression, Fixed, Free, Items, Object
+from stubwright.codegen.models.types import Const, Document, Expression, FixedTuple, Free, Items, Object
 
 Way: TypeAlias = tuple[str, ...]
 """The steps of a JSON Pointer; none if all is meant."""
@@ -75,7 +75,7 @@ class _Walk:
                 return self.follow(values, way[1:]) and bool(way[1:])
             case Items(item):
                 return self.follow(item, way[1:]) and bool(way[1:])
-            case Fixed(items):
+            case FixedTuple(items):
                 held = [self.follow(item, way[1:]) for item in items]
                 return all(held) and bool(way[1:])
             case Free(type="string" | "any") | Const() | Object():

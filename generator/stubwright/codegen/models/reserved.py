@@ -24,7 +24,7 @@ _Models = TypeVar("_Models")
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservedNames:
     """Names that are taken, sorted."""
 
     names: tuple[str, ...] = ()
@@ -38,16 +38,16 @@ class Reserved:
         start, end = (bisect_left(self.names, f"{stem}{last}") for last in ("", "\U0010ffff"))
         return frozenset(self.names[start:end]).difference(own)
 
-    def with_met(self, defined: Iterable[str]) -> Reserved:
+    def with_met(self, defined: Iterable[str]) -> ReservedNames:
         """Add the names that are defined more than once; `defined` has the names of each module's classes."""
         met = {name for name, times in Counter(defined).items() if times > 1}
-        return self if met <= {*self.names} else Reserved(tuple(sorted(met.union(self.names))))
+        return self if met <= {*self.names} else ReservedNames(tuple(sorted(met.union(self.names))))
 
 
-NOTHING = Reserved()
+NOTHING = ReservedNames()
 
 
-def reserve(manifest: ir.Manifest) -> Reserved:
+def reserve(manifest: ir.Manifest) -> ReservedNames:
     """Return the names that are taken in the package of a manifest before its models are made."""
     names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
     names |= OF_PAGES if any(tool.paginate for tool in manifest.tools) else set()
@@ -62,7 +62,7 @@ def reserve(manifest: ir.Manifest) -> Reserved:
         for name in reserve_of_primitive(primitive)
     }
     names |= {naming.name_shared_class(schema.names) for schema in manifest.shared}
-    return Reserved(tuple(sorted(names)))
+    return ReservedNames(tuple(sorted(names)))
 
 
 def reserve_of_tool(tool: ir.Tool) -> frozenset[str]:
@@ -71,7 +71,7 @@ def reserve_of_tool(tool: ir.Tool) -> frozenset[str]:
     return frozenset([naming.name_input_class(tool.names), *output, *_asking(tool)])
 
 
-def reserve_of_shared(manifest: ir.Manifest, taken: Reserved) -> frozenset[str]:
+def reserve_of_shared(manifest: ir.Manifest, taken: ReservedNames) -> frozenset[str]:
     """Return the names that classes below those of the manifest's shared schemas may meet."""
     own = {naming.name_shared_class(schema.names) for schema in manifest.shared}
     return frozenset(name for schema in manifest.shared for name in taken.list_under(schema.names.stem, own))
@@ -94,8 +94,8 @@ def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
 
 
 def settle(
-    first: Reserved, make: Callable[[Reserved], _Models], names: Callable[[_Models], Iterable[str]]
-) -> tuple[_Models, Reserved]:
+    first: ReservedNames, make: Callable[[ReservedNames], _Models], names: Callable[[_Models], Iterable[str]]
+) -> tuple[_Models, ReservedNames]:
     """Call `make` with the names that met in its result until no new ones do; return that and the names taken."""
     models = make(first)
     # Names are only added, so that this ends.

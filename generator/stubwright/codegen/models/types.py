@@ -91,7 +91,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedTuple:
     """A list of fixed length, with an expression for each place."""
 
     items: tuple[Expression, ...]
@@ -121,7 +121,7 @@ class Object:
     pointer: Pointer | None = field(default=None, compare=False)
 
 
-Alternative: TypeAlias = Free | Const | Items | Fixed | Object
+Alternative: TypeAlias = Free | Const | Items | FixedTuple | Object
 Shape: TypeAlias = tuple[Alternative, ...]
 
 BASE64 = "base64"
@@ -418,7 +418,7 @@ class Document:
             values=values,
         )
 
-    def _list(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Items | Fixed:
+    def _list(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Items | FixedTuple:
         places, rest = self._places(leaf, keywords)
         if not places:
             return LIST if rest is None or self.get_value(rest) in (True, {}) else Items(rest)
@@ -428,7 +428,7 @@ class Document:
             most = len(places) if most is None else min(most, len(places))
         after = rest or ANYTHING
         if least == most and 0 < least <= _LONGEST_TUPLE:
-            return Fixed((*places, *[after] * (least - len(places)))[:least])
+            return FixedTuple((*places, *[after] * (least - len(places)))[:least])
         return Items(join_any(*places) if ended else join_any(*places, after))
 
     def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
@@ -578,12 +578,12 @@ def _meet(first: Alternative, second: Alternative) -> Alternative | None:
         case (Items(), Items()):
             met = Items(join_all(first.item, second.item))
             return first if met == first else met
-        case (Fixed(), Fixed()) if len(first.items) == len(second.items):
-            return Fixed(tuple(join_all(*pair) for pair in zip(first.items, second.items, strict=True)))
-        case (Fixed(), Items()):
-            return Fixed(tuple(join_all(item, second.item) for item in first.items))
-        case (Items(), Fixed()):
-            return Fixed(tuple(join_all(first.item, item) for item in second.items))
+        case (FixedTuple(), FixedTuple()) if len(first.items) == len(second.items):
+            return FixedTuple(tuple(join_all(*pair) for pair in zip(first.items, second.items, strict=True)))
+        case (FixedTuple(), Items()):
+            return FixedTuple(tuple(join_all(item, second.item) for item in first.items))
+        case (Items(), FixedTuple()):
+            return FixedTuple(tuple(join_all(first.item, item) for item in second.items))
         case (Free("string"), Free("string")):
             return first if second in (first, _STRING) else second if first == _STRING else _STRING
         case (Free("number"), Free("integer") | Const("integer")):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stubwright.codegen.pages.parts import list_all
-from stubwright.codegen.source.imports import DATES, RUNTIME, as_homes
+from stubwright.codegen.source.imports import DATES, RUNTIME, make_groups
 from stubwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ def make_client_page(
     standard = {module: those & names for module, those in _STANDARD.items()}
     elsewhere = frozenset().union(*(those for section in (_STANDARD, *_HOMES) for those in section.values()))
     sections.append({".models": frozenset(names - typing - elsewhere - {"Omit"})})
-    imports = [block for section in sections if (block := as_homes(section))]
+    imports = [block for section in sections if (block := make_groups(section))]
     base = Name("PrimitivesBinding" if primitive_modules else "Binding")
     runtime: dict[str, Sequence[str]] = {
         RUNTIME: [base, *(["OMIT", "Omit"] if "Omit" in names else [])],
     }
     return {
         "doc": f"A typed client of {title}.",
-        "typing": as_homes({**standard, "typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
+        "typing": make_groups({**standard, "typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
         "deprecates": any(
             deprecated is not None
             for deprecated in [tool.deprecated for tool in manifest.tools]
@@ -59,6 +59,6 @@ def make_client_page(
         "uses_models": uses_models,
         "has_tools": bool(manifest.tools),
         "has_own_pages": any(tool.paginate for tool in manifest.tools),
-        "runtime": as_homes(runtime),
+        "runtime": make_groups(runtime),
         "imports": imports,
     }

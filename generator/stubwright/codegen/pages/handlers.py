@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stubwright import naming
 from stubwright.codegen import surface
 from stubwright.codegen.pages.parts import list_all
-from stubwright.codegen.source.imports import RUNTIME, as_homes
+from stubwright.codegen.source.imports import RUNTIME, make_groups
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -44,7 +44,7 @@ def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         "doc": f"Handlers of {title}: {_needs(manifest)}.",
         "interface": naming.name_handlers_class(manifest.stem),
         "class_doc": f"{_DOC}\n\n{_CALLS}" if manifest.calls else _DOC,
-        "imports": [block for section in sections if (block := as_homes(section))],
+        "imports": [block for section in sections if (block := make_groups(section))],
         "methods": methods,
     }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
-from stubwright.codegen.models.types import Document, Fixed, Free, Items, Object
+from stubwright.codegen.models.types import Document, FixedTuple, Free, Items, Object
 from stubwright.codegen.source.literals import format_docstring, format_literal
 from stubwright.pycode import Code, Name, fill, join
 
@@ -46,7 +46,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class HandleArguments:
     """The arguments of a tool that are ids of one kind: the type of their names, and that of their handles."""
 
     names: Code
@@ -57,7 +57,7 @@ class Named:
 class ContextHandles:
     """The handles that a tool gets: `named` are its arguments; with `nested`, other arguments may contain more."""
 
-    named: tuple[Named, ...]
+    named: tuple[HandleArguments, ...]
     nested: bool
 
     @property
@@ -117,7 +117,7 @@ def find_held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
             inside.append(alternative.values)
     return ContextHandles(
         tuple(
-            Named(
+            HandleArguments(
                 fill("Literal[{}]", join(", ", map(format_literal, names))),
                 join(" | ", [by_name[kind].handle for kind in ids]),
             )
@@ -156,7 +156,7 @@ def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
                     yield values
             case Items(item):
                 yield item
-            case Fixed(items):
+            case FixedTuple(items):
                 yield from items
             case _:
                 pass

@@ -15,15 +15,15 @@ from stubwright.codegen.source.render import Page
 from stubwright.pycode import Name, fill, join
 
 if TYPE_CHECKING:
-    from stubwright.codegen.models.classes import Imported
+    from stubwright.codegen.models.classes import ImportedType
     from stubwright.codegen.models.datamodel import ModelModule
-    from stubwright.codegen.models.reserved import Reserved
+    from stubwright.codegen.models.reserved import ReservedNames
 
 
 def make_all(manifest: ir.Manifest) -> PackageCode:
     """Return all units of a manifest, made here and now."""
 
-    def generate(taken: Reserved) -> PackageCode:
+    def generate(taken: ReservedNames) -> PackageCode:
         rest = make_rest(*select_arguments_of_rest(manifest, taken))
         homes = find_homes_for(manifest.tools, manifest.shared, taken) if manifest.tools else {}
         units = make(manifest.tools, homes, manifest.source, manifest.command, taken)
@@ -33,8 +33,8 @@ def make_all(manifest: ir.Manifest) -> PackageCode:
 
 
 def select_arguments_of_rest(
-    manifest: ir.Manifest, taken: Reserved
-) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, Reserved]:
+    manifest: ir.Manifest, taken: ReservedNames
+) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, ReservedNames]:
     """Return the arguments of `make_rest` for a manifest; `taken` are names that the package has for something else."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
@@ -47,7 +47,7 @@ def make_rest(
     shared: Sequence[ir.SharedSchema],
     source: str,
     command: str,
-    taken: Reserved,
+    taken: ReservedNames,
 ) -> tuple[list[PrimitiveCode], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
     """Return the units of resources, templates and prompts, and the models of shared schemas.
 
@@ -103,8 +103,8 @@ def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
 
 
 def find_homes_for(
-    tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: Reserved
-) -> Mapping[str, Imported]:
+    tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: ReservedNames
+) -> Mapping[str, ImportedType]:
     """Return the classes of shared schemas for the models of some tools, by their names under `schemas`."""
     if not shared:
         return {}
@@ -114,7 +114,7 @@ def find_homes_for(
 
 
 def make(
-    tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str, taken: Reserved
+    tools: Sequence[ir.Tool], homes: Mapping[str, ImportedType], source: str, command: str, taken: ReservedNames
 ) -> list[PrimitiveCode]:
     """Return the units of some tools, made here and now.
 

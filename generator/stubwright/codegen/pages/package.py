@@ -24,7 +24,7 @@ from stubwright.codegen.pages.parts import (
 )
 from stubwright.codegen.pages.registry import make_registry_page
 from stubwright.codegen.source.docstrings import capitalize, quote_instructions
-from stubwright.codegen.source.imports import RUNTIME, as_homes
+from stubwright.codegen.source.imports import RUNTIME, make_groups
 from stubwright.codegen.source.literals import format_docstring
 from stubwright.codegen.source.render import Page
 from stubwright_runtime.lazy import API
@@ -131,13 +131,13 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
     used = {RUNTIME: outcomes | (of_handles if known else set())}
     used_models = {".models": answers | states | {kind.id for kind in known}}
-    types = [block for section in (used, used_models) if (block := as_homes(section))]
+    types = [block for section in (used, used_models) if (block := make_groups(section))]
     typing |= {"TYPE_CHECKING"} if types else set()
     return {
         "doc": f"Contexts of {title}: the `ctx` of handlers that {' or '.join(does)}.",
         "models": answers | states,
-        "typing": as_homes({"typing": typing | ({"overload"} if overloads else set())}),
-        "runtime": as_homes({RUNTIME: {"Context", "PerCall"} | parts}),
+        "typing": make_groups({"typing": typing | ({"overload"} if overloads else set())}),
+        "runtime": make_groups({RUNTIME: {"Context", "PerCall"} | parts}),
         "types": types,
         "kinds": known,
         "modelled": format_modelled_kinds(known),
@@ -157,8 +157,8 @@ def _package(
     classes = [unit.classes for unit in (*code.units.values(), *code.primitives)]
     classes += [module.names for module in code.shared.values()]
     names = [name for names in classes for name in names]
-    own = as_homes(list_own_exports(manifest, names))
-    runtime = as_homes({RUNTIME: list_exported(manifest, list_primitive_features(manifest), frozenset(names))})
+    own = make_groups(list_own_exports(manifest, names))
+    runtime = make_groups({RUNTIME: list_exported(manifest, list_primitive_features(manifest), frozenset(names))})
     return {
         "doc": f"{capitalize(title)}.{quote_instructions(manifest)}",
         "homes": own,
@@ -182,7 +182,7 @@ def _models(
     }
     homes |= {f".{unit.home}": list(unit.classes) for unit in code.primitives if unit.classes}
     homes |= {".handles": [handle.id for handle in manifest.handles]} if manifest.handles else {}
-    own = as_homes(homes)
+    own = make_groups(homes)
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
         "homes": own,

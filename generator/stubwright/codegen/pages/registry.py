@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stubwright import naming
-from stubwright.codegen.source.imports import RUNTIME, as_homes
+from stubwright.codegen.source.imports import RUNTIME, make_groups
 from stubwright.codegen.source.literals import format_literal
 from stubwright.pycode import Code, Name, fill
 from stubwright_runtime.package import Tool, make_stem
@@ -44,7 +44,7 @@ def make_registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     kinds: set[str] = {row.kind for rows in filled.values() for row in rows}
     return {
         "doc": f"Registry of {title}: its tools, resources and prompts.",
-        "homes": as_homes(
+        "homes": make_groups(
             {
                 RUNTIME: {"Package"} | kinds,
             }

@@ -25,7 +25,7 @@ _LINE_LENGTH: Final = 88
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class ImportGroup:
     """A module, relative to the one that imports from it, and the names taken from it."""
 
     module: Name
@@ -70,10 +70,10 @@ def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
         yield part
 
 
-def as_homes(table: Mapping[str, Iterable[str]]) -> tuple[Home, ...]:
+def make_groups(table: Mapping[str, Iterable[str]]) -> tuple[ImportGroup, ...]:
     """Return the homes of names by their modules, both in their order; a module without names is omitted."""
     return tuple(
-        Home(Name(module), tuple(map(Name, sorted({*table[module]}, key=make_sort_key))))
+        ImportGroup(Name(module), tuple(map(Name, sorted({*table[module]}, key=make_sort_key))))
         for module in sorted(table, key=_module_order)
         if table[module]
     )

@@ -98,7 +98,9 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     progress = terminal.Progress(sys.stderr)
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
 
-    asking: OnQuestion | None = terminal.Asking(sys.stderr, progress, sys.stdin.readline) if is_asked else None
+    asking: OnQuestion | None = (
+        terminal.TerminalPrompter(sys.stderr, progress, sys.stdin.readline) if is_asked else None
+    )
     answers: terminal.Answers | None = None
     if arguments.answer:
         try:

@@ -11,7 +11,7 @@ from stubwright.compile.syntax.positions import Lines
 from stubwright.importers import sources
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright.project.clients import entries
-from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.jsonc import EditError
 from stubwright.project.files import disk
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def read(path: str) -> Mapping[str, Any]:
         diagnostic = source.report_unreadable(path, error)
     except UnicodeDecodeError as error:
         raise SourceError("it is not in UTF-8") from error
-    except UnfitError as error:
+    except EditError as error:
         diagnostic = Lines(text).report(path, error.problem)
     raise DocumentError(diagnostic.message, [diagnostic])
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from stubwright.importers.sources import Source
 
 
-class UnaskedError(SourceError):
+class MissingOptionError(SourceError):
     """A server cannot be asked, because an option is missing; the message shows which to pass."""
 
 
 def find_targets(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace
-) -> list[Target | UnaskedError | DocumentError]:
+) -> list[Target | MissingOptionError | DocumentError]:
     """Return the server of each contract, or why it cannot be asked.
 
     Args:
@@ -53,7 +53,7 @@ def find_targets(
     configured = {} if arguments.config is None else _read_configuration(arguments.config, contracts)
     others = [contract for contract in contracts if contract.path not in configured]
     headers, variables = _share_headers(others, arguments.header), _share_variables(others, arguments.env)
-    targets: list[Target | UnaskedError | DocumentError] = []
+    targets: list[Target | MissingOptionError | DocumentError] = []
     for contract in contracts:
         path = contract.path
         try:
@@ -61,7 +61,7 @@ def find_targets(
                 targets.append(_find_configured(contract, configured[path], arguments))
             else:
                 targets.append(_find(contract, headers[path], variables[path], arguments))
-        except (UnaskedError, DocumentError) as error:
+        except (MissingOptionError, DocumentError) as error:
             targets.append(error)
     return targets
 
@@ -69,7 +69,7 @@ def find_targets(
 def _find(
     contract: Contract, headers: Mapping[str, str], given: Mapping[str, str], arguments: argparse.Namespace
 ) -> Target:
-    """Return the server of a contract, with these headers and variables. Raises UnaskedError and DocumentError."""
+    """Return the server of a contract. Raises MissingOptionError and DocumentError."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
 
@@ -78,14 +78,16 @@ def _find(
         return replace(from_file(location.file), file=_find_file(contract))
     if not location.is_complete:
         where = "its URL" if location.url else "`--` and its command"
-        raise UnaskedError(
+        raise MissingOptionError(
             f"parts of where the server is were omitted, because they may be secret; add {where}, as in "
             f"`{contract.path} {'URL' if location.url else '-- COMMAND ARGS…'}`"
         )
     variables = {**{name: os.environ[name] for name in location.env if name in os.environ}, **given}
     for name in location.env:
         if name not in variables:
-            raise UnaskedError(f"its server needs the variable `{name}`: set it, or pass it with --env {name}=VALUE")
+            raise MissingOptionError(
+                f"its server needs the variable `{name}`: set it, or pass it with --env {name}=VALUE"
+            )
     if location.command:
         words = [secrets.put_values(word, variables) for word in location.command]
         return _make_target(contract, sources.Command(words, variables), variables)
@@ -95,7 +97,7 @@ def _find(
         is_got = name.lower() == "authorization" and (logins.is_requested(arguments) or logins.is_kept(address))
         if name.lower() not in passed and not is_got:
             option = "--token TOKEN" if name.lower() == "authorization" else f'--header "{name}: VALUE"'
-            raise UnaskedError(f"its server needs the header `{name}`: pass it with {option}")
+            raise MissingOptionError(f"its server needs the header `{name}`: pass it with {option}")
     return _make_target(contract, logins.make_endpoint(address, headers, arguments), variables)
 
 
@@ -189,7 +191,7 @@ def _is_in(contract: Contract, entries: Mapping[str, Any]) -> bool:
 
 
 def _find_configured(contract: Contract, entry: Any, arguments: argparse.Namespace) -> Target:
-    """Return a server as its client reaches it. Raises UnaskedError."""
+    """Return a server as its client reaches it. Raises MissingOptionError."""
     from stubwright.commands.contracts import configurations
     from stubwright.project.clients import entries
 
@@ -197,5 +199,5 @@ def _find_configured(contract: Contract, entry: Any, arguments: argparse.Namespa
         server = entries.parse(entry, os.environ)
         source = configurations.find_source(server, argparse.Namespace(**{**vars(arguments), "env": []}))
     except (entries.EntryError, UsageError) as error:
-        raise UnaskedError(str(error)) from None
+        raise MissingOptionError(str(error)) from None
     return _make_target(contract, source, server.variables)

@@ -158,7 +158,11 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
     server: Mapping[str, Any] = known["server"]
     capabilities: Mapping[str, Any] = {key: {} for key in server.get("capabilities", ())}
     listed = ServerListing(
-        REVISIONS[-1], {**server, **info}, capabilities, {vocabulary.TOOLS.name: entries}, tuple(tools.note_pages(info))
+        REVISIONS[-1],
+        {**server, **info},
+        capabilities,
+        {vocabulary.TOOLS.name: entries},
+        tuple(tools.report_pages(info)),
     )
     result = _make_manifest(listed, str(server["name"]), notes)
     others = {section.name: known[section.name] for section in vocabulary.PRIMITIVES if section.name in known}

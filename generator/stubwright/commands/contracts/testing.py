@@ -186,7 +186,7 @@ class _Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
+class _TestRun:
     """A subject, its report, and which of its tools this caller does not see."""
 
     label: str
@@ -196,7 +196,7 @@ class _Tested:
 
 
 @dataclass(frozen=True, slots=True)
-class _Untested:
+class _SkippedServer:
     """A server without a report, and the reason."""
 
     label: str
@@ -213,15 +213,15 @@ def _test(arguments: argparse.Namespace) -> int:
         import_.report_failure(arguments.config or arguments.target, error, "read")
         return _FAULTS
     except SourceError as error:
-        from stubwright.commands.contracts.finding import UnaskedError
+        from stubwright.commands.contracts.finding import MissingOptionError
 
         import_.report_failure(arguments.config or arguments.target, error, "tested")
-        return _NO_ANSWER if isinstance(error, UnaskedError) else _FAULTS
+        return _NO_ANSWER if isinstance(error, MissingOptionError) else _FAULTS
     if printer.failed:
         return printer.close()
-    tested: list[_Tested | _Untested] = []
+    tested: list[_TestRun | _SkippedServer] = []
     for subject in subjects:
-        tested.append(subject if isinstance(subject, _Untested) else _test_one(subject, arguments, printer))
+        tested.append(subject if isinstance(subject, _SkippedServer) else _test_one(subject, arguments, printer))
         if arguments.format == "text":
             _show(tested[-1])
     if arguments.format == "json":
@@ -235,7 +235,7 @@ def _test(arguments: argparse.Namespace) -> int:
     return next((status for status in (_FAULTS, _NO_ANSWER) if status in statuses), 0)
 
 
-def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject | _Untested]:
+def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject | _SkippedServer]:
     """Yield the servers that the command line names; note the faults of manifests.
 
     Raises:
@@ -296,7 +296,7 @@ def _find_target(path: str, arguments: argparse.Namespace) -> Target:
     return target
 
 
-def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _Untested]:
+def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _SkippedServer]:
     """Yield the servers of a configuration; one that cannot be asked leaves the others. Raises SourceError."""
     from stubwright.commands.contracts import configurations
     from stubwright.commands.contracts.targets import from_source
@@ -310,13 +310,13 @@ def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _U
             server = entries.parse(entry, os.environ)
             target = from_source(configurations.find_source(server, arguments), server.variables, name)
         except (entries.EntryError, UsageError) as error:
-            yield _Untested(name, SourceError(str(error)))
+            yield _SkippedServer(name, SourceError(str(error)))
             continue
         if target.source is not None:
             yield _Subject(name, target.source, make_for_location(target.location))
 
 
-def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _Tested | _Untested:
+def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _TestRun | _SkippedServer:
     from stubwright.contract_tests.probing import ProbeError
     from stubwright.contract_tests.running import Plan, run
 
@@ -339,26 +339,26 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
     except ProbeError as error:
         raise UsageError(f"{'--call' if arguments.call else '--probe'}: {error}") from None
     except SourceError as error:
-        return _Untested(subject.label, error)
+        return _SkippedServer(subject.label, error)
     hidden = None
     if subject.destination is not None and subject.destination.manifest is not None:
         seen = {tool.name for tool in report.tools}
         names = [tool.name for tool in subject.destination.manifest.tools if tool.name not in seen]
         hidden = destinations.describe_hidden(subject.destination, *names)
-    return _Tested(subject.label, subject.line, report, hidden)
+    return _TestRun(subject.label, subject.line, report, hidden)
 
 
-def _show(tested: _Tested | _Untested) -> None:
+def _show(tested: _TestRun | _SkippedServer) -> None:
     from stubwright.contract_tests import reports
 
-    if isinstance(tested, _Tested):
+    if isinstance(tested, _TestRun):
         write_out(reports.show(tested.report, tested.line))
     _explain(tested)
 
 
-def _explain(tested: _Tested | _Untested) -> None:
+def _explain(tested: _TestRun | _SkippedServer) -> None:
     """Say why there is no report, or why it is not whole."""
-    if isinstance(tested, _Untested):
+    if isinstance(tested, _SkippedServer):
         import_.report_failure(tested.label, tested.problem, "tested")
         return
     if tested.report.away:
@@ -371,11 +371,11 @@ def _explain(tested: _Tested | _Untested) -> None:
         write_err(f"note: no tool of {to_one_line(tested.label)} was called")
 
 
-def _check_patterns(patterns: Sequence[str], tested: Sequence[_Tested | _Untested]) -> None:
+def _check_patterns(patterns: Sequence[str], tested: Sequence[_TestRun | _SkippedServer]) -> None:
     """Raise UsageError if no tool fits one of the patterns: nothing was tested that the caller asked for."""
     names: list[str] = []
     for each in tested:
-        if isinstance(each, _Untested):
+        if isinstance(each, _SkippedServer):
             return  # it may have such a tool
         names += [tool.name for tool in each.report.tools]
     for pattern in patterns:
@@ -385,29 +385,29 @@ def _check_patterns(patterns: Sequence[str], tested: Sequence[_Tested | _Unteste
             raise UsageError(to_one_line(f"--tool: no tool fits `{pattern}`; {fix}"))
 
 
-def _judge(tested: _Tested | _Untested, arguments: argparse.Namespace) -> int:
-    if isinstance(tested, _Untested):
+def _judge(tested: _TestRun | _SkippedServer, arguments: argparse.Namespace) -> int:
+    if isinstance(tested, _SkippedServer):
         return _NO_ANSWER
     if tested.report.fails(strict=arguments.strict):
         return _FAULTS
     return _NO_ANSWER if tested.report.away else 0
 
 
-def _to_value(tested: _Tested | _Untested) -> Mapping[str, Any]:
+def _to_value(tested: _TestRun | _SkippedServer) -> Mapping[str, Any]:
     from stubwright.contract_tests import reports
 
-    if isinstance(tested, _Untested):
+    if isinstance(tested, _SkippedServer):
         return {"server": tested.label, "problem": str(tested.problem)}
     return {**reports.to_json(tested.report, tested.line), "server": tested.label}
 
 
-def _write_junit(tested: Sequence[_Tested | _Untested], arguments: argparse.Namespace) -> bool:
+def _write_junit(tested: Sequence[_TestRun | _SkippedServer], arguments: argparse.Namespace) -> bool:
     """Write the report for CI, and return whether that could be done."""
     from stubwright.contract_tests import junit
     from stubwright.project.files import disk
 
-    reports = [(each.report, each.line) for each in tested if isinstance(each, _Tested)]
-    away = {each.label: str(each.problem) for each in tested if isinstance(each, _Untested)}
+    reports = [(each.report, each.line) for each in tested if isinstance(each, _TestRun)]
+    away = {each.label: str(each.problem) for each in tested if isinstance(each, _SkippedServer)}
     try:
         disk.create(Path(arguments.junit), junit.make_document(reports, away, strict=arguments.strict))
     except OSError as error:

@@ -190,7 +190,7 @@ def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]
 
 
 @dataclass(frozen=True, slots=True)
-class _Listing:
+class _ServerLists:
     """The lists of a server now, as the manifest of a contract, with the notes of reading them."""
 
     label: str
@@ -200,7 +200,7 @@ class _Listing:
 
 def _list_now(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace, printer: Printer
-) -> Iterator[_Listing | SourceError]:
+) -> Iterator[_ServerLists | SourceError]:
     """Yield the lists for each contract now, or the reason that they are unknown. Raises UsageError and SourceError."""
     from stubwright.commands.contracts import finding, targets
     from stubwright.importers import live
@@ -209,7 +209,7 @@ def _list_now(
         [contract] = contracts
         target = targets.from_file(arguments.against)
         result = targets.read_saved(arguments.against, contract.manifest)
-        yield _Listing(target.label, replace(target, location=contract.location).arrange(result), result)
+        yield _ServerLists(target.label, replace(target, location=contract.location).arrange(result), result)
         return
     requested = finding.find_targets(contracts, url, arguments)
     sources = [target.source for target in requested if isinstance(target, Target) and target.source is not None]
@@ -223,18 +223,18 @@ def _list_now(
         yield answer if isinstance(answer, SourceError) else _arrange(place, answer, arguments)
 
 
-def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.Namespace) -> _Listing | SourceError:
+def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.Namespace) -> _ServerLists | SourceError:
     try:
         with servers.start_deadline(arguments).enforce():
             result = target.read(arguments) if answer is None else target.make_manifest(answer)
-            return _Listing(target.location.label, target.arrange(result), result)
+            return _ServerLists(target.location.label, target.arrange(result), result)
     except SourceError as error:
         return error
 
 
-def _judge(contract: Contract, listing: _Listing | SourceError, arguments: argparse.Namespace) -> Outcome:
+def _judge(contract: Contract, listing: _ServerLists | SourceError, arguments: argparse.Namespace) -> Outcome:
     """Return the outcome of a listing for those who rely on the contract."""
-    from stubwright.commands.contracts.finding import UnaskedError
+    from stubwright.commands.contracts.finding import MissingOptionError
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.commands.shared import comparison
     from stubwright.importers.limits import TooSlowError
@@ -242,7 +242,7 @@ def _judge(contract: Contract, listing: _Listing | SourceError, arguments: argpa
 
     path, label = contract.path, contract.location.label
     if isinstance(listing, SourceError):
-        is_away = isinstance(listing, UnreachableError | TooSlowError | UnaskedError)
+        is_away = isinstance(listing, UnreachableError | TooSlowError | MissingOptionError)
         return Outcome(path, label, error=listing, status=_NO_ANSWER if is_away else _WRONG)
     # As text, for `1` and `true` are the same to Python, and so are objects whose keys have another order.
     if json.dumps(listing.manifest) == json.dumps(contract.manifest):

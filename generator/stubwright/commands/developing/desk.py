@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stubwright.commands.developing.identity import Identity
     from stubwright.commands.shared.comparison import Version
     from stubwright.workbench import page
-    from stubwright.workbench.server import Desk, Difference
+    from stubwright.workbench.server import Difference, PageContent
 
 _COMMIT: Final = "git:HEAD"
 _UNKNOWN: Final = "nothing to compare with"
@@ -34,7 +34,7 @@ SERVER_OPTIONS: Final = ("--audit", "-")
 class Reporter:
     """A reporter of a run to the terminal, and to the page if there is one."""
 
-    def __init__(self, desk: Desk | None, identity: Identity | None) -> None:
+    def __init__(self, desk: PageContent | None, identity: Identity | None) -> None:
         """Take the page, or None, and who may ask."""
         self._desk = desk
         self._identity = identity
@@ -95,7 +95,7 @@ class Reporter:
         self._save += 1
         threading.Thread(target=self._compare, args=(self._save, saved), daemon=True).start()
 
-    def _update(self, desk: Desk, manifest: ir.Manifest, source: Mapping[str, Any], url: str) -> None:
+    def _update(self, desk: PageContent, manifest: ir.Manifest, source: Mapping[str, Any], url: str) -> None:
         from stubwright.workbench import page
 
         auth: Any = manifest.document.get("auth")

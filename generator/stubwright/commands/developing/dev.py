@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.commands.developing.desk import Reporter
     from stubwright.commands.shared.watching import Inputs
-    from stubwright.serving.processes import Patience, Serving
+    from stubwright.serving.processes import Patience, ServerSupervisor
     from stubwright.workbench.server import Workbench
 
 _ADDRESS: Final = "127.0.0.1:8000"
@@ -74,7 +74,7 @@ def _dev(arguments: argparse.Namespace) -> int:
         origins = [word for origin in workbench.origins for word in ("--allow-origin", origin)] if workbench else []
         try:
             serving = stack.enter_context(
-                processes.Serving(
+                processes.ServerSupervisor(
                     host,
                     port,
                     reporter.report_end,
@@ -143,7 +143,7 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
 
 
 def _serve_once(
-    arguments: argparse.Namespace, serving: Serving, reporter: Reporter, patience: Patience
+    arguments: argparse.Namespace, serving: ServerSupervisor, reporter: Reporter, patience: Patience
 ) -> ir.Manifest | None:
     """Generate, and start the new server; None if there is none. Raises UsageError and StaleError."""
     from stubwright.project import launch
@@ -169,7 +169,7 @@ def _serve_once(
     except OSError as error:
         write_err(f"stubwright: the server cannot be started: {error.strerror or error}")
         return None
-    except processes.UnmadeError:
+    except processes.StartupError:
         return None
     write_out(f"{manifest.package}: serving {serving.url}\n")
     reporter.report_served(saved, manifest, serving.url)
@@ -186,7 +186,7 @@ def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Ru
 
 
 def _announce(
-    arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving, workbench: Workbench | None
+    arguments: argparse.Namespace, manifest: ir.Manifest, serving: ServerSupervisor, workbench: Workbench | None
 ) -> None:
     """Print how people and clients reach the server."""
     from stubwright.project.clients import configuration

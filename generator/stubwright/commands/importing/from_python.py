@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stubwright.importers.acceptance import ImportResult
-    from stubwright.importers.python.moving import Source
-    from stubwright.project.moving import Old
+    from stubwright.importers.python.migration import Source
+    from stubwright.project.migration import Old
 
 _SOURCE: Final = re.compile(r"(.+\.py)(?::([^\W\d]\w*))?")
 
@@ -40,7 +40,7 @@ def parse(text: str | None, arguments: argparse.Namespace) -> Source:
     Raises:
         UsageError: It names none, or no file, or an option does not fit.
     """
-    from stubwright.importers.python.moving import Source
+    from stubwright.importers.python.migration import Source
 
     if text is None:
         raise UsageError("--from python takes a file and the server's name in it, such as app.py:mcp")
@@ -90,7 +90,7 @@ def agree(source: Source, *, yes: bool) -> bool:
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
     """Run the file, and return its manifest and the facts for its successor. Raises SourceError."""
     from stubwright.importers import servers
-    from stubwright.importers.python import moving
+    from stubwright.importers.python import migration
 
-    listing, old = moving.read(source, replace(sources.find_limits(arguments), starting=None))
+    listing, old = migration.read(source, replace(sources.find_limits(arguments), starting=None))
     return servers.make_manifest(listing, name=None, default_name=source.file.stem), old

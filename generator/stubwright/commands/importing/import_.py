@@ -202,7 +202,7 @@ def prepare_saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResu
         name = arguments.name or info.get("name") or Path(arguments.file).stem
         draft = tools.make_manifest(entries, name=name, info=info, prefix=arguments.prefix)
         checked = acceptance.repair(draft.manifest)
-        notes = (*forgiven, *draft.notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable))
+        notes = (*forgiven, *draft.notes, *checked.notes, *acceptance.report_unfillable(checked.unfillable))
         return acceptance.ImportResult(checked.manifest, "", notes, checked.warnings)
 
     return make

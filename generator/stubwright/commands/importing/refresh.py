@@ -40,7 +40,7 @@ def add(verbs: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Imported:
+class _ImportedFile:
     """A file that was imported: its path, its text, and the command that its first lines name."""
 
     path: str
@@ -55,7 +55,7 @@ class _UnrepeatableError(Exception):
 def _refresh(arguments: argparse.Namespace) -> int:
     entries = _find_manifests(arguments)
     printer = Printer("text", strict=False)
-    imports: dict[str, _Imported] = {}
+    imports: dict[str, _ImportedFile] = {}
     documents: dict[str, Mapping[str, Document]] = {}
     for entry in entries:
         documents[entry] = _read(entry, printer)
@@ -113,14 +113,14 @@ def _read(entry: str, printer: Printer) -> Mapping[str, Document]:
     return bundle.documents
 
 
-def _find_origin(path: str, document: Document) -> _Imported | None:
+def _find_origin(path: str, document: Document) -> _ImportedFile | None:
     from stubwright.compile.syntax import yamlwriter
 
     origin = yamlwriter.parse_origin(document.text)
-    return None if origin is None or origin.command is None else _Imported(path, document.text, origin.command)
+    return None if origin is None or origin.command is None else _ImportedFile(path, document.text, origin.command)
 
 
-def _import_again(imported: _Imported) -> str | None:
+def _import_again(imported: _ImportedFile) -> str | None:
     """Return the text of a file as an import would write it now; None if that fails, which is reported."""
     from stubwright.compile.syntax import yamlwriter
 

@@ -184,7 +184,7 @@ def with_texts(path: str, texts: Mapping[str, str]) -> Version:
     """Return a manifest on the disk as it will be when files have other texts, by their paths."""
     from stubwright.project.files import disk
 
-    return _compile(f"{path}, refreshed", path, _Replacing(disk.Disk(), texts))
+    return _compile(f"{path}, refreshed", path, _OverlayReader(disk.Disk(), texts))
 
 
 def make_version(name: str, value: Mapping[str, Any]) -> Version:
@@ -273,7 +273,7 @@ def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Replacing:
+class _OverlayReader:
     """Reads files, some of which are to have other texts."""
 
     beneath: Reader

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from stubwright.compile.source import Document
     from stubwright.diagnostics import Diagnostic
-    from stubwright.project.build import Built, Fit
+    from stubwright.project.build import BuildResult, HandlerReport
     from stubwright.project.files.lock import Lock
     from stubwright.project.files.tree import Changes
 
@@ -224,7 +224,7 @@ class Printer:
             if is_shown.is_set():
                 print(_CLEARED, end="", file=sys.stderr, flush=True)
 
-    def report_fit(self, fit: Fit | None) -> None:
+    def report_fit(self, fit: HandlerReport | None) -> None:
         """Report the faults of a handwritten class."""
         if fit is not None and (fit.findings.diagnostics or fit.others):
             from stubwright.compile.source import Document
@@ -233,7 +233,7 @@ class Printer:
             all_diagnostics = (fit.findings.diagnostics, *(diagnostics for _, diagnostics in fit.others))
             self.add(chain(*all_diagnostics), {path: Document(path, text, None) for path, text in texts.items()})
 
-    def report_built(self, built: Built) -> None:
+    def report_built(self, built: BuildResult) -> None:
         """Print the files written of a package, and its requirements if they changed."""
         changes = built.changes
         if changes is None or changes.refused or self._stale:

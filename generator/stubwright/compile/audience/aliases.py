@@ -14,7 +14,7 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Json
 
 _NAME: Final = re.compile(vocabulary.TOOL_NAME)
@@ -29,13 +29,13 @@ _VERSION: Final = re.compile(
 """Semantic versions (semver.org 2.0.0, 2, 9 and 10)."""
 
 
-def lower(tool: Declared) -> list[Mapping[str, Json]]:
+def lower(tool: Declaration) -> list[Mapping[str, Json]]:
     """Return the old names of a tool as the package's `manifest.json` has them, with the prefixes of the tool."""
     prefix = _prefix(tool)
     return [{**alias, "name": prefix + alias["name"]} for alias in tool.extension.get("aliases") or ()]
 
 
-def check(resolved: Resolved) -> Iterator[Diagnostic]:
+def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each old name is free, possible and not expired, and that it renames arguments that the tool has."""
     tools = {tool.name for tool in resolved.tools}
     first: dict[str, str] = {}
@@ -56,7 +56,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
         yield _no_version(version, place, "with which `removeAfter` is compared")
 
 
-def _prefix(tool: Declared) -> str:
+def _prefix(tool: Declaration) -> str:
     """Return the prefix for old names of a tool; in an overlay, its listed name lacks that prefix as well."""
     match tool.place_of("aliases").pointer:
         case ("overlay", "tools", name, *_):
@@ -88,7 +88,9 @@ def _no_version(version: str, place: Place, which: str) -> Diagnostic:
     return Diagnostic("SW244", message, place, "write three numbers, as in `3.0.0`")
 
 
-def _arguments(resolved: Resolved, tool: Declared, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:
+def _arguments(
+    resolved: ResolvedBundle, tool: Declaration, alias: Mapping[str, Json], at: Place
+) -> Iterator[Diagnostic]:
     renamed: Mapping[str, str] = alias.get("arguments") or {}
     outline = resolved.outlines[tool.place / "inputSchema"]
     names = find_argument_names(resolved.bundle_schema(outline).wire, outline.dialect)

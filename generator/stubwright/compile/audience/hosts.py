@@ -17,14 +17,14 @@ from stubwright_runtime.values.json import is_object
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Json
 
 _OPENAI_MIME: Final = "text/html+skybridge"
 """The media type that ChatGPT wants for pages in `openai/outputTemplate` (Apps SDK reference, "Component resource")."""
 
 
-def check(resolved: Resolved) -> Iterator[Diagnostic]:
+def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check the `_meta` of tools and resources, and the pages that tools name."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return  # nobody here can change the server
@@ -53,7 +53,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def _values(declared: Declared, kind: metadata.Kind) -> Iterator[Diagnostic]:
+def _values(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
     """Yield the keys and values in the `_meta` of one tool or resource that hosts do not read."""
     import jsonschema_rs
 
@@ -85,7 +85,7 @@ def _may_match(template: str, uri: str) -> bool:
     return uri.startswith(first) and uri.endswith(last) and at + len(last) <= len(uri)
 
 
-def _pages(tool: Declared) -> Iterator[tuple[str, Place]]:
+def _pages(tool: Declaration) -> Iterator[tuple[str, Place]]:
     """Yield the URIs of the pages that show the results of a tool, with their places."""
     meta = _metadata(tool)
     place = tool.place / "_meta"
@@ -96,5 +96,5 @@ def _pages(tool: Declared) -> Iterator[tuple[str, Place]]:
         yield uri, place / "openai/outputTemplate"
 
 
-def _metadata(declared: Declared) -> Mapping[str, Json]:
+def _metadata(declared: Declaration) -> Mapping[str, Json]:
     return declared.wire.get("_meta") or {}

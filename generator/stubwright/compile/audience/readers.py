@@ -21,7 +21,7 @@ from stubwright_runtime.values.json import is_object
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
     from stubwright.jsonschema.dialects import Dialect
     from stubwright.jsonschema.references import Outline
@@ -40,7 +40,7 @@ _PYTHON_FIXES: Final = (
 """Parts of patterns that Python's `re` refuses, with advice, in the order in which they are looked for."""
 
 
-def check_javascript(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
 
     In an imported file that is a warning: a user who imports the schemas of another server cannot change them.
@@ -61,7 +61,7 @@ def check_javascript(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_official_clients(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the clients of the official SDKs read each `outputSchema` as the server does."""
     for outline in _reached(resolved, "outputSchema").values():
         if outline.dialect is DRAFT_4:
@@ -93,7 +93,7 @@ def check_official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_divided_objects(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the properties of an object are in one place.
 
     What stands elsewhere is lost by FastMCP's `.data`, and pydantic-ai closes each half for OpenAI's models, so that no
@@ -143,7 +143,7 @@ def _refused_multiple(step: float) -> float | None:
     return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
 
 
-def _reached(resolved: Resolved, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
+def _reached(resolved: ResolvedBundle, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
     """Return the schemas in this field of all tools, with shared ones; none if the manifest makes no server.
 
     `is_bundled` omits schemas that are sent without references.

@@ -14,13 +14,13 @@ from stubwright.diagnostics.suggestions import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Json
 
 _WILD: Final = frozenset("*?[")
 
 
-def check(resolved: Resolved) -> Iterator[Diagnostic]:
+def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each entry of a toolset names a tool or matches one, and none that its `readOnly` keeps out."""
     names = [tool.name for tool in resolved.tools]
     by_name = {tool.name: tool for tool in resolved.tools}
@@ -49,7 +49,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def lower(resolved: Resolved) -> dict[str, Json]:
+def lower(resolved: ResolvedBundle) -> dict[str, Json]:
     """Return the toolsets as the package's `manifest.json` has them, with the names of their tools."""
     names = [tool.name for tool in resolved.tools]
     read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
@@ -63,7 +63,7 @@ def lower(resolved: Resolved) -> dict[str, Json]:
     return lowered
 
 
-def _declared(resolved: Resolved) -> Mapping[str, Mapping[str, Json]]:
+def _declared(resolved: ResolvedBundle) -> Mapping[str, Mapping[str, Json]]:
     return resolved.entry.get("toolsets") or {}
 
 
@@ -77,6 +77,6 @@ def _is_wild(pattern: str) -> bool:
     return not _WILD.isdisjoint(pattern)
 
 
-def _is_read_only(tool: Declared) -> bool:
+def _is_read_only(tool: Declaration) -> bool:
     annotations = tool.wire.get("annotations")
     return isinstance(annotations, dict) and annotations.get("readOnlyHint") is True

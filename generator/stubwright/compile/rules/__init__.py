@@ -29,7 +29,7 @@ from stubwright.compile.rules import (
 from stubwright.compile.skills import checks as skills
 
 if TYPE_CHECKING:
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.diagnostics import Diagnostic
 
 _RULES = (
@@ -148,7 +148,9 @@ _WARNING = frozenset({values.check_defaults, values.check_schema_examples, value
 """Rules that only warn, and try values for it, which takes longer than all other rules."""
 
 
-def check(resolved: Resolved, part: Resolved | None = None, *, errors_only: bool = False) -> list[Diagnostic]:
+def check(
+    resolved: ResolvedBundle, part: ResolvedBundle | None = None, *, errors_only: bool = False
+) -> list[Diagnostic]:
     """Return the errors and warnings in a structurally valid manifest, except the warnings that it ignores.
 
     Args:
@@ -166,6 +168,6 @@ def check(resolved: Resolved, part: Resolved | None = None, *, errors_only: bool
     return lint.suppress(resolved, diagnostics)
 
 
-def suppress(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def suppress(resolved: ResolvedBundle, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Return `diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
     return lint.suppress(resolved, diagnostics)

@@ -16,7 +16,7 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
 
 _NAMED = 3
@@ -34,7 +34,7 @@ _OTHERS = (
 """Keywords that may say more of an argument next to `properties` and `required`."""
 
 
-def check_issuers(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that issuers cannot be faked, and tokens are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
@@ -54,7 +54,7 @@ def check_issuers(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def check_sources(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `auth` specifies who gives scopes or claims if any are needed."""
     entry = resolved.entry
     if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
@@ -86,7 +86,7 @@ def check_sources(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_spelling(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Yield a warning for each scope that only one place names, and that looks like a misspelt other one."""
     granted = list(_granted(resolved))
     uses = [*granted, *_required(resolved)]
@@ -108,7 +108,7 @@ def check_spelling(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW343", message, place, f"did you mean `{max(others, key=trust)}`?")
 
 
-def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
+def _granted(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
     """Yield each scope that `auth` names, with its place."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
@@ -118,7 +118,7 @@ def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
         yield from _listed(included, at / "scopes" / scope)
 
 
-def _required(resolved: Resolved) -> Iterator[tuple[str, Place]]:
+def _required(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
     """Yield each scope that a policy names, with its place."""
     policy = resolved.entry.get("policy") or {}
     yield from _listed(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
@@ -131,7 +131,7 @@ def _listed(scopes: list[str] | None, at: Place) -> Iterator[tuple[str, Place]]:
     return ((scope, at / index) for index, scope in enumerate(scopes or ()))
 
 
-def check_limits(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that tools for callers over HTTP have limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
     entry = resolved.entry
     of_all = (entry.get("policy") or {}).get("rateLimit")
@@ -150,7 +150,7 @@ def check_limits(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def check_one_source(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_one_source(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each argument the server sets comes from one place."""
     at = _of_all_tools(resolved)
     for name, binding in _bound_in_all(resolved).items():
@@ -175,7 +175,7 @@ def _sourced(name: str, subject: str, binding: Mapping[str, Json], place: Place)
             yield Diagnostic("SW269", message, (place / key).point_at_key(), f"remove `{key}`")
 
 
-def check_bound(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each argument the server sets is alone: no other part of the schema mentions it."""
     of_all = _of_all_tools(resolved)
     for tool in resolved.tools:
@@ -200,7 +200,7 @@ def check_bound(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_bound_in_all(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bound_in_all(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each argument that `auth` binds is one of a tool."""
     bindings = _bound_in_all(resolved)
     if not bindings:
@@ -213,7 +213,7 @@ def check_bound_in_all(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
 
 
-def check_reach(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no tool has an argument that `auth` binds where it cannot be bound, and so would be left open."""
     bindings = _bound_in_all(resolved)
     if not bindings:
@@ -230,7 +230,7 @@ def check_reach(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def check_unbound(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unbound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that an argument that a tool leaves to callers is one, and that something would bind it otherwise."""
     bindings = _bound_in_all(resolved)
     for tool in resolved.tools:
@@ -244,13 +244,13 @@ def check_unbound(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW269", message, at, f"remove `{name}`, or write where its value comes from")
 
 
-def _bound_in_all(resolved: Resolved) -> Mapping[str, Json]:
+def _bound_in_all(resolved: ResolvedBundle) -> Mapping[str, Json]:
     """Return the bindings of `auth` for all tools."""
     bindings: Mapping[str, Json] = (resolved.entry.get("auth") or {}).get("bind") or {}
     return bindings
 
 
-def _of_all_tools(resolved: Resolved) -> Place:
+def _of_all_tools(resolved: ResolvedBundle) -> Place:
     return Place(resolved.bundle.entry, ("auth", "bind"))
 
 

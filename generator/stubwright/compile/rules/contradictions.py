@@ -11,7 +11,7 @@ from stubwright.diagnostics.suggestions import find_misspelt, format_scalar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
     from stubwright.jsonschema.references import Outline
 
@@ -31,7 +31,7 @@ _BOUNDS = (
 _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 
-def check_required(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_required(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the names in `required` can exist (2020-12 Validation, 6.5.3), and are not misspelt."""
     serves = "server" in (resolved.entry.get("emit") or ("server",))
     for outline in resolved.list_outlines():
@@ -43,7 +43,7 @@ def check_required(resolved: Resolved) -> Iterator[Diagnostic]:
                         yield from _absent(outline, pointer, schema, index, serves=serves)
 
 
-def check_bounds(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bounds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no lower bound is above its upper bound."""
     for outline in resolved.list_outlines():
         for pointer, schema in outline.schemas.items():

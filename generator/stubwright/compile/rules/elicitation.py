@@ -12,7 +12,7 @@ from stubwright.diagnostics.suggestions import find_nearest, format_scalar, quot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
 
 _NOTES: Final = frozenset({"type", "title", "description", "default"})
@@ -29,7 +29,7 @@ _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
 _ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties", "required"})
 
 
-def check_flat(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_flat(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a form has only strings, numbers, booleans and choices, side by side: clients show nothing else."""
     for place, outline in resolved.extension_schemas.items():
         schema = outline.schema
@@ -53,7 +53,7 @@ def check_flat(resolved: Resolved) -> Iterator[Diagnostic]:
             yield from _field(field, place / "properties" / name)
 
 
-def check_names(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that questions can be methods: their names are free in Python, and no two answers are one class."""
     for declared in resolved.declared:
         classes: dict[str, str] = {}

@@ -16,13 +16,13 @@ from stubwright_runtime.values.units import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.diagnostics import Pointer
     from stubwright.ir import Json
     from stubwright.jsonschema.references import Outline
 
 
-def check_kinds(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_kinds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `x-handle` names a kind of state that `handles` declares."""
     declared = [name for _, manifest in list_manifests(resolved.bundle) for name in manifest.get("handles") or ()]
     for outline in resolved.list_outlines():
@@ -40,7 +40,7 @@ def check_kinds(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_places(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_places(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `x-handle` is on texts, in places where their meaning can be looked up."""
     for outline in resolved.list_outlines():
         marked = [
@@ -66,7 +66,7 @@ def check_places(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW271", "a user cannot know the id of a handle", _at(each, pointer), fix)
 
 
-def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
+def _placed_in(tool: Declaration, resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check the marks in the schemas of one tool."""
     bound = tool.extension.get("bind") or {}
     for field, outline in resolved.list_schemas(tool):
@@ -79,7 +79,7 @@ def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW271", message, _at(each, pointer), "remove it")
 
 
-def check_lifetimes(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_lifetimes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time has ended.
 
     The id of a handle without an owner gives access to its state, and handles that never end fill the store (MCP
@@ -98,7 +98,7 @@ def check_lifetimes(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW337", message, at / "idle", "write a shorter `idle`, or remove it")
 
 
-def check_uses(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_uses(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each kind of handle is given by a tool and taken by one; its ids are in two schemas at least."""
     declared = [*_declared(resolved)]
     if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
@@ -115,13 +115,13 @@ def check_uses(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW338", f"no tool takes ids of `{name}`", at.point_at_key(), fix)
 
 
-def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+def _declared(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
     for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             yield Place(path, ("handles", name)), name, settings
 
 
-def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
+def _marked(root: Outline, resolved: ResolvedBundle) -> Iterator[tuple[Outline, Pointer]]:
     """Yield the marks in a schema and in the schemas that it refers to."""
     for each in resolved.find_closure(root):
         yield from ((each, pointer) for pointer, schema in each.find_having(HANDLE) if isinstance(schema[HANDLE], str))

@@ -16,7 +16,7 @@ from stubwright_runtime.mcp.vocabulary import HEADER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.jsonschema.references import Outline
 
 _TYPES = ("string", "integer", "boolean")
@@ -43,7 +43,7 @@ _PERSONAL_FORMATS = frozenset({"email", "iban", "idn-email", "phone", "phone-num
 _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
-def check_names(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
     for place, _, schema in _carriers(resolved):
         value = schema[HEADER]
@@ -63,7 +63,7 @@ def check_names(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def check_unique(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no two properties of one `inputSchema` share a header, whose name ignores case."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
@@ -82,7 +82,7 @@ def check_unique(resolved: Resolved) -> Iterator[Diagnostic]:
                         )
 
 
-def check_types(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_types(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the property is a string, an integer or a boolean."""
     for place, _, schema in _carriers(resolved):
         kind = schema.get("type")
@@ -97,7 +97,7 @@ def check_types(resolved: Resolved) -> Iterator[Diagnostic]:
         yield Diagnostic("SW232", message, place / "type" if "type" in schema else (place / HEADER).point_at_key(), fix)
 
 
-def check_reachable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that it is in an `inputSchema`, on a property that `properties` alone refer to."""
     for field, outline in _outlines(resolved):
         for place, pointer, _ in _in(outline):
@@ -116,7 +116,7 @@ def check_reachable(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def check_not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_not_sensitive(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no secret or personal data is mirrored (SHOULD NOT): headers are read and logged on the way."""
     for place, pointer, schema in _carriers(resolved):
         if not _chained(pointer):
@@ -149,14 +149,14 @@ def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
     return schema.get("format") in _PERSONAL_FORMATS or _PERSONAL.search(" ".join(words)) is not None
 
 
-def _carriers(resolved: Resolved) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
+def _carriers(resolved: ResolvedBundle) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
     """Yield every schema of an input that has the keyword."""
     for field, outline in _outlines(resolved):
         if field == "inputSchema":
             yield from _in(outline)
 
 
-def _outlines(resolved: Resolved) -> Iterator[tuple[str, Outline]]:
+def _outlines(resolved: ResolvedBundle) -> Iterator[tuple[str, Outline]]:
     for tool in resolved.tools:
         yield from resolved.list_schemas(tool)
     for outline in resolved.shared.values():

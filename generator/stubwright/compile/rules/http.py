@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import find_nearest, quote
 from stubwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
-from stubwright.jsonschema.references import Local, Shared
+from stubwright.jsonschema.references import Local, SharedSchema
 from stubwright_runtime.http.requests import BODIED, HOLE, find_holes, list_texts, list_used
 from stubwright_runtime.http.servers import is_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.diagnostics import Pointer
     from stubwright.ir import Json
     from stubwright.jsonschema.references import Outline
@@ -46,7 +46,7 @@ _BLANK = re.compile(r"[\s\x00-\x20\x7f]")
 _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
-def check_apis(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that an API is declared once, has a base URL, and has credentials that can be sent."""
     first: dict[str, Place] = {}
     for place, name, api in _listed(resolved):
@@ -96,7 +96,7 @@ def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
         yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)
 
 
-def complete(resolved: Resolved) -> Iterator[Diagnostic]:
+def complete(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a call has a URL; an overlay alone does not make a tool a call."""
     for tool in resolved.tools:
         if tool.extension.get("http") and "url" not in tool.extension["http"]:
@@ -108,7 +108,7 @@ def complete(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def check_declared(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the API that a call names exists."""
     known = [name for _, name, _ in _listed(resolved)]
     for tool, http in list_bound(resolved):
@@ -122,7 +122,7 @@ def check_declared(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def check_urls(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the URL of a call can be called, and that its host comes from no argument."""
     for tool, http in list_bound(resolved):
         url: str = http["url"]
@@ -146,7 +146,7 @@ def check_urls(resolved: Resolved) -> Iterator[Diagnostic]:
         yield Diagnostic("SW262", f"the URL `{url}` {problem}", tool.place_of("http", "url"), fix)
 
 
-def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each name in braces, or under `path`, is an argument of the tool."""
     for tool, http in list_bound(resolved):
         known = find_argument_names(resolved, tool)
@@ -170,7 +170,7 @@ def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_securities(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_securities(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the credentials that a call names are declared by its API."""
     known = {name: api for _, name, api in _listed(resolved)}
     for tool, http in list_bound(resolved):
@@ -179,7 +179,7 @@ def check_securities(resolved: Resolved) -> Iterator[Diagnostic]:
             yield from _secured(http.get("security"), tool.place_of("http", "security"), api, http.get("api"))
 
 
-def check_parts(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a body goes with the method, and a style with its place."""
     for tool, http in list_bound(resolved):
         method = http.get("method", "GET")
@@ -203,7 +203,7 @@ def check_parts(resolved: Resolved) -> Iterator[Diagnostic]:
                     )
 
 
-def check_headers(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a header can be sent, and that no argument decides where a request goes or where it ends."""
     for place, _, api in _listed(resolved):
         for scheme, settings in (api.get("auth") or {}).items():
@@ -227,7 +227,7 @@ def check_headers(resolved: Resolved) -> Iterator[Diagnostic]:
             yield from _recognized(tool, http)
 
 
-def check_bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bound_by_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each argument that an API binds is one of its tools'."""
     for api in resolved.apis:
         known = {
@@ -242,7 +242,7 @@ def check_bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW258", message, (api.place / "bind" / name).point_at_key(), _near(name, known))
 
 
-def _recognized(tool: Declared, http: Mapping[str, Json]) -> Iterator[Diagnostic]:
+def _recognized(tool: Declaration, http: Mapping[str, Json]) -> Iterator[Diagnostic]:
     """Check the header for the key of a call."""
     name, place = http["idempotencyHeader"], tool.place_of("http", "idempotencyHeader")
     yield from _named(name, place, filled=True)
@@ -273,7 +273,7 @@ def _held(text: str, place: Place) -> Iterator[Diagnostic]:
         yield Diagnostic("SW265", message, place, "remove them")
 
 
-def check_nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_nothing_lost(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that each argument goes somewhere."""
     for tool, http in list_bound(resolved):
         if http.get("method", "GET") in BODIED and "body" not in http:
@@ -290,14 +290,14 @@ def check_nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def list_bound(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
+def list_bound(resolved: ResolvedBundle) -> Iterator[tuple[Declaration, Mapping[str, Json]]]:
     """Yield the tools that are HTTP calls, with their calls."""
     for tool in resolved.tools:
         if "url" in (tool.extension.get("http") or {}):
             yield tool, tool.extension["http"]
 
 
-def _listed(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+def _listed(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
     return ((api.place, api.name, api.settings) for api in resolved.apis)
 
 
@@ -372,7 +372,7 @@ def _secured(
                 )
 
 
-def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
+def _texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
     """Yield the texts of a call that may name arguments, with their places."""
     yield tool.place_of("http", "url"), http["url"]
     for section in _SECTIONS:
@@ -387,7 +387,7 @@ def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, st
         yield tool.place_of("http", "body"), text
 
 
-def find_argument_names(resolved: Resolved, tool: Declared) -> set[str]:
+def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]:
     """Return the properties that an input may have by name: the root's, and those of what applies to the root."""
     root = dict(resolved.list_schemas(tool)).get("inputSchema")
     names_known: set[str] = set()
@@ -406,7 +406,7 @@ def find_argument_names(resolved: Resolved, tool: Declared) -> set[str]:
                 match reference.target:
                     case Local(pointer):
                         step = (outline, pointer)
-                    case Shared(key):
+                    case SharedSchema(key):
                         step = (resolved.shared[key], ())
                     case _:
                         continue

@@ -11,11 +11,11 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
 
 
-def check_codes(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that only warnings are ignored, by codes that exist."""
     for place, codes, _ in _lists(resolved):
         for index, code in enumerate(codes):
@@ -35,7 +35,7 @@ def check_codes(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def suppress(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return `diagnostics` without the warnings that are ignored.
 
     The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry: not for
@@ -50,7 +50,7 @@ def suppress(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diag
     ]
 
 
-def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
+def _lists(resolved: ResolvedBundle) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
     """Yield each list of ignored codes with its place and its scope; None is everywhere."""
     for path, manifest in list_manifests(resolved.bundle):
         if codes := _codes(manifest):

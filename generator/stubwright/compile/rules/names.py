@@ -20,7 +20,7 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.jsonschema.references import Outline
 
 _LONGEST = 255
@@ -29,7 +29,7 @@ _LONGEST = 255
 _ALLOWED = re.compile(vocabulary.TOOL_NAME)
 
 
-def check_unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_on_the_wire(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no two tools or prompts share a name, and no two resources a URI (MCP: they are called by it)."""
     first: dict[tuple[str, str], Place] = {}
     for declared in resolved.declared:
@@ -43,9 +43,9 @@ def check_unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW210", message, place, f"rename one{prefixed}")
 
 
-def check_unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no two tools, prompts or resources share a method, a stem of classes, or a module."""
-    first: dict[tuple[str, str], tuple[str, Declared]] = {}
+    first: dict[tuple[str, str], tuple[str, Declaration]] = {}
     for declared in resolved.declared:
         kind, names = declared.section.noun, declared.names
         kinds: list[tuple[str, str, str]] = [
@@ -71,7 +71,7 @@ def check_unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
                 break
 
 
-def _classes(declared: Declared) -> Iterator[str]:
+def _classes(declared: Declaration) -> Iterator[str]:
     """Yield the classes of a declaration next to those of a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
@@ -81,7 +81,7 @@ def _classes(declared: Declared) -> Iterator[str]:
         yield naming.name_arguments(declared.names, declared.section.noun)
 
 
-def check_unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no class of a shared schema has the name of another class or export of the package."""
     stem = naming.name_server_stem(resolved.entry["server"]["name"])
     taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "every package exports")
@@ -133,7 +133,7 @@ def check_unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
+def _unique_ids(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Check that the type of the ids of each kind of handle has a unique name, and the kind itself in Python."""
     first: dict[str, Place] = {}
     for path, manifest in list_manifests(resolved.bundle):
@@ -153,7 +153,7 @@ def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagno
                 yield Diagnostic("SW213", message, place, "give the handle another name")
 
 
-def check_python_names(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a `pythonName` is a name that nothing else needs."""
     for tool in resolved.declared:
         name = tool.extension.get("pythonName")
@@ -179,7 +179,7 @@ def check_python_names(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def check_package(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_package(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the package can be imported, and hides no other."""
     name, place = _package(resolved)
     written = "package" in place.pointer
@@ -199,14 +199,14 @@ def check_package(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def _package(resolved: Resolved) -> tuple[str, Place]:
+def _package(resolved: ResolvedBundle) -> tuple[str, Place]:
     """Return the package's name, and where it comes from."""
     written = (resolved.entry.get("python") or {}).get("package")
     name = written or naming.name_package(resolved.entry["server"]["name"])
     return name, locate_package(resolved.bundle.entry, resolved.entry)
 
 
-def check_writable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no file or folder has too long a name for disks, and the package none that Windows reserves."""
     package_name, at = _package(resolved)
     if paths.is_device(package_name):
@@ -230,7 +230,7 @@ def check_writable(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW406", message, place, help_)
 
 
-def check_handlers(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_handlers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `python.handlers` is `module:Name`, as entry points of packages are written."""
     text = (resolved.entry.get("python") or {}).get("handlers")
     if text is None:
@@ -247,7 +247,7 @@ def check_handlers(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def report_features(resolved: Resolved) -> Iterator[Diagnostic]:
+def report_features(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Report `python.features`, which is accepted for one release more."""
     if "features" in (resolved.entry.get("python") or {}):
         yield Diagnostic(
@@ -258,7 +258,7 @@ def report_features(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def check_wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_wire_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a tool's name is as it SHOULD be (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
@@ -278,10 +278,10 @@ def _problem(name: str, allowed: str, longest: int) -> str:
     return f"`{name}` has {len(name)} characters, more than {longest}"
 
 
-def _python_place(tool: Declared) -> Place:
+def _python_place(tool: Declaration) -> Place:
     return tool.place_of("pythonName") if "pythonName" in tool.extension else tool.place / "name"
 
 
-def _at(resolved: Resolved, place: Place) -> str:
+def _at(resolved: ResolvedBundle, place: Place) -> str:
     span = resolved.bundle.documents[place.file].find_span(place)
     return f"{span.file}:{span.line}"

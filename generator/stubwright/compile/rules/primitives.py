@@ -16,13 +16,13 @@ from stubwright_runtime.values.text import PLACEHOLDER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Json
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def check_templates(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_templates(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that servers can match a URI template of RFC 6570 (MCP 2025-11-25, Resources, Resource Templates)."""
     for template in resolved.primitives[vocabulary.TEMPLATES]:
         try:
@@ -32,7 +32,7 @@ def check_templates(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW255", message, template.place / template.section.key, error.fix)
 
 
-def check_uris(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_uris(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a resource's URI is absolute (RFC 3986, section 4.3)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
@@ -44,7 +44,7 @@ def check_uris(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW256", f"`{uri}` has no scheme", place, fix)
 
 
-def check_contents(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_contents(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a resource has its content in one place."""
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
@@ -52,7 +52,7 @@ def check_contents(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW257", f"`{resource.name}` has both `file` and `text`", at, "remove one")
 
 
-def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no two arguments of a prompt have one name."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
@@ -64,7 +64,7 @@ def check_arguments(resolved: Resolved) -> Iterator[Diagnostic]:
             seen.add(argument["name"])
 
 
-def check_completions(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the arguments that `complete` names exist."""
     known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
     known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
@@ -81,7 +81,7 @@ def check_completions(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW258", f"`{primitive.name}` has no argument `{name}`", at, _fix(name, known))
 
 
-def check_offered(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_offered(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Yield a warning for each value that a prompt offers although its argument's own `enum` does not have it."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         complete = prompt.extension.get("complete") or {}
@@ -100,7 +100,7 @@ def check_offered(resolved: Resolved) -> Iterator[Diagnostic]:
                     yield Diagnostic("SW344", message, at / "$ref" if name in references else at / index, fix)
 
 
-def check_messages(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_messages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a message is one thing, whole, and that the arguments in its text are the prompt's own."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         at = prompt.place / "stubwright"
@@ -126,7 +126,7 @@ def check_messages(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield from _part(kind, message[kind], place / kind, prompt)
 
 
-def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
+def _part(kind: str, part: Json, place: Place, prompt: Declaration) -> Iterator[Diagnostic]:
     if kind == "text":
         yield from _filled(part, place, prompt)
         return
@@ -153,19 +153,19 @@ def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Dia
             yield from _filled(part[key], place / key, prompt)
 
 
-def _filled(text: str, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
+def _filled(text: str, place: Place, prompt: Declaration) -> Iterator[Diagnostic]:
     known = _argument_names(prompt)
     for name in dict.fromkeys(PLACEHOLDER.findall(text)):
         if name not in known:
             yield Diagnostic("SW258", f"`{prompt.name}` has no argument `{name}`", place, _fix(name, known))
 
 
-def _argument_names(prompt: Declared) -> tuple[str, ...]:
+def _argument_names(prompt: Declaration) -> tuple[str, ...]:
     """Return the names of a prompt's arguments."""
     return tuple(argument["name"] for argument in prompt.wire.get("arguments") or ())
 
 
-def _variable_names(template: Declared) -> tuple[str, ...] | None:
+def _variable_names(template: Declaration) -> tuple[str, ...] | None:
     """Return the names of a template's variables; None if it is broken."""
     try:
         return tuple(variable.name for variable in UriTemplate.parse(template.key).variables)

@@ -8,30 +8,38 @@ from typing import TYPE_CHECKING
 from stubwright.compile.completions import is_completion
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema import dialects
-from stubwright.jsonschema.references import Broken, Local, Outline, Reference, Shared, get_at, name_id_keyword
+from stubwright.jsonschema.references import (
+    BrokenReference,
+    Local,
+    Outline,
+    Reference,
+    SharedSchema,
+    get_at,
+    name_id_keyword,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
 
 
-def check_resolved(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_resolved(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that every reference refers to a schema, inside the manifest's folder, without fetching anything."""
     for outline in resolved.list_outlines():
         for reference in outline.references:
-            if isinstance(reference.target, Broken):
+            if isinstance(reference.target, BrokenReference):
                 broken = reference.target
                 yield Diagnostic(broken.code, broken.message, _at(outline, reference), broken.help)
 
 
-def check_finite(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_finite(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: infinite recursion)."""
     for outline, loop in find_loops(resolved):
         yield _loop(outline, loop)
 
 
-def find_loops(resolved: Resolved) -> Iterator[tuple[Outline, list[Reference]]]:
+def find_loops(resolved: ResolvedBundle) -> Iterator[tuple[Outline, list[Reference]]]:
     """Yield the references by which a schema applies itself to its own instance, with the schema of the first."""
     outlines = {outline.place: outline for outline in resolved.list_outlines()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
@@ -44,7 +52,7 @@ def find_loops(resolved: Resolved) -> Iterator[tuple[Outline, list[Reference]]]:
         match reference.target:
             case Local(pointer):
                 return applied.get((place, pointer), [])
-            case Shared(key):
+            case SharedSchema(key):
                 return applied.get((resolved.shared[key].place, ()), [])
         return []
 
@@ -69,11 +77,11 @@ def find_loops(resolved: Resolved) -> Iterator[tuple[Outline, list[Reference]]]:
                     waiting.append(iter(find_next(place, reference)))
 
 
-def check_one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a schema, everything in it and everything that it refers to are of one dialect."""
     for outline in resolved.list_outlines():
         for reference in outline.references:
-            if isinstance(reference.target, Shared) and not is_completion(outline.place):
+            if isinstance(reference.target, SharedSchema) and not is_completion(outline.place):
                 other = resolved.shared[reference.target.key]
                 if other.dialect != outline.dialect and isinstance(other.schema, dict):
                     yield Diagnostic(
@@ -95,7 +103,7 @@ def check_one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
                     )
 
 
-def check_bundled(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bundled(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that shared schemas can go into the `$defs` of the tool's schema: nothing may make that another place.
 
     Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
@@ -119,15 +127,15 @@ def check_bundled(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> bool:
+def is_enclosed(resolved: ResolvedBundle, outline: Outline, reference: Reference) -> bool:
     """Return whether a reference to a shared schema is below an `$id` other than the root's of a tool's own schema."""
-    if not isinstance(reference.target, Shared):
+    if not isinstance(reference.target, SharedSchema):
         return False
     itself = resolved.shared[reference.target.key].place == outline.place
     return reference.enclosed or (_is_shared(outline) and outline.identified and not itself)
 
 
-def check_unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_unique_anchors(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that an anchor or identifier is given once in a schema, with all that is bundled into it."""
     for outline in resolved.list_outlines():
         for pointer in outline.repeated:

@@ -8,7 +8,7 @@ from stubwright.compile.rules.http import find_argument_names, list_bound
 from stubwright.diagnostics import Diagnostic
 from stubwright.diagnostics.suggestions import find_nearest, quote
 from stubwright.http import TOKEN
-from stubwright.jsonschema.selecting import Selecting
+from stubwright.jsonschema.selecting import SchemaSelector
 from stubwright_runtime.http.selections import make_tree, parse_steps
 from stubwright_runtime.http.selections import select_below as kept_below
 from stubwright_runtime.mcp import vocabulary
@@ -16,7 +16,7 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.diagnostics import Place
     from stubwright.ir import Json
 
@@ -25,7 +25,7 @@ _NEEDED: Final = {"cursor": ("argument", "next"), "link": (), "offset": ("argume
 """The keys that each way to the next page requires."""
 
 
-def check_parts(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a pointer into a response refers to a part that it can have."""
     for tool, http in list_bound(resolved):
         given: list[tuple[Place, str]] = [
@@ -36,12 +36,12 @@ def check_parts(resolved: Resolved) -> Iterator[Diagnostic]:
         outline = dict(resolved.list_schemas(tool)).get("outputSchema")
         if not given or outline is None:
             continue
-        making = Selecting(resolved.bundle_schema(outline).wire)
+        making = SchemaSelector(resolved.bundle_schema(outline).wire)
         for place, pointer in given:
             yield from _led(making, tool, place, pointer)
 
 
-def _led(making: Selecting, tool: Declared, place: Place, pointer: str) -> Iterator[Diagnostic]:
+def _led(making: SchemaSelector, tool: Declaration, place: Place, pointer: str) -> Iterator[Diagnostic]:
     schemas: Sequence[Json] = [making.root]
     reached = ""
     for step, text in zip(parse_steps(pointer), pointer.split("/")[1:], strict=True):
@@ -61,7 +61,7 @@ def _led(making: Selecting, tool: Declared, place: Place, pointer: str) -> Itera
         schemas = following
 
 
-def check_headers(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a header of a response has a name that a header can have."""
     for tool, http in list_bound(resolved):
         for name, spec in (http.get("responseHeaders") or {}).items():
@@ -76,7 +76,7 @@ def check_headers(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_large(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_large(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a result that may be given in part promises no structure."""
     apis = {api.name: api.settings for api in resolved.apis}
     for tool, http in list_bound(resolved):
@@ -91,7 +91,7 @@ def check_large(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def check_pages(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_pages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that pages can be followed: an argument is the position of a page, and `select` leaves the items."""
     for tool, http in list_bound(resolved):
         if "page" in http:

@@ -13,7 +13,7 @@ from stubwright_runtime.schema.objects import describes_objects
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
 
 _UNSEEN: Final = "remove it, or raise `protocol.min`: clients of older revisions do not see it"
@@ -23,7 +23,7 @@ _ONLY_TEXT: Final = (
 )
 
 
-def check_age(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_age(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that nothing is too new without `protocol.min`."""
     oldest = (resolved.entry.get("protocol") or {}).get("min")
     if not isinstance(oldest, str):
@@ -42,7 +42,7 @@ def check_age(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
+def _newer(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, str]]:
     bundle = resolved.bundle
     yield from _fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):

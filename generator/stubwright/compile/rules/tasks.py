@@ -11,20 +11,20 @@ from stubwright_runtime.http.requests import is_exchange
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.ir import Json
 
 _FIX = "add `execution: {taskSupport: optional}`, or `required`, next to its `inputSchema`"
 
 
-def check_possible(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_possible(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `task` is at a tool that runs as one."""
     for tool in resolved.tools:
         if "task" in tool.extension and not _runs_as_task(tool.wire):
             yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").point_at_key(), _FIX)
 
 
-def check_asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_asked_before(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a question before a task is a form, of a tool that runs as a task: only the handler knows a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}
@@ -41,7 +41,7 @@ def check_asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW259", f"`{name}` opens a URL, which is not known before the task", at, fix)
 
 
-def check_exchanged(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that no task needs the token of its caller, which is not kept with it.
 
     Without `auth` only local users call, whose tokens are in variables; SW336 reports what else that means.

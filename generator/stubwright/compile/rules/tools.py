@@ -16,13 +16,13 @@ from stubwright_runtime.values.text import BRACES, split_pointer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Json
 
 _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
-def check_overlays(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_overlays(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that an overlay names APIs and tools that exist, with the prefixes that the tools have by then."""
     for fragment, place, _ in list_overlays(resolved.bundle):
         name = str(place.pointer[-1])
@@ -37,7 +37,7 @@ def check_overlays(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW250", f"there is no API `{name}` to overlay", place.point_at_key(), fix)
 
 
-def check_deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_deprecations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `deprecated.use` names another tool."""
     names = [tool.name for tool in resolved.tools]
     for tool in resolved.tools:
@@ -59,7 +59,7 @@ _INDIRECT = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf")
 """Keywords that let other schemas decide which properties an object may have."""
 
 
-def check_paginated(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_paginated(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a tool can give pages: its result has the items, and `cursor` and `nextCursor` are free."""
     for tool in resolved.tools:
         if "paginate" in tool.extension:
@@ -67,7 +67,7 @@ def check_paginated(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW273", message, place, fix)
 
 
-def _unpaginated(tool: Declared) -> Iterator[tuple[Place, str, str]]:
+def _unpaginated(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
     paginate, at = tool.extension["paginate"], tool.place_of("paginate")
     if "http" in tool.extension:
         fix = "write `page` under `http`, which describes the API's pages"
@@ -102,7 +102,7 @@ def _is_array(schema: Json) -> bool:
     return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
 
 
-def check_redactions(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_redactions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `policy.redact` names arguments of the tool: a misspelt one would be logged."""
     for tool in resolved.tools:
         own = (tool.extension.get("policy") or {}).get("redact") or ()
@@ -119,7 +119,7 @@ def check_redactions(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_confirmations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the message of a confirmation names arguments of its tool, in braces that are closed."""
     everybodys = resolved.entry.get("policy") or {}
     if (text := _message(everybodys)) is not None:
@@ -148,7 +148,7 @@ def check_confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW258", message, at, fix)
 
 
-def check_once(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_once(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the key of `policy.once` names arguments of its tool, and that the tool does not run as a task."""
     for tool in resolved.tools:
         once = (tool.extension.get("policy") or {}).get("once")
@@ -193,7 +193,7 @@ def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
             )
 
 
-def check_public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_public_cache(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
@@ -219,7 +219,7 @@ def check_public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     )
 
 
-def check_described(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_described(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a tool has a description: models choose by it."""
     for tool in resolved.tools:
         text = tool.wire.get("description")
@@ -232,7 +232,7 @@ def check_described(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def check_inlined(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_inlined(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that schemas can go out without references under `wire: {refs: inlined}`."""
     if not resolved.inlines:
         return
@@ -252,7 +252,7 @@ _CHANGING: Final = ("PUT", "PATCH", "DELETE")
 """Methods that only change something; a POST may be a search (RFC 9110, 9.3)."""
 
 
-def check_hints(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_hints(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check hints against each other and against the rest of a tool (MCP 2025-03-26, ToolAnnotations)."""
     for tool in resolved.tools:
         hints = tool.wire.get("annotations")
@@ -274,7 +274,7 @@ def check_hints(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW330", message, place / "destructiveHint", fix)
 
 
-def check_repeatable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_repeatable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that tools that write declare the effect of a repeated call: a warning for all of them together."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return
@@ -296,7 +296,7 @@ _NAMED: Final = 5
 """The number of tools that a message names."""
 
 
-def _is_unsure(tool: Declared) -> bool:
+def _is_unsure(tool: Declaration) -> bool:
     """Return whether a tool writes, and does not declare the effect of a repeated call."""
     hints = tool.wire.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
@@ -308,12 +308,12 @@ def _is_unsure(tool: Declared) -> bool:
     return writes and not (tool.extension.get("policy") or {}).get("once")
 
 
-def _get_method(tool: Declared) -> str:
+def _get_method(tool: Declaration) -> str:
     """Return the method of a tool that is an HTTP call; empty for others, and for one that says none."""
     return str((tool.extension.get("http") or {}).get("method", "")).upper()
 
 
-def _find_change(tool: Declared) -> str | None:
+def _find_change(tool: Declaration) -> str | None:
     """Return the evidence that a tool changes something; None if there is none."""
     method = _get_method(tool)
     if method in _CHANGING:
@@ -323,13 +323,13 @@ def _find_change(tool: Declared) -> str | None:
     return "its name suggests that it destroys something" if _DESTROYING.match(tool.name) else None
 
 
-def _find_destruction(tool: Declared) -> str | None:
+def _find_destruction(tool: Declaration) -> str | None:
     if _get_method(tool) == "DELETE":
         return "is a DELETE"
     return "its name suggests that it does" if _DESTROYING.match(tool.name) else None
 
 
-def check_web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_web_resources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that `https://` is for resources that clients can fetch (MCP 2025-11-25, Resources, Common URI Schemes)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
@@ -342,7 +342,7 @@ def check_web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_icons(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_icons(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that icons are web or `data:` addresses; clients MUST refuse `javascript:` (MCP 2025-11-25, Icons)."""
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]

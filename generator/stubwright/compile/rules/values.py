@@ -17,12 +17,12 @@ from stubwright.jsonschema import formats
 from stubwright.jsonschema.bundling import edit
 from stubwright.jsonschema.expressions import LONGEST, find_patterns, is_expression, is_taken, is_too_large
 from stubwright.jsonschema.pointers import format_pointer
-from stubwright.jsonschema.references import Broken, Outline, Shared, name_id_keyword
+from stubwright.jsonschema.references import BrokenReference, Outline, SharedSchema, name_id_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.compile.resolve import Declaration, ResolvedBundle
     from stubwright.ir import Formats, Json
     from stubwright_runtime.schema.validation import Validator
 
@@ -39,7 +39,7 @@ _OF_THE_WHOLE = frozenset({"required", "minProperties", "dependentRequired", "de
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
 
 
-def check_patterns(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_patterns(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the server can compile every `pattern`, and every key of `patternProperties`."""
     for outline in resolved.list_outlines():
         for place, text in find_patterns(outline):
@@ -59,7 +59,7 @@ def check_patterns(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_compilable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_compilable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the validator takes every schema: next to what other rules find, it may refuse half a surrogate pair.
 
     It refuses a schema if it refuses a part of it, so that each shared schema is looked at once.
@@ -83,7 +83,7 @@ def check_compilable(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_defaults(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_defaults(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a schema accepts its own `default` (JSON Schema 2020-12 Validation, 9.2: RECOMMENDED)."""
     for place, name, value, judge in _judged(resolved, "default"):
         for problem, at in judge.find_problems(value, place, "value"):
@@ -95,7 +95,7 @@ def check_defaults(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def check_schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_schema_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a schema accepts its own `examples` (JSON Schema 2020-12 Validation, 9.5)."""
     for place, name, values, judge in _judged(resolved, "examples"):
         for index, value in enumerate(values if isinstance(values, list) else ()):
@@ -108,7 +108,7 @@ def check_schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def check_examples(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that an example is a call that the tool accepts, and a result that it may give."""
     unsound = _unsound(resolved)
     for tool in resolved.tools:
@@ -149,7 +149,7 @@ def check_examples(resolved: Resolved) -> Iterator[Diagnostic]:
                         )
 
 
-def check_bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_bound_values(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that a constant that `bind` sets is a value of its argument."""
     from stubwright_runtime.policy.claims import read_value
 
@@ -177,7 +177,7 @@ def check_bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
                     )
 
 
-def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_fillable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that there are arguments that a tool accepts."""
     from stubwright.jsonschema import instances
 
@@ -194,7 +194,7 @@ def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
             instances.make(schema, tool.name, **settings, likely=True, bare=True)
         except instances.TooLargeError:
             continue
-        except instances.UnmakeableError:
+        except instances.UnsatisfiableError:
             judge = _Judge.compile(resolved, schema)
             examples = [example.get("input", {}) for example in tool.extension.get("examples") or ()]
             if judge and all(judge.validator.find_errors(example) for example in examples):
@@ -209,14 +209,14 @@ def check_fillable(resolved: Resolved) -> Iterator[Diagnostic]:
             continue  # `check_compilable` says so
 
 
-def _bound(tool: Declared, schema: Json) -> Mapping[str, Json]:
+def _bound(tool: Declaration, schema: Json) -> Mapping[str, Json]:
     """Return the bindings of a tool for arguments that it has."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
     return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
 
 
-def check_exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_exact_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that an example that must give exactly its output has one."""
     for tool in resolved.tools:
         for index, entry in enumerate(tool.extension.get("examples") or ()):
@@ -236,7 +236,7 @@ class _Judge:
     validator: Validator
 
     @classmethod
-    def compile(cls, resolved: Resolved, schema: Mapping[str, Json]) -> _Judge | None:
+    def compile(cls, resolved: ResolvedBundle, schema: Mapping[str, Json]) -> _Judge | None:
         """Return the judge for a schema; None if `check_compilable` reports it."""
         validator = _compiled(schema, formats.get_meaning(resolved.entry))
         return None if isinstance(validator, str) else cls(validator)
@@ -255,7 +255,7 @@ class _Judge:
         )
 
 
-def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
+def _judged(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
     """Yield each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
     unsound = _unsound(resolved)
     for outline in resolved.list_outlines():
@@ -307,24 +307,24 @@ def _has_long(outline: Outline) -> bool:
 
 def _alone(outline: Outline) -> Json:
     """Return a schema that refers to itself where it refers to a shared one."""
-    places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, Shared)]
+    places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, SharedSchema)]
     return edit(outline.schema, dict.fromkeys(places, "#"))
 
 
-def _unsound(resolved: Resolved) -> frozenset[Place]:
+def _unsound(resolved: ResolvedBundle) -> frozenset[Place]:
     """Return the schemas of which other rules have said what keeps the validator from taking them."""
     return frozenset(
         outline.place
         for outline in resolved.list_outlines()
         if any(
-            isinstance(reference.target, Broken) or is_enclosed(resolved, outline, reference)
+            isinstance(reference.target, BrokenReference) or is_enclosed(resolved, outline, reference)
             for reference in outline.references
         )
         or not all(is_expression(text) for _, text in find_patterns(outline))
     )
 
 
-def _sound(resolved: Resolved, outline: Outline, unsound: frozenset[Place]) -> bool:
+def _sound(resolved: ResolvedBundle, outline: Outline, unsound: frozenset[Place]) -> bool:
     """Return whether neither a schema nor one that it refers to is `unsound`."""
     return not unsound or unsound.isdisjoint(each.place for each in resolved.find_closure(outline))
 

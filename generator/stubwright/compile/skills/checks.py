@@ -18,7 +18,7 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import ResolvedBundle
     from stubwright.compile.source import Skill
     from stubwright.ir import Json
 
@@ -36,7 +36,7 @@ _LINK: Final = re.compile(r"(?<!\\)\]\(\s*<?(?P<target>[^\s()<>]+)")
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
 
 
-def check(resolved: Resolved) -> Iterator[Diagnostic]:
+def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check each skill on its own, and that no two of them, and no resource, have one URI."""
     uris: dict[str, Skill] = {}
     names: dict[str, Skill] = {}

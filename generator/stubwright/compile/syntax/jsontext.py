@@ -65,7 +65,7 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
         value = strictjson.load(text)
     except json.JSONDecodeError as error:
         return None, [_syntax(text, error)]
-    except (ValueError, RecursionError, strictjson.TwiceError):  # `parse_tree` finds it again, with its position
+    except (ValueError, RecursionError, strictjson.DuplicateKeyError):  # `parse_tree` finds it again, with its position
         return None, parse_tree(text)[1]
     if _is_deep(value) or _SURROGATE_ESCAPE.search(text):
         problems = parse_tree(text)[1]

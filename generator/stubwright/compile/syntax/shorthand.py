@@ -69,7 +69,7 @@ _FIX: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Expanded:
+class Expansion:
     """The value of a file, written out, and its problems.
 
     `origins` has the places at which parts of the value are written, by their places in it.
@@ -80,7 +80,7 @@ class Expanded:
     faults: Sequence[Diagnostic] = ()
 
 
-def expand(value: Json, file: str) -> Expanded:
+def expand(value: Json, file: str) -> Expansion:
     """Return the value of a file with all shorthand written out; the value itself if it does not say `shorthand: true`.
 
     Args:
@@ -88,7 +88,7 @@ def expand(value: Json, file: str) -> Expanded:
         file: The path of the file, for the places of problems.
     """
     if not isinstance(value, dict) or value.get("shorthand") is not True:
-        return Expanded(value, {})
+        return Expansion(value, {})
     schemas = list(locations.list_items(value, ("schemas",)))
     writer = _Writer(file, {str(pointer[-1]): schema for pointer, schema in schemas})
     for pointer, _ in schemas:
@@ -99,7 +99,7 @@ def expand(value: Json, file: str) -> Expanded:
     for role, pointer, schema in locations.find_schemas(value):
         if isinstance(schema, dict) or role not in LONG.values():
             value = _put(value, pointer, writer.expand_schema(schema, pointer))
-    return Expanded(value, writer.origins, writer.faults)
+    return Expansion(value, writer.origins, writer.faults)
 
 
 def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointer:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 
-class TwiceError(Exception):
+class DuplicateKeyError(Exception):
     """An object has this key twice, so that no one knows which value is meant (RFC 8259, section 4)."""
 
 
@@ -25,7 +25,7 @@ def load(text: str) -> Any:
     Raises:
         ValueError: It is none, or has a number that is not finite.
         RecursionError: It is too deep for Python's reader.
-        TwiceError: An object has a key twice.
+        DuplicateKeyError: An object has a key twice.
     """
     return json.loads(text, object_pairs_hook=_make_object, parse_constant=refuse_constant, parse_float=_parse_float)
 
@@ -34,7 +34,7 @@ def _make_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     value = dict(pairs)
     if len(value) < len(pairs):
         first = {key: index for index, (key, _) in reversed([*enumerate(pairs)])}
-        raise TwiceError(next(key for index, (key, _) in enumerate(pairs) if first[key] < index))
+        raise DuplicateKeyError(next(key for index, (key, _) in enumerate(pairs) if first[key] < index))
     return value
 
 

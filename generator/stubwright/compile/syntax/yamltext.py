@@ -110,7 +110,7 @@ def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
     return (None if builder.problems else builder.value), builder.problems
 
 
-def read_anyway(text: str, *, any_keys: bool = False) -> Json:
+def read_lenient(text: str, *, any_keys: bool = False) -> Json:
     """Return the value of a YAML text despite its problems: the last of equal keys counts, and `<<` is a key."""
     return _read(text, any_keys=any_keys).value
 
@@ -242,7 +242,7 @@ class _Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchor:
     value: Json
     node: Node
     size: int
@@ -260,7 +260,7 @@ class _Builder:
         self._masked = masked
         self._any_keys = any_keys
         self._stack: list[_Frame] = []
-        self._anchors: dict[str, _Anchored | None] = {}  # None while the anchored container is open
+        self._anchors: dict[str, _Anchor | None] = {}  # None while the anchored container is open
         self._documents = 0
         self._aliased = 0
         self._takers: dict[type[yaml.Event], Callable[[Any], bool]] = {
@@ -327,7 +327,7 @@ class _Builder:
                 self.problems.append(report_lone_surrogate(start, end))
         self._put(value, node)
         if event.anchor:
-            self._anchors[event.anchor] = _Anchored(value, node, 1, 0)
+            self._anchors[event.anchor] = _Anchor(value, node, 1, 0)
         return True
 
     def _core(self, text: str, start: int, end: int) -> Json:
@@ -367,7 +367,7 @@ class _Builder:
         frame = self._stack.pop()
         _, frame.node.end = _offsets(event)
         if frame.anchor:
-            self._anchors[frame.anchor] = _Anchored(frame.value, frame.node, frame.size, frame.height)
+            self._anchors[frame.anchor] = _Anchor(frame.value, frame.node, frame.size, frame.height)
         if self._stack:
             parent = self._stack[-1]
             parent.size += frame.size

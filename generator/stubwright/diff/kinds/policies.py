@@ -97,7 +97,7 @@ def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     if are_same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:
-        return _judge_limit(key, was, now)
+        return _classify_limit(key, was, now)
     match key:
         case "onStateLoss":
             closes = now == "closed"
@@ -106,13 +106,13 @@ def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
         case "sanitize":
             return "may break", "texts in results may change"
         case "confirm":
-            return _judge_confirmation(was, now)
+            return _classify_confirmation(was, now)
         case "once":
-            return _judge_once(was, now)
+            return _classify_once(was, now)
     return "may break", _REFUSED
 
 
-def _judge_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
+def _classify_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     read, is_as_wide = _LIMITS[key]
     if key == "maxArgumentBytes":  # its default is lower for tasks than for plain calls
         was, now = was or ARGUMENTS, now or TASK_ARGUMENTS
@@ -126,7 +126,7 @@ def _judge_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     return ("compatible", None) if is_as_wide(new, old) else ("may break", _REFUSED)
 
 
-def _judge_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
+def _classify_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
     """Judge a change of a confirmation: whether it is required, and what happens if the client cannot ask."""
     old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
@@ -138,7 +138,7 @@ def _judge_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
     return "may break", "clients that cannot ask their user are refused now"
 
 
-def _judge_once(was: Any, now: Any) -> tuple[Impact, str | None]:
+def _classify_once(was: Any, now: Any) -> tuple[Impact, str | None]:
     """Judge a change of `once`: whether clients that repeat a call can still rely on a single effect."""
     if was is None:
         return "may break", "a call with the key of an earlier one gets the first result, or is refused, now"

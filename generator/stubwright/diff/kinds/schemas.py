@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact
 from stubwright.diff.kinds import edits
-from stubwright.diff.subsumption import blame, witness
+from stubwright.diff.subsumption import cause, counterexample
 from stubwright.diff.subsumption.annotations import are_same
 from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.orders import align
@@ -95,7 +95,7 @@ class SchemaComparison:
             self._budget.keep_for(judged)
             without = undone.get((edit.old, edit.new))
             others = None if without is None else Judge(without, self.new_formats)
-            change = self._judge_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)
+            change = self._classify_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)
             if change.impact == "compatible" and edit.edited is not None:
                 change = self._explain_harmless(change, is_equal=is_equal)
             impacts.add(change.impact)
@@ -110,7 +110,7 @@ class SchemaComparison:
                 message = "each edit is harmless alone, but it is not proved that all of them are harmless together"
                 yield self._change("SW545", "", message, (), (), "may break")
 
-    def _judge_edit(
+    def _classify_edit(
         self, edit: Edit, original: Judge, base: Judge, new: Judge, others: Judge | None, *, fits: bool
     ) -> Change:
         """Return the change that an edit is; `others` is the new schema without it, if that can be made."""
@@ -188,14 +188,14 @@ class SchemaComparison:
         outputs one that the others accept and the old schema does not.
         """
         if self.direction == "input":
-            return witness.find([old], others, hints, budget or self._budget)
-        return witness.find(others, [old], hints, budget or self._budget)
+            return counterexample.find([old], others, hints, budget or self._budget)
+        return counterexample.find(others, [old], hints, budget or self._budget)
 
     def _find_step(self, old: Judge, others: Judge, new: Judge) -> tuple[ir.Json] | None:
         """Return an instance that shows the break where the edit has to be the last one, after all `others`."""
         if self.direction == "input":
-            return witness.find([old, others], [new], self._find_hints(others, new), self._budget)
-        return witness.find([new], [others, old], self._find_hints(others, new), self._budget)
+            return counterexample.find([old, others], [new], self._find_hints(others, new), self._budget)
+        return counterexample.find([new], [others, old], self._find_hints(others, new), self._budget)
 
     def _impact(self, example: tuple[ir.Json] | None) -> Impact:
         return "breaking" if example is not None else "may break"
@@ -216,13 +216,13 @@ class SchemaComparison:
             effect = (
                 "was accepted and is refused" if self.direction == "input" else "was impossible and is possible now"
             )
-            evidence = f"for example {witness.show(example[0])} {effect}"
+            evidence = f"for example {counterexample.show(example[0])} {effect}"
         elif impact == "may break" and why is None:
             hope = (
                 "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
             )
             if not self._culprits:
-                self._culprits.append(blame.find_culprit(*self._get_judges(), self._is_decided))
+                self._culprits.append(cause.find_culprit(*self._get_judges(), self._is_decided))
             culprit = self._culprits[0]
             if culprit:
                 because = f": `{culprit}` is in the way"

@@ -22,7 +22,7 @@ from stubwright_runtime.http import servers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stubwright.importers.openapi.documents import Documents, Located
+    from stubwright.importers.openapi.documents import Documents, LocatedValue
     from stubwright.importers.openapi.operations import Operation
     from stubwright.importers.openapi.options import Auth
     from stubwright.ir import Json
@@ -162,18 +162,18 @@ class Apis:
         origin = self.documents.origin
         return "" if origin is None else urljoin(origin, "/").rstrip("/")
 
-    def _list_servers(self, holder: Located) -> list[Server]:
+    def _list_servers(self, holder: LocatedValue) -> list[Server]:
         return [base for _, base in self._locate_servers(holder)]
 
-    def _locate_servers(self, holder: Located) -> list[tuple[Located, Server]]:
+    def _locate_servers(self, holder: LocatedValue) -> list[tuple[LocatedValue, Server]]:
         return [(at, _read_server(at, self.documents.origin)) for at in self.documents.list_items(holder, "servers")]
 
-    def _is_wanted(self, server: Located) -> bool:
+    def _is_wanted(self, server: LocatedValue) -> bool:
         wanted = (self.server or "").rstrip("/")
         url, description = server.get_field("url"), server.get_field("description")
         return bool(wanted) and wanted in (str(url).rstrip("/"), str(description).strip())
 
-    def note_other_servers(self) -> list[str]:
+    def report_other_servers(self) -> list[str]:
         """Return a note on the servers of the document that are not called, if there are any.
 
         Raises:
@@ -242,7 +242,7 @@ class Apis:
                 listed = scopes if isinstance(scopes, list) else []
                 yield name, [scope for scope in listed if isinstance(scope, str) and _SCOPE.fullmatch(scope)]
 
-    def _find_security(self, holder: Located) -> list[Json] | None:
+    def _find_security(self, holder: LocatedValue) -> list[Json] | None:
         """Return the `security` of an operation or of the document; None if there is none."""
         at = holder.get("security")
         value = None if at is None else self.documents.follow(at, "`security`").value
@@ -255,7 +255,7 @@ class Apis:
         except UnsupportedError:
             return []  # an operation that needs one is omitted, with the reason
 
-    def _describe_schemes(self) -> dict[str, Located]:
+    def _describe_schemes(self) -> dict[str, LocatedValue]:
         components = self.documents.root.get("components")
         holder = None if components is None else self.documents.follow(components, "`components`")
         return {} if holder is None else dict(self.documents.list_entries(holder, "securitySchemes"))
@@ -292,7 +292,7 @@ class Apis:
             return {"type": "apiKey", "in": where, "name": key, "env": env}
         raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
 
-    def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
+    def _find_grant(self, scheme: LocatedValue, env: str) -> dict[str, Json]:
         """Return the settings by which the server gets tokens itself; empty if it cannot, and has to be given one."""
         flows = dict(scheme.list_entries("flows"))
         # `implicit` and `password` are omitted: the first has no token endpoint, and the second wants a person's
@@ -364,7 +364,7 @@ class Server:
     label: str
 
 
-def _read_server(server: Located, origin: str | None) -> Server:
+def _read_server(server: LocatedValue, origin: str | None) -> Server:
     """Return a server, in which variables have their values, except for those that the environment can set.
 
     Args:
@@ -395,7 +395,7 @@ def _read_server(server: Located, origin: str | None) -> Server:
     return Server(parts.path.rstrip("/") if not parts.scheme else "", {}, label)
 
 
-def _can_be_set(name: str, variable: Located, url: str) -> bool:
+def _can_be_set(name: str, variable: LocatedValue, url: str) -> bool:
     """Return whether the environment can set a variable: the value cannot leave its place, and it is not the only
     one.
     """
@@ -409,7 +409,7 @@ def _can_be_set(name: str, variable: Located, url: str) -> bool:
     return (listed is None or len(listed) > 1) and all(servers.is_part(str(value)) for value in values)
 
 
-def _read_variable(variable: Located) -> dict[str, Any]:
+def _read_variable(variable: LocatedValue) -> dict[str, Any]:
     """Return a variable's default, and the values that it may have; the default is one of them (3.1.1, section
     4.8.6).
     """

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.importers.openapi import media as media_types
 from stubwright.importers.openapi import operations, paths
-from stubwright.importers.openapi.documents import Located, UnsupportedError
+from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError
 from stubwright.importers.openapi.hints import READING
 from stubwright.importers.openapi.schemas import parts
 from stubwright.importers.openapi.schemas.conversion import drop_text
@@ -83,13 +83,13 @@ class _Body:
     """A request body in the media type that was chosen."""
 
     media: str
-    entry: Located
+    entry: LocatedValue
     required: bool
     description: str | None
     kind: str
 
     @property
-    def schema(self) -> Located | None:
+    def schema(self) -> LocatedValue | None:
         """Its schema."""
         return self.entry.get("schema")
 
@@ -295,7 +295,7 @@ _KINDS: Final = ("json", "form", "multipart", "text", "bytes")
 """The kinds of bodies, the best first, apart from forms with a file."""
 
 
-def _is_upload(entry: Located, schemas: Schemas) -> bool:
+def _is_upload(entry: LocatedValue, schemas: Schemas) -> bool:
     """Return whether a multipart form has a file, and all of its parts can be sent."""
     entry = parts.name_lone_file(entry, schemas)
     form, schema = Parts(entry, schemas, is_multipart=True), entry.get("schema")
@@ -308,7 +308,7 @@ def _is_upload(entry: Located, schemas: Schemas) -> bool:
     return True
 
 
-def _find_kind(media: str, entry: Located, schemas: Schemas) -> tuple[str, str]:
+def _find_kind(media: str, entry: LocatedValue, schemas: Schemas) -> tuple[str, str]:
     """Return the kind of a body, and the media type that is sent.
 
     Raises:

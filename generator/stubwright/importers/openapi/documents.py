@@ -17,7 +17,7 @@ from urllib.parse import unquote, urljoin
 from stubwright import paths
 from stubwright.compile.syntax import jsontext, yamltext
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.importers import forgiving, reading
+from stubwright.importers import error_recovery, reading
 from stubwright.importers.openapi import swagger
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema.pointers import format_pointer
@@ -49,7 +49,7 @@ def explain(error: UnsupportedError | RecursionError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedValue:
     """A value, the file that it is in (relative to the root document's folder), and its JSON pointer there."""
 
     value: Json
@@ -61,12 +61,12 @@ class Located:
         """The place as a reference with its file: `api.yaml#/components/schemas/Pet`."""
         return f"{self.file}{format_pointer(self.pointer)}"
 
-    def __truediv__(self, step: str) -> Located:
+    def __truediv__(self, step: str) -> LocatedValue:
         """Return the value below a key or an index. Raises KeyError or IndexError if there is none."""
         below = self.value[int(step)] if isinstance(self.value, list) else self.value[step]
-        return Located(below, self.file, (*self.pointer, step))
+        return LocatedValue(below, self.file, (*self.pointer, step))
 
-    def get(self, key: str) -> Located | None:
+    def get(self, key: str) -> LocatedValue | None:
         """Return the value below a key; None if this is no mapping, or has no such key."""
         return self / key if isinstance(self.value, dict) and key in self.value else None
 
@@ -74,14 +74,14 @@ class Located:
         """Return the value of a key; None if this is no mapping, or has no such key."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
-    def list_entries(self, key: str) -> list[tuple[str, Located]]:
+    def list_entries(self, key: str) -> list[tuple[str, LocatedValue]]:
         """Return the entries of the mapping below a key; none if there is none."""
         below = self.get(key)
         if below is None or not isinstance(below.value, dict):
             return []
         return [(name, below / name) for name in below.value]
 
-    def list_items(self, key: str) -> list[Located]:
+    def list_items(self, key: str) -> list[LocatedValue]:
         """Return the items of the list below a key; none if there is none."""
         below = self.get(key)
         if below is None or not isinstance(below.value, list):
@@ -145,11 +145,11 @@ class Documents:
         return self._swagger is not None
 
     @property
-    def root(self) -> Located:
+    def root(self) -> LocatedValue:
         """The root document."""
-        return Located(self._values[self._name], self._name, ())
+        return LocatedValue(self._values[self._name], self._name, ())
 
-    def resolve(self, at: Located) -> Located:
+    def resolve(self, at: LocatedValue) -> LocatedValue:
         """Return `at` itself, or if it is a reference, the final target of that.
 
         A `description` or `summary` next to the reference replaces the one that is found (3.1.1, section 4.8.23).
@@ -163,14 +163,14 @@ class Documents:
             reference = at.value.get("$ref") if isinstance(at.value, dict) else None
             if not isinstance(reference, str):
                 if beside and isinstance(at.value, dict):
-                    return Located({**at.value, **beside}, at.file, at.pointer)
+                    return LocatedValue({**at.value, **beside}, at.file, at.pointer)
                 return at
             if self.minor:
                 beside = {key: at.value[key] for key in ("summary", "description") if key in at.value} | beside
             at = self.find_target(reference, at.file, at.pointer)
         raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
 
-    def follow(self, at: Located, what: str) -> Located:
+    def follow(self, at: LocatedValue, what: str) -> LocatedValue:
         """Resolve `at` in place of `what`, where the specification allows no references, but bundlers write them.
 
         Raises:
@@ -185,7 +185,7 @@ class Documents:
         self.followed.setdefault((at.file, at.pointer), what)
         return target
 
-    def list_entries(self, at: Located, key: str) -> list[tuple[str, Located]]:
+    def list_entries(self, at: LocatedValue, key: str) -> list[tuple[str, LocatedValue]]:
         """Return the entries of the mapping below a key, which may be a reference; none if there is none.
 
         Raises:
@@ -197,7 +197,7 @@ class Documents:
             return []
         return [(name, target / name) for name in target.value]
 
-    def list_items(self, at: Located, key: str) -> list[Located]:
+    def list_items(self, at: LocatedValue, key: str) -> list[LocatedValue]:
         """Return the items of the list below a key, which may be a reference; none if there is none.
 
         Raises:
@@ -209,7 +209,7 @@ class Documents:
             return []
         return [target / str(index) for index in range(len(target.value))]
 
-    def note_followed(self) -> list[str]:
+    def record_followed(self) -> list[str]:
         """Return a note on the references that `follow` has followed, if there are any."""
         kinds = Counter(self.followed.values())
         places = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
@@ -219,7 +219,7 @@ class Documents:
             f"references were followed where the specification does not allow any, as bundlers do: in place of {places}"
         ]
 
-    def find_target(self, reference: str, file: str, pointer: tuple[str, ...] = ()) -> Located:
+    def find_target(self, reference: str, file: str, pointer: tuple[str, ...] = ()) -> LocatedValue:
         """Return the target of a reference in `file`, below a pointer.
 
         A reference below an `$id` is relative to it (JSON Schema 2020-12, core, 8.2.1), and to the document if there is
@@ -244,7 +244,7 @@ class Documents:
             path = resolved
             if self._is_alone and path != self._name:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
-        at = Located(self._load(path, reference), path, ())
+        at = LocatedValue(self._load(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
         # A fragment in a URI is percent-encoded first, and then a pointer (RFC 6901, 6).
@@ -257,7 +257,7 @@ class Documents:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` does not resolve") from None
         return at
 
-    def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> Located | None:
+    def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> LocatedValue | None:
         """Return the target of a reference by the `$id` and `$anchor` of schemas; None if there is none."""
         resources, anchors = self._identified
         where, _, fragment = reference.partition("#")
@@ -281,12 +281,12 @@ class Documents:
         return at
 
     @cached_property
-    def _identified(self) -> tuple[dict[str, Located], dict[tuple[str, str], Located]]:
+    def _identified(self) -> tuple[dict[str, LocatedValue], dict[tuple[str, str], LocatedValue]]:
         """The schemas of the root document with an `$id`, by their whole URI, and all with an anchor, by the URI
         of the schema or document around them and the anchor.
         """
-        resources: dict[str, Located] = {}
-        anchors: dict[tuple[str, str], Located] = {}
+        resources: dict[str, LocatedValue] = {}
+        anchors: dict[tuple[str, str], LocatedValue] = {}
         is_used = any(isinstance(part.get(key), str) for part in walk(self.root.value) for key in ("$id", *_ANCHORS))
         waiting = [(self.root, "")] if is_used else []
         for at, base in waiting:  # grows while it is read
@@ -340,7 +340,7 @@ class Documents:
         self, path: str, text: str, value: Json, problems: list[Problem], *, is_json: bool
     ) -> tuple[Json, list[Problem]]:
         """Return the value of a text whose problems can be forgiven; otherwise, its problems."""
-        meant = forgiving.forgive(text, problems, path, is_json=is_json) if problems else None
+        meant = error_recovery.recover_errors(text, problems, path, is_json=is_json) if problems else None
         if meant is None:
             return value, problems
         self.forgiven += meant[1]

@@ -27,7 +27,7 @@ def make_annotations(method: str, title: str) -> dict[str, bool | str]:
     }
 
 
-def note_guesses(posting: Sequence[str]) -> list[str]:
+def report_guesses(posting: Sequence[str]) -> list[str]:
     """Return a note on the tools that POST, whose method does not tell their effects.
 
     Args:

@@ -59,7 +59,7 @@ def make_manifest(
     listed = operations.list_operations(documents, notes)
     wanted = naming.select(listed, selection, server["name"], _list_tags(documents))
     api_list = apis.Apis(documents, server["name"], options.server, options.auth)
-    notes += api_list.note_other_servers()
+    notes += api_list.report_other_servers()
     schemas = Schemas(documents, _find_taken_stems(server["name"], [wire for wire, *_ in wanted]))
     converted_tools: list[_ConvertedTool] = []
     for wire, operation, is_renamed in wanted:
@@ -81,30 +81,30 @@ def make_manifest(
         _truncate_descriptions(draft, options.longest)
     if options.pages:
         notes += _add_pages(converted_tools, draft["schemas"])
-    notes += _note_withheld(converted_tools)
-    notes += _note_idempotency_headers(converted_tools)
-    notes += _note_missing_output_schemas(converted_tools)
-    notes += _note_streams(converted_tools)
-    notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.note_followed()]
+    notes += _report_withheld(converted_tools)
+    notes += _report_idempotency_headers(converted_tools)
+    notes += _report_missing_output_schemas(converted_tools)
+    notes += _report_streams(converted_tools)
+    notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.record_followed()]
     notes += collisions.resolve(draft)
     checked = acceptance.repair(draft)
     if checked.unfillable:
         checked, eased_notes = _ease(checked)
         notes += eased_notes
     draft = {**checked.manifest}
-    notes += _note_misfits(converted_tools, checked.listed)
-    guesses = hints.note_guesses([tool["name"] for tool in draft["tools"] if _get_call(tool)["method"] == "POST"])
+    notes += _report_misfits(converted_tools, checked.listed)
+    guesses = hints.report_guesses([tool["name"] for tool in draft["tools"] if _get_call(tool)["method"] == "POST"])
     unsaid = {http["api"] for http in map(_get_call, draft["tools"]) if "security" not in http}
     _prune(draft)
     count = len(draft["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
-    notes += _note_unsecured(draft.get("apis") or {}, unsaid, api_list)
-    notes += [*checked.notes, *_note_variables(draft.get("apis") or {}, api_list.bases)]
+    notes += _report_unsecured(draft.get("apis") or {}, unsaid, api_list)
+    notes += [*checked.notes, *_report_variables(draft.get("apis") or {}, api_list.bases)]
     unlisted = cost.ToolSizes(checked.listed).measure_outputs()  # no tool of an imported API lists it
     sizes = cost.ToolSizes([{key: tool[key] for key in tool if key != "outputSchema"} for tool in checked.listed])
     results_listed = {tool["name"]: tool["outputSchema"] for tool in checked.listed if "outputSchema" in tool}
     cost_notes = large_results.note(large_results.estimate_tokens(results_listed))
-    cost_notes += cost.note_cost(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
+    cost_notes += cost.report_cost(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
     return ImportResult(draft, summary, tuple(notes), checked.warnings, tuple(cost_notes), tuple(guesses))
 
 
@@ -126,7 +126,7 @@ def _ease(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
     }
     again = acceptance.repair(eased)
     helped = [f"`{name}`" for name in checked.unfillable if name not in again.unfillable]
-    notes = acceptance.note_unfillable(again.unfillable)
+    notes = acceptance.report_unfillable(again.unfillable)
     if not helped:
         return checked, notes
     why = "`oneOf` became `anyOf`, because whatever fits one of its alternatives fits another, too"
@@ -148,7 +148,7 @@ def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return call
 
 
-def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]) -> list[str]:
+def _report_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a note on the examples of requests that the document's own schemas refuse."""
     from stubwright_runtime.schema.validation import Validator
 
@@ -170,7 +170,7 @@ def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Ma
     return [f"{what}; such calls are refused, unless `input: lenient` is set for the API or for these tools"]
 
 
-def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list: Apis) -> list[str]:
+def _report_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list: Apis) -> list[str]:
     """Return a note on the APIs whose authentication the document does not tell, with the options to write."""
     names = [name for name, api in api_entries.items() if name in unsaid and "auth" not in api]
     if not names:
@@ -307,7 +307,7 @@ def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> li
     )
 
 
-def _note_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
+def _report_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
     """Return a note for each credential that is also a parameter."""
     keys = dict.fromkeys(key for converted in tools for key in converted.withheld)
     return [
@@ -317,7 +317,7 @@ def _note_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
     ]
 
 
-def _note_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
+def _report_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
     """Return a note for each header by which the API recognizes repeated calls."""
     by_header: dict[str, list[str]] = {}
     for converted in tools:
@@ -330,7 +330,7 @@ def _note_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
     ]
 
 
-def _note_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
+def _report_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
     """Return a note for each reason for which tools have no `outputSchema`."""
     reasons: dict[str, list[str]] = {}
     for converted in tools:
@@ -339,7 +339,7 @@ def _note_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
     return [f"{_list_names(names)}: the `outputSchema` was omitted: {why}" for why, names in reasons.items()]
 
 
-def _note_streams(tools: Iterable[_ConvertedTool]) -> list[str]:
+def _report_streams(tools: Iterable[_ConvertedTool]) -> list[str]:
     """Return a note on the tools whose responses are streams of events."""
     calls = [(converted.tool["name"], _get_call(converted.tool)) for converted in tools]
     names = [f"`{name}`" for name, call in calls if strip_parameters(call.get("accept", "")) == EVENT_STREAM]
@@ -389,7 +389,7 @@ _VALUES: Final = 8
 """The number of a variable's values that a note lists at most."""
 
 
-def _note_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
+def _report_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
     """Return the variables of the environment that the server reads."""
     notes = []
     for name, api in api_entries.items():

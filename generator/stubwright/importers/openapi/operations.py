@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from stubwright import http, naming
 from stubwright.importers.openapi import descriptions
-from stubwright.importers.openapi.documents import Located, UnsupportedError, read_mapping
+from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError, read_mapping
 from stubwright.importers.openapi.media import is_json
 from stubwright.importers.reading import DocumentError
 
@@ -66,7 +66,7 @@ class Parameter:
     explode: bool
     reserved: bool
     content: str | None
-    schema: Located | None
+    schema: LocatedValue | None
     description: str | None
     deprecated: bool
     example: Json
@@ -78,8 +78,8 @@ class Operation:
 
     method: str
     path: str
-    at: Located
-    item: Located
+    at: LocatedValue
+    item: LocatedValue
 
     @property
     def id(self) -> str | None:
@@ -166,13 +166,13 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
         notes.append(f"webhooks were omitted, because the API calls them: {', '.join(webhooks)}")
 
 
-def _resolve_item(documents: Documents, entry: Located) -> Located:
+def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
     """Return a path item; one that refers to another may add to it (3.1.1, section 4.8.9)."""
     if not isinstance(entry.value, dict):
         raise UnsupportedError("it is not a mapping")
     if "$ref" not in entry.value:
         return entry
-    target = documents.resolve(Located({"$ref": entry.value["$ref"]}, entry.file, entry.pointer))
+    target = documents.resolve(LocatedValue({"$ref": entry.value["$ref"]}, entry.file, entry.pointer))
     if not isinstance(target.value, dict):
         raise UnsupportedError("its reference does not refer to a path item")
     if any(key in entry.value for key in (*METHODS, "parameters", "servers")):
@@ -231,7 +231,7 @@ Delimiters in paths and headers are from Swagger 2.0 (`collectionFormat`).
 """
 
 
-def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> Parameter:
+def _read_parameter(documents: Documents, at: LocatedValue, name: str, where: In) -> Parameter:
     content = list_media_types(documents, at)
     media = schema = None
     if content:
@@ -263,7 +263,7 @@ def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> 
     )
 
 
-def find_body(documents: Documents, operation: Operation) -> Located | None:
+def find_body(documents: Documents, operation: Operation) -> LocatedValue | None:
     """Return the request body of an operation; None if there is none.
 
     Raises:
@@ -278,7 +278,7 @@ def find_body(documents: Documents, operation: Operation) -> Located | None:
     return at
 
 
-def list_responses(documents: Documents, operation: Operation) -> list[Located]:
+def list_responses(documents: Documents, operation: Operation) -> list[LocatedValue]:
     """Return the responses that say success (`200`, `2XX`), each perhaps a reference.
 
     Raises:
@@ -288,7 +288,7 @@ def list_responses(documents: Documents, operation: Operation) -> list[Located]:
     return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
 
 
-def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
+def list_examples(documents: Documents, at: LocatedValue) -> Iterator[Json]:
     """Yield the examples of a media type or a parameter (3.0.4, 3.1.1 and 3.2.0, "Media Type Object", "Example
     Object").
     """
@@ -304,7 +304,7 @@ def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
                 yield value.value
 
 
-def list_media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:
+def list_media_types(documents: Documents, at: LocatedValue) -> list[tuple[str, LocatedValue]]:
     """Return the entries of a `content`; one may be a reference (3.2.0, section 4.14).
 
     Raises:

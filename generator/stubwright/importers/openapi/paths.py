@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_plus
 
 from stubwright.http import VARIABLE
-from stubwright.importers.openapi.documents import Located, UnsupportedError
+from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError
 from stubwright.importers.openapi.operations import Parameter
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read(operation: Operation, described: Iterable[Parameter]) -> Path:
     by_place: dict[tuple[In, str], Parameter] = {
         (parameter.where, parameter.name): parameter for parameter in described
     }
-    text = Located({"type": "string"}, operation.at.file, operation.at.pointer)
+    text = LocatedValue({"type": "string"}, operation.at.file, operation.at.pointer)
     inside = dict.fromkeys(name for name in VARIABLE.findall(template) if name)
     notes: list[str] = []
     fixed: list[str] = []
@@ -91,7 +91,7 @@ def read(operation: Operation, described: Iterable[Parameter]) -> Path:
     return Path(template, "&".join(fixed), tuple(by_place.values()), tuple(notes))
 
 
-def _make_text(name: str, where: In, schema: Located) -> Parameter:
+def _make_text(name: str, where: In, schema: LocatedValue) -> Parameter:
     style, explode = ("simple", False) if where == "path" else ("form", True)
     return Parameter(name, where, True, style, explode, False, None, schema, None, False, None)
 

@@ -20,7 +20,7 @@ from stubwright_runtime.http.styles import DELIMITERS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stubwright.importers.openapi.documents import Located
+    from stubwright.importers.openapi.documents import LocatedValue
     from stubwright.importers.openapi.operations import Operation
     from stubwright.importers.openapi.options import Options
     from stubwright.importers.openapi.schemas.conversion import Schemas
@@ -49,7 +49,7 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
     """Return the result of an operation, in the media type that the user prefers."""
     alternatives: list[Json] = []
     uses: frozenset[str] = frozenset()
-    contents: list[Mapping[str, Located]] = []
+    contents: list[Mapping[str, LocatedValue]] = []
     is_known, is_empty, are_objects = True, False, True
     responses, reason = _read_responses(operation, schemas)
     headers: dict[str, Json] = {}
@@ -90,9 +90,9 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
     return Result(converted, uses, accept, headers=headers)
 
 
-def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Located], str | None]:
+def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[LocatedValue], str | None]:
     """Return the responses that can be read, and why one cannot."""
-    responses: list[Located] = []
+    responses: list[LocatedValue] = []
     reason: str | None = None
     try:
         for entry in operations.list_responses(schemas.documents, operation):
@@ -105,7 +105,7 @@ def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Locate
     return responses, reason
 
 
-def _list_headers(response: Located, schemas: Schemas) -> dict[str, Json]:
+def _list_headers(response: LocatedValue, schemas: Schemas) -> dict[str, Json]:
     """Return the headers that a response declares, by names for properties (3.1.1, "Header Object").
 
     Raises:
@@ -131,12 +131,12 @@ _UNTOLD: Final = frozenset({"content-type", "set-cookie", "set-cookie2"})
 """Headers that a document may not declare, or that hold credentials."""
 
 
-def _rank(content: Mapping[str, Located], preferred: Sequence[str], schemas: Schemas) -> list[str]:
+def _rank(content: Mapping[str, LocatedValue], preferred: Sequence[str], schemas: Schemas) -> list[str]:
     """Return the media types of a response, the best first."""
     return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media], schemas) else 1)
 
 
-def _is_json(media: str, entry: Located, schemas: Schemas) -> bool:
+def _is_json(media: str, entry: LocatedValue, schemas: Schemas) -> bool:
     """Return whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
     schema = entry.get("schema")
     if media_types.is_any(media) and (schema is None or schemas.is_string(schema)):
@@ -144,11 +144,13 @@ def _is_json(media: str, entry: Located, schemas: Schemas) -> bool:
     return media_types.is_json(_make_concrete(media, entry, schemas) or media)
 
 
-def _make_concrete(media: str, entry: Located, schemas: Schemas) -> str | None:
+def _make_concrete(media: str, entry: LocatedValue, schemas: Schemas) -> str | None:
     return media_types.make_concrete(media, is_binary=parts.is_binary(entry.get("schema"), schemas))
 
 
-def _make_accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str], schemas: Schemas) -> str | None:
+def _make_accept(
+    contents: Sequence[Mapping[str, LocatedValue]], preferred: Sequence[str], schemas: Schemas
+) -> str | None:
     """Return the `Accept` of calls: the types that are read, or all of them if none is JSON; None for plain JSON."""
     best_types = [(_rank(content, preferred, schemas)[0], content) for content in contents]
     requested = [media for media, _ in best_types]

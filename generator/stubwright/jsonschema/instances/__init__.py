@@ -12,8 +12,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.jsonschema.formats import choose_meaning
-from stubwright.jsonschema.instances.likely import LONGEST, Likeness
-from stubwright.jsonschema.instances.parts import Judge, Part
+from stubwright.jsonschema.instances.heuristics import LONGEST, ExampleValues
+from stubwright.jsonschema.instances.parts import Judge, Subschema
 from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
 from stubwright_runtime.schema.validation import Validator
 
@@ -35,11 +35,11 @@ _LEVELS: Final = 40
 _LEVELS_WITHOUT_LIKENESS: Final = (2, 6)
 
 
-class UnmakeableError(Exception):
+class UnsatisfiableError(Exception):
     """No value was found that the schema accepts; the text explains why."""
 
 
-class TooLargeError(UnmakeableError):
+class TooLargeError(UnsatisfiableError):
     """Those that were tried are too large to be made."""
 
 
@@ -57,11 +57,11 @@ def make(
         bare: True if nothing optional is wanted; such a value is found sooner.
 
     Raises:
-        UnmakeableError: None was found.
+        UnsatisfiableError: None was found.
         ValueError: It is no schema.
     """
     validator = Validator(schema, formats=formats, exact=exact)
-    whole = Part(schema, Judge(schema, choose_meaning(formats=formats, exact=exact)))
+    whole = Subschema(schema, Judge(schema, choose_meaning(formats=formats, exact=exact)))
     is_large = False
     for search in _list_searches(seed, likely=likely, bare=bare):
         for value in islice(_list_values(whole, search), _TRIES):
@@ -70,14 +70,14 @@ def make(
         is_large = is_large or search.is_large
     if is_large:
         raise TooLargeError(f"it asks for more than {MOST:,} values, or for a text of more than {LONGEST:,} characters")
-    raise UnmakeableError("none of the tried values is valid")
+    raise UnsatisfiableError("none of the tried values is valid")
 
 
 def _list_searches(seed: str, *, likely: bool, bare: bool) -> Iterator[Search]:
     budget = Budget(MOST + MOST // 2)
     kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in ((_BARE, *_KINDS) if bare else _KINDS))
     for number, (is_exemplary, is_bare, steps) in enumerate(kinds):
-        likeness = Likeness(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
+        likeness = ExampleValues(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
         # The searches before may have spent all that they share.
         taken = Budget(steps) if is_bare else budget
         # A value that breaks one alternative of `oneOf` on purpose fits, but is none that a caller would send.
@@ -86,7 +86,7 @@ def _list_searches(seed: str, *, likely: bool, bare: bool) -> Iterator[Search]:
         yield Search(MOST // 10, levels, Budget(MOST // 10), is_weighed=True)
 
 
-def _list_values(whole: Part, search: Search) -> Iterator[Json]:
+def _list_values(whole: Subschema, search: Search) -> Iterator[Json]:
     try:
         yield from search.find_values((whole,))
     except (ExhaustedError, RecursionError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import resolve_local
-from stubwright.jsonschema.references import Broken, Folder, Local, Outline, get_at
+from stubwright.jsonschema.references import BrokenReference, Folder, Local, Outline, get_at
 from stubwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Judge:
     @cached_property
     def is_broken(self) -> bool:
         """Return whether a reference in the schema does not resolve, so that no validator takes it."""
-        return any(isinstance(reference.target, Broken) for reference in self._references)
+        return any(isinstance(reference.target, BrokenReference) for reference in self._references)
 
     @cached_property
     def _references(self) -> Sequence[Reference]:
@@ -107,7 +107,7 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Subschema:
     """A schema inside a judge's; `is_settled` is true if its `not` has only keywords for values without parts."""
 
     schema: Json
@@ -118,21 +118,21 @@ class Part:
         """Return the value of a keyword; the default if the schema is a boolean."""
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
-    def take(self, schema: Json) -> Part:
+    def take(self, schema: Json) -> Subschema:
         """Return another schema of the same judge."""
-        return Part(schema, self.judge)  # `replace` takes four times as long
+        return Subschema(schema, self.judge)  # `replace` takes four times as long
 
-    def settle(self, schema: Json) -> Part:
+    def settle(self, schema: Json) -> Subschema:
         """Return another schema, whose `not` is a test for one value."""
-        return Part(schema, self.judge, is_settled=True)
+        return Subschema(schema, self.judge, is_settled=True)
 
-    def negate(self, schema: Json) -> Part:
+    def negate(self, schema: Json) -> Subschema:
         """Return a part for the values that another schema of the same judge rejects."""
         if isinstance(schema, bool):
             return self.take(not schema)
         return self.take(schema["not"] if isinstance(schema, dict) and schema.keys() == {"not"} else {"not": schema})
 
-    def follow(self, reference: Json) -> Part | None:
+    def follow(self, reference: Json) -> Subschema | None:
         """Return the target of a reference; None if it is not found."""
         if not isinstance(reference, str):
             return None
@@ -153,7 +153,7 @@ class Part:
             return False
 
 
-def is_valid(part: Part, schema: Json, value: Json) -> bool:
+def is_valid(part: Subschema, schema: Json, value: Json) -> bool:
     """Return whether a value is valid under a schema without references, in the dialect of a part."""
     if schema in (True, {}):
         return True

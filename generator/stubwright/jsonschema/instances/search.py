@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from stubwright.jsonschema.instances.likely import LONGEST, Likeness
-from stubwright.jsonschema.instances.parts import AT, EACH, NUMBER_KEYWORDS, TEXT_KEYWORDS, Part, is_valid
+from stubwright.jsonschema.instances.heuristics import LONGEST, ExampleValues
+from stubwright.jsonschema.instances.parts import AT, EACH, NUMBER_KEYWORDS, TEXT_KEYWORDS, Subschema, is_valid
 from stubwright.jsonschema.instances.scalars import list_numbers, list_texts
-from stubwright.jsonschema.instances.violations import Group, is_named, make_names, matches, violate
+from stubwright.jsonschema.instances.violations import Group, is_named, make_invalid, make_names, matches
 from stubwright.jsonschema.references import KEYWORDS
 from stubwright_runtime.values.equality import are_equal
 
@@ -109,7 +109,7 @@ class Search:
     is_cut: bool = False
     """True if a search with more levels may find more."""
 
-    likeness: Likeness | None = None
+    likeness: ExampleValues | None = None
     excludes: bool = True
     """True if a value for one alternative of `oneOf` breaks the others on purpose."""
 
@@ -156,7 +156,7 @@ class Search:
             return
         names = (*dict.fromkeys(name for part in group for name in _find_names(part, 0)), *_EXTRA)
         ways = self._expand(group, _Way(names, self.excludes), depth)
-        yield from _take_turns(self._make(way, depth, names) for way in ways)
+        yield from _interleave(self._make(way, depth, names) for way in ways)
 
     def _some(self, group: Group, depth: int, most: int = _SOME) -> Choices:
         values = islice(self.find_values(group, depth), most)
@@ -164,7 +164,7 @@ class Search:
 
     # What applies to the same value
 
-    def _expand(self, waiting: Iterable[Part], way: _Way, depth: int) -> Iterator[Group]:
+    def _expand(self, waiting: Iterable[Subschema], way: _Way, depth: int) -> Iterator[Group]:
         """Yield the groups of plain schemas, one of which a value must fit."""
         self._take()
         pending = [*waiting]
@@ -207,7 +207,7 @@ class Search:
         first, *rest = sorted(way.choices, key=len)
         left = replace(way, choices=tuple(rest))
         options = first if self.likeness is None else self.likeness.order_options(first, depth)
-        yield from _take_turns(self._expand(option, left, depth) for option in options)
+        yield from _interleave(self._expand(option, left, depth) for option in options)
 
     def _contradicts(self, way: _Way) -> bool:
         """Return whether the schema that was added last is the negation of another one, or the other way around."""
@@ -217,13 +217,13 @@ class Search:
             return any(self._is_same(negated, other) for other in others)
         return any(self._is_same(inner, last) for inner in map(_get_negated, others) if inner is not None)
 
-    def _is_same(self, left: Part, right: Part) -> bool:
+    def _is_same(self, left: Subschema, right: Subschema) -> bool:
         # `1`, `1.0` and `True` are equal in Python, so that texts decide.
         if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first is quicker
             return False
         return left.judge is right.judge or not [*_list_references(left.schema)] or self._share(left, right)
 
-    def _share(self, left: Part, right: Part) -> bool:
+    def _share(self, left: Subschema, right: Subschema) -> bool:
         """Return whether references into definitions refer to the same in both."""
         key = (id(left.judge), id(right.judge))
         if key not in self._alike:
@@ -272,7 +272,7 @@ class Search:
         types = _find_types(plain)
         if likeness is not None and any("type" in schema for schema in asserted):
             types = likeness.order_types(types, depth)
-        yield from _take_turns(makers[name]() for name in types)
+        yield from _interleave(makers[name]() for name in types)
 
     def _order(self, values: Sequence[Json]) -> Sequence[Json]:
         return values if self.likeness is None else self.likeness.shuffle(values)
@@ -447,7 +447,7 @@ class _Way:
     seen: Group = ()
     followed: int = 0
 
-    def add(self, part: Part) -> _Way:
+    def add(self, part: Subschema) -> _Way:
         """Return the way with one more schema that applies."""
         schema, keywords = part.schema, part.judge.dialect.keywords | {AT, EACH}
         own = {key: value for key, value in schema.items() if key in keywords and key not in _IN_PLACE}
@@ -459,7 +459,7 @@ class _Way:
         )
 
 
-def _list_choices(part: Part, names: Sequence[str], *, excludes: bool) -> Iterator[Sequence[Group]]:
+def _list_choices(part: Subschema, names: Sequence[str], *, excludes: bool) -> Iterator[Sequence[Group]]:
     keywords = part.judge.dialect.keywords
     if "anyOf" in part.schema:
         yield [(part.take(option),) for option in part.schema["anyOf"]]
@@ -482,14 +482,14 @@ def _list_choices(part: Part, names: Sequence[str], *, excludes: bool) -> Iterat
                 absent = part.take({"properties": {name: False}})
                 yield [(absent,), (part.take({"required": [name]}), part.take(dependent))]
     if "not" in part.schema:
-        yield list(violate(part.take(part.schema["not"]), names))
+        yield list(make_invalid(part.take(part.schema["not"]), names))
 
 
-def _get_negated(part: Part) -> Part | None:
+def _get_negated(part: Subschema) -> Subschema | None:
     return part.take(part.schema["not"]) if part.schema.keys() == {"not"} else None
 
 
-def _take_turns(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
+def _interleave(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
     """Yield one item of each source in turn; one source more joins in each round."""
     remaining, active = iter(sources), deque[Iterator[_Item]]()
     while True:
@@ -538,7 +538,7 @@ def _find_limits(plain: Group, low: str, high: str) -> tuple[int, int]:
     return least, min((int(part.get(high, 10**9)) for part in plain), default=10**9)
 
 
-def _find_names(part: Part, depth: int) -> Iterator[str]:
+def _find_names(part: Subschema, depth: int) -> Iterator[str]:
     """Yield names of properties that a schema knows, also those that it refers to or rejects."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
@@ -583,7 +583,7 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 def _find_property(plain: Group, name: str) -> Group | None:
     """Return the schemas that the value of a property must fit; None if the property must not exist."""
-    group: list[Part] = []
+    group: list[Subschema] = []
     for part in plain:
         schema = part.schema
         rule = schema.get("propertyNames", True)
@@ -617,7 +617,7 @@ def _vary(
         yield {name: give(name)[turn] for name in full}
 
 
-def _split_items(part: Part) -> tuple[Sequence[Json], Json]:
+def _split_items(part: Subschema) -> tuple[Sequence[Json], Json]:
     """Return the schemas of the first items, and that of the others."""
     items = part.get("items", True)
     if isinstance(items, list):
@@ -627,7 +627,7 @@ def _split_items(part: Part) -> tuple[Sequence[Json], Json]:
 
 def _find_item(plain: Group, index: int) -> Group:
     """Return the schemas that an item must fit."""
-    group: list[Part] = []
+    group: list[Subschema] = []
     for part in plain:
         first, rest = _split_items(part)
         group.append(part.take(first[index] if index < len(first) else rest))

@@ -21,9 +21,9 @@ from stubwright.jsonschema.patterns import UnreadableError
 from stubwright.jsonschema.references import KEYWORDS
 
 if TYPE_CHECKING:
-    from stubwright.jsonschema.instances.parts import Part
+    from stubwright.jsonschema.instances.parts import Subschema
 
-Group: TypeAlias = tuple["Part", ...]
+Group: TypeAlias = tuple["Subschema", ...]
 
 _NAMES: Final = 8
 """Names that are tried for one rule about names."""
@@ -32,7 +32,7 @@ _PAIRS: Final = 10
 """Pairs of `oneOf` that are tried together."""
 
 
-def violate(part: Part, names: Sequence[str]) -> Iterator[Group]:
+def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
     """Yield the ways to fail a part; `names` are those that properties may have."""
     schema = part.schema
     if schema is False:
@@ -51,7 +51,7 @@ def violate(part: Part, names: Sequence[str]) -> Iterator[Group]:
 class _Rule:
     """One keyword of a part, its value, and names that properties may have."""
 
-    part: Part
+    part: Subschema
     keyword: str
     value: Any
     names: Sequence[str]
@@ -189,28 +189,28 @@ def _fail_condition(rule: _Rule) -> Iterator[Group]:
     yield rule.part.negate(rule.value), rule.part.negate(rule.part.get("else", True))
 
 
-def _have_property(part: Part, name: str, schema: Any) -> Group:
+def _have_property(part: Subschema, name: str, schema: Any) -> Group:
     """Return an object with a property that a schema rejects."""
     return (part.take({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
 
 
-def _have_item(part: Part, index: int, schema: Any) -> Group:
+def _have_item(part: Subschema, index: int, schema: Any) -> Group:
     """Return a list with an item that a schema rejects."""
     return (part.take({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
 
 
-def is_named(part: Part, name: str) -> bool:
+def is_named(part: Subschema, name: str) -> bool:
     """Return whether `properties` or `patternProperties` of a schema say something of a name."""
     matched: Iterable[str] = part.get("patternProperties") or ()
     return name in (part.get("properties") or ()) or any(matches(part, pattern, name) for pattern in matched)
 
 
-def matches(part: Part, pattern: str, name: str) -> bool:
+def matches(part: Subschema, pattern: str, name: str) -> bool:
     """Return whether a pattern of a schema matches a name."""
     return is_valid(part, {"pattern": pattern}, name)
 
 
-def make_names(pattern: str, part: Part, names: Sequence[str]) -> list[str]:
+def make_names(pattern: str, part: Subschema, names: Sequence[str]) -> list[str]:
     """Return names that a pattern matches: some of those given, and some made for it."""
     chance = Random(0)  # noqa: S311
     made_names: list[str] = []

@@ -20,7 +20,7 @@ from stubwright import naming
 from stubwright.compile.syntax.positions import Lines
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.project.clients import jsonc, toml
-from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.jsonc import EditError
 from stubwright.project.files import disk, inside, locking
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ class Entry:
         return self.put("")
 
     def put(self, text: str) -> str:
-        """Add this entry to the text of a file. Raises UnfitError."""
+        """Add this entry to the text of a file. Raises EditError."""
         if self.client.form == "toml":
             return toml.with_table(text, self.path, self.value)
         return jsonc.with_member(text, self.path, self.value, comments=self.client.form == "jsonc")
 
     def remove(self, text: str) -> str:
-        """Remove this entry from the text of a file. Raises UnfitError."""
+        """Remove this entry from the text of a file. Raises EditError."""
         if self.client.form == "toml":
             return toml.without_table(text, self.path)
         return jsonc.without_member(text, self.path, comments=self.client.form == "jsonc")
@@ -110,7 +110,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
     target = Path(os.path.realpath(file))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs wait at the same folder
-        with locking.hold_alone(target.parent):
+        with locking.exclusive_lock(target.parent):
             for _ in range(_TRIES):
                 before = _read(file)
                 after = _edited(before or b"", change, file)
@@ -150,11 +150,11 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
         raise RefusedError(Diagnostic("SW002", message, Place(str(file)), _BY_HAND)) from error
     try:
         return mark + change(text).encode()
-    except UnfitError as error:
+    except EditError as error:
         raise RefusedError(report_misplaced(text, file, error)) from error
 
 
-def report_misplaced(text: str, file: Path, error: UnfitError) -> Diagnostic:
+def report_misplaced(text: str, file: Path, error: EditError) -> Diagnostic:
     """Return the diagnostic for a text, with its place in the file. The text is not quoted: it may hold secrets."""
     diagnostic = Lines(text).report(str(file), error.problem)
     fix = f"{diagnostic.help}; nothing was written" if diagnostic.help else _BY_HAND

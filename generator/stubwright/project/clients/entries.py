@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stubwright.compile.syntax.positions import Problem
 from stubwright.project.clients import jsonc, toml
-from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.jsonc import EditError
 from stubwright.project.clients.table import CLIENTS
 
 _KEYS: Final = tuple(dict.fromkeys(client.key for client in CLIENTS.values()))
@@ -50,7 +50,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
         path: The file, which is in TOML if its name says so.
 
     Raises:
-        UnfitError: It is not JSON or TOML, or names no servers.
+        EditError: It is not JSON or TOML, or names no servers.
     """
     document = toml.read(text) if path.lower().endswith(".toml") else jsonc.read(text)
     if isinstance(document, dict):
@@ -59,7 +59,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
                 entries: Mapping[str, Any] = document[key]
                 return entries
     keys = ", ".join(f"`{key}`" for key in _KEYS)
-    raise UnfitError(Problem("SW101", f"this file names no servers: it lacks {keys}", 0, 1))
+    raise EditError(Problem("SW101", f"this file names no servers: it lacks {keys}", 0, 1))
 
 
 def is_disabled(entry: Any) -> bool:

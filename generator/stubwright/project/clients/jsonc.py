@@ -24,7 +24,7 @@ _REST: Final = re.compile(r"[ \t]*(?:\r\n|\n|\r|\Z)")
 _KINDS: Final = {"[": "a list", '"': "a text", "t": "a boolean", "f": "a boolean", "n": "null"}
 
 
-class UnfitError(Exception):
+class EditError(Exception):
     """A text cannot be edited; `problem` explains why, and where."""
 
     def __init__(self, problem: Problem) -> None:
@@ -42,7 +42,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
         comments: True if the text may have comments, and commas after last entries.
 
     Raises:
-        UnfitError: The text is not JSON, or something on the way is no object.
+        EditError: The text is not JSON, or something on the way is no object.
     """
     tree = _read(text, comments)
     if tree is None:
@@ -63,7 +63,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
 
 
 def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
-    """Remove a member from a text, which stays as it is if there is none. Raises UnfitError as `with_member` does."""
+    """Remove a member from a text, which stays as it is if there is none. Raises EditError as `with_member` does."""
     tree = _read(text, comments)
     if tree is None:
         return text
@@ -80,14 +80,14 @@ def read(text: str) -> Any:
     """Return the value of a text, which may have comments and commas after last entries; None if it is empty.
 
     Raises:
-        UnfitError: It is not JSON.
+        EditError: It is not JSON.
     """
     tree = _read(text, comments=True)
     return None if tree is None else jsontext.parse(tree.bare)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _TokenizedText:
     """A text and its tokens: `plain` has no comments, `bare` no commas after last entries, either; all are as long."""
 
     text: str
@@ -101,7 +101,7 @@ class _Text:
         if first != "{":
             what = f"`{'.'.join(path)}`" if path else "this file"
             message = f"{what} is {_KINDS.get(first, 'a number')}, where an object should be"
-            raise UnfitError(Problem("SW102", message, node.start, node.end))
+            raise EditError(Problem("SW102", message, node.start, node.end))
         return {key: child for key, (_, child) in (node.children or {}).items()}
 
     @property
@@ -171,17 +171,17 @@ class _Text:
 _BREAKS: Final = ("\n", "\r")
 
 
-def _read(text: str, comments: bool) -> _Text | None:
-    """Return the text and its tokens; None if there are none. Raises UnfitError."""
+def _read(text: str, comments: bool) -> _TokenizedText | None:
+    """Return the text and its tokens; None if there are none. Raises EditError."""
     plain = _COMMENTS.sub(_blank, text) if comments else text
     bare = _COMMAS.sub(_blank, plain) if comments else text
     if not bare.strip():
         return None
     _, problems = jsontext.parse(bare)
     if problems:
-        raise UnfitError(_told(bare, problems[0], comments))
+        raise EditError(_told(bare, problems[0], comments))
     root, _ = jsontext.parse_tree(bare)
-    return _Text(text, plain, bare, root)
+    return _TokenizedText(text, plain, bare, root)
 
 
 def _told(text: str, problem: Problem, comments: bool) -> Problem:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from stubwright.compile.syntax.positions import Problem
-from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.jsonc import EditError
 
 if TYPE_CHECKING:
     from tomlkit.container import Container
@@ -32,7 +32,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
         value: Texts, lists of texts, and tables of texts.
 
     Raises:
-        UnfitError: The text is not TOML, or the table stands inside another value.
+        EditError: The text is not TOML, or the table stands inside another value.
     """
     import tomlkit
 
@@ -51,7 +51,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
 
 
 def without_table(text: str, path: tuple[str, str]) -> str:
-    """Remove a table from a text, which stays as it is if there is none. Raises UnfitError as `with_table` does."""
+    """Remove a table from a text, which stays as it is if there is none. Raises EditError as `with_table` does."""
     before = read(text)
     tables = _tables(before, path[0])
     if path[1] not in tables:
@@ -64,7 +64,7 @@ def without_table(text: str, path: tuple[str, str]) -> str:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Return the value of a text. Raises UnfitError if it is not TOML."""
+    """Return the value of a text. Raises EditError if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -73,7 +73,7 @@ def read(text: str) -> dict[str, Any]:
         line, column = map(int, place.groups()) if place else (len(lines), len(lines[-1]) + 1)
         offset = sum(len(above) + 1 for above in lines[: line - 1]) + column - 1
         message = _PLACE.sub("", str(error)).strip()
-        raise UnfitError(Problem("SW004", f"this is not TOML: {message}", offset, offset + 1)) from error
+        raise EditError(Problem("SW004", f"this is not TOML: {message}", offset, offset + 1)) from error
 
 
 def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -137,7 +137,7 @@ def _trailing(table: Table) -> list[Item]:
 
 
 def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
-    """Return the edited text if it has the intended meaning. Raises UnfitError otherwise."""
+    """Return the edited text if it has the intended meaning. Raises EditError otherwise."""
     try:
         is_right = _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0])
     except tomllib.TOMLDecodeError:
@@ -147,10 +147,10 @@ def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, 
     return edited
 
 
-def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> UnfitError:
+def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> EditError:
     start = max(0, text.find(path[0]))
     message = f"`{'.'.join(path)}` cannot be edited in this form"
-    return UnfitError(Problem("SW102", message, start, start + len(path[0]), fix.format(*path)))
+    return EditError(Problem("SW102", message, start, start + len(path[0]), fix.format(*path)))
 
 
 def _without_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:

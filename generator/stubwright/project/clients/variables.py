@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from stubwright.compile.syntax.positions import Problem
-from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.jsonc import EditError
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """The names that a variable may have."""
@@ -26,7 +26,7 @@ def parse(text: str) -> dict[str, str]:
     """Parse the variables of a file; of two with one name the last counts.
 
     Raises:
-        UnfitError: A line is neither empty, nor a comment, nor a variable. The line itself is not quoted: it may hold a
+        EditError: A line is neither empty, nor a comment, nor a variable. The line itself is not quoted: it may hold a
             secret.
     """
     variables: dict[str, str] = {}
@@ -37,7 +37,7 @@ def parse(text: str) -> dict[str, str]:
             read = _LINE.match(line.rstrip())
             if read is None or "\0" in line:
                 message = "this line is no `NAME=value`; a value in quotes ends on its line"
-                raise UnfitError(Problem("SW004", message, offset, offset + len(line.rstrip())))
+                raise EditError(Problem("SW004", message, offset, offset + len(line.rstrip())))
             variables[read["name"]] = _value(read)
         offset += len(line) + 1
     return variables

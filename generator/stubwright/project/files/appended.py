@@ -18,12 +18,12 @@ class AppendedFile:
         """Open it; a new one may be read and written by its owner alone.
 
         Raises:
-            BarredError: It is a link, or a relative path that leaves the working folder through one.
+            NotWritableError: It is a link, or a relative path that leaves the working folder through one.
             OSError: It cannot be opened.
         """
         disk.refuse_links_out(path)
         if inside.find_kind(path) == "link":
-            raise inside.BarredError("link", str(path))
+            raise inside.NotWritableError("link", str(path))
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         for name in ("O_CLOEXEC", "O_BINARY"):  # without the second one, Windows writes CRLF
             flags |= getattr(os, name, 0)

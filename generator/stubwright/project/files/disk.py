@@ -36,9 +36,9 @@ class Disk:
     inputs: dict[str, str] = field(default_factory=dict)
     _files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     _listings: dict[str, tuple[list[str], str]] = field(default_factory=dict)
-    _folders: dict[str, inside.Inside] = field(default_factory=dict)
+    _folders: dict[str, inside.ContainedFolder] = field(default_factory=dict)
 
-    def start_afresh(self) -> Disk:
+    def share_cache(self) -> Disk:
         """Return a reader without inputs that need not read the files of this one again."""
         return Disk({}, self._files, self._listings)
 
@@ -76,7 +76,7 @@ class Disk:
     def is_within(self, path: str, folder: str) -> bool:
         """Return whether a path, with links followed, is below `folder`."""
         if folder not in self._folders:
-            self._folders[folder] = inside.Inside(folder or ".")
+            self._folders[folder] = inside.ContainedFolder(folder or ".")
         return self._folders[folder].holds(path)
 
 
@@ -140,7 +140,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write one file, whole or not at all; a new one with that mode.
 
     Raises:
-        BarredError: The path is relative, and a link on it leads out of the working folder.
+        NotWritableError: The path is relative, and a link on it leads out of the working folder.
         OSError: The file cannot be written; the error has its name.
     """
     staged = None
@@ -163,12 +163,12 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
 
 
 def refuse_links_out(path: Path) -> None:
-    """Raise BarredError if a relative path leaves the working folder through a link, which a checkout may contain.
+    """Raise NotWritableError if a relative path leaves the working folder through a link, which a checkout may contain.
 
     Absolute paths and paths with `..` are not checked: their authors chose another folder.
     """
     if not path.is_absolute() and ".." not in path.parts:
-        inside.Inside(".").check_folder(path.as_posix())
+        inside.ContainedFolder(".").check_folder(path.as_posix())
 
 
 def _is_stream(path: Path) -> bool:

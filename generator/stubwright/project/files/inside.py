@@ -28,7 +28,7 @@ _KINDS: Final[tuple[tuple[int, Kind], ...]] = (
 )
 
 
-class BarredError(OSError):
+class NotWritableError(OSError):
     """The path holds neither nothing, nor a folder, nor a file that can be read and replaced.
 
     `what` is its kind, and `filename` its path.
@@ -41,7 +41,7 @@ class BarredError(OSError):
         self.what = what
 
 
-class Inside:
+class ContainedFolder:
     """A folder, and its real contents. Each folder below it is looked up once."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -63,27 +63,27 @@ class Inside:
             path: Counts from the folder, with `/` between folders.
 
         Raises:
-            BarredError: It is a link or lies behind one, or is no file, and so is not read.
+            NotWritableError: It is a link or lies behind one, or is no file, and so is not read.
             OSError: It cannot be read.
         """
         self._no_link_above(path)
         return read_regular(f"{self.folder}/{path}")
 
     def check(self, path: str) -> None:
-        """Raise BarredError if `read` would, and read nothing."""
+        """Raise NotWritableError if `read` would, and read nothing."""
         self._no_link_above(path)
         _opened(f"{self.folder}/{path}")
 
     def check_folder(self, path: str) -> None:
-        """Raise BarredError if the folder of a file is outside of this one, through a link."""
+        """Raise NotWritableError if the folder of a file is outside of this one, through a link."""
         if not self.holds(os.path.join(self.folder, os.path.dirname(path))):  # noqa: PTH118, PTH120
-            raise BarredError("link", self._link(path).removeprefix("./"))
+            raise NotWritableError("link", self._link(path).removeprefix("./"))
 
     def _no_link_above(self, path: str) -> None:
         full = f"{self.folder}/{path}"
         above = posixpath.dirname(path)
         if not _same(self._where_folder(posixpath.dirname(full)), _joined(self._base, above)):
-            raise BarredError("link", self._link(path))
+            raise NotWritableError("link", self._link(path))
 
     def _where(self, path: str) -> str:
         folder, name = os.path.split(path)
@@ -121,7 +121,7 @@ def read_regular(path: str | Path) -> bytes | None:
     """Return the bytes of a file; None if there is nothing, or a folder.
 
     Raises:
-        BarredError: Something else stands there, which opening could wait for, or change.
+        NotWritableError: Something else stands there, which opening could wait for, or change.
         OSError: It cannot be read.
     """
     if not _opened(path):
@@ -133,7 +133,7 @@ def read_regular(path: str | Path) -> bytes | None:
 def _opened(path: str | Path) -> bool:
     what = find_kind(path)
     if what not in ("nothing", "folder", "file"):
-        raise BarredError(what, os.fspath(path))
+        raise NotWritableError(what, os.fspath(path))
     return what == "file"
 
 

@@ -34,7 +34,7 @@ def read_lock(output: Path) -> lock.Lock:
         data = inside.read_regular(path)
         if data is None and inside.find_kind(path) != "folder":
             data = inside.read_regular(output / lock.OLD_NAME)
-    except inside.BarredError as error:
+    except inside.NotWritableError as error:
         raise lock.LockError(f"it is a {error.what}, and no file") from error
     if data is None and inside.find_kind(path) == "folder":
         raise lock.LockError("it is a folder, and no file")
@@ -110,4 +110,4 @@ def recover(output: Path) -> None:
 
 def hold_alone(output: Path) -> AbstractContextManager[None]:
     """Wait until no other run writes to an output folder, and keep others waiting."""
-    return locking.hold_alone(find_above(output))
+    return locking.exclusive_lock(find_above(output))

@@ -95,7 +95,7 @@ _NO_FORM = "it does not have the form of a lock of stubwright's"
 def _read(text: str) -> Lock:
     try:
         return _parsed(strictjson.load(text))
-    except strictjson.TwiceError:
+    except strictjson.DuplicateKeyError:
         return _merged(text)
     except json.JSONDecodeError as error:
         # git's `merge=union` keeps the lines of both sides, which may lack a comma in between. A lock whose beginning

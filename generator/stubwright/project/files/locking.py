@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 @contextmanager
-def hold_alone(folder: Path) -> Iterator[None]:
+def exclusive_lock(folder: Path) -> Iterator[None]:
     """Wait until no other process holds a folder, and hold it if the system can do that.
 
     Nothing is written below it. The lock is on the folder itself, or the nearest above it that exists; on Windows,
     where folders cannot be locked, it is on a file in the user's folder for temporary files.
     """
     if sys.platform == "win32":
-        with hold_by_file(folder):
+        with file_lock(folder):
             yield
         return
     import fcntl
@@ -35,7 +35,7 @@ def hold_alone(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def hold_by_file(folder: Path) -> Iterator[None]:
+def file_lock(folder: Path) -> Iterator[None]:
     """Hold a folder by a file elsewhere, whose name is a digest of the folder's path."""
     from filelock import FileLock
 

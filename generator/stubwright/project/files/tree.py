@@ -49,26 +49,26 @@ class Tree:
     """An output folder, of which each file is read once."""
 
     folder: Path
-    _files: dict[str, bytes | inside.BarredError | None] = field(default_factory=dict)
-    _inside: list[inside.Inside] = field(default_factory=list)
+    _files: dict[str, bytes | inside.NotWritableError | None] = field(default_factory=dict)
+    _inside: list[inside.ContainedFolder] = field(default_factory=list)
 
     def read(self, path: str) -> bytes | None:
         """Return a file below the folder; None if there is none that can be read."""
         content = self._found(path)
-        return None if isinstance(content, inside.BarredError) else content
+        return None if isinstance(content, inside.NotWritableError) else content
 
-    def find_barred(self, path: str) -> inside.BarredError | None:
+    def find_barred(self, path: str) -> inside.NotWritableError | None:
         """Return the reason why a file cannot be read, written or deleted; None if it can."""
         content = self._found(path)
-        return content if isinstance(content, inside.BarredError) else None
+        return content if isinstance(content, inside.NotWritableError) else None
 
-    def _found(self, path: str) -> bytes | inside.BarredError | None:
+    def _found(self, path: str) -> bytes | inside.NotWritableError | None:
         if path not in self._files:
             if not self._inside:
-                self._inside.append(inside.Inside(self.folder))
+                self._inside.append(inside.ContainedFolder(self.folder))
             try:
                 self._files[path] = self._inside[0].read(path)
-            except inside.BarredError as error:
+            except inside.NotWritableError as error:
                 self._files[path] = error
         return self._files[path]
 
@@ -215,7 +215,7 @@ def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
     return sorted(path.relative_to(output).as_posix() for path in files)
 
 
-def _in_the_way(output: Path, path: str, barred: inside.BarredError | None = None) -> Diagnostic:
+def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None = None) -> Diagnostic:
     if barred is not None and barred.what == "link":
         return Diagnostic(
             "SW408",
@@ -357,7 +357,7 @@ def apply(output: Path, changes: Changes) -> None:
     written = {change.path for change in writes}
     files_for_folders = set(gone) & list_folders_above(written)
     in_the_way = files_for_folders | {path for path in gone if not list_folders_above([path]).isdisjoint(written)}
-    guard = inside.Inside(output)
+    guard = inside.ContainedFolder(output)
     # A link may have come since the changes were computed, and none may lead a write or a removal out of the folder.
     for change in changes.changes:
         guard.check(change.path)

@@ -33,7 +33,7 @@ _DECLARED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ContextParameter:
     """A parameter that is a context: the class that it has, and the attributes that it may have."""
 
     parameter: ast.arg
@@ -51,7 +51,7 @@ def find_unknown(
         interface: The interface of its package.
         handlers: The methods that handle something, each with its parameter for the context and the class of that.
     """
-    known = _Known(module.syntax, interface)
+    known = _ModuleContexts(module.syntax, interface)
     for function in ast.walk(module.syntax):
         if isinstance(function, Function):
             for given in known.find_contexts(function, handlers.get(function)):
@@ -62,7 +62,7 @@ def find_unknown(
                     yield Diagnostic("SW429", f"`{given.name}` has no attribute `{node.attr}`", at, remedy)
 
 
-class _Known:
+class _ModuleContexts:
     """The contexts of a module: the names of their classes, and the attributes that it sets on any object."""
 
     def __init__(self, module: ast.Module, interface: Interface) -> None:
@@ -98,7 +98,7 @@ class _Known:
     def _has_contexts(self, module: str | None) -> bool:
         return module in (RUNTIME, self._package, f"{self._package}.contexts")
 
-    def find_contexts(self, function: Function, handled: tuple[ast.arg, str] | None) -> Iterator[Given]:
+    def find_contexts(self, function: Function, handled: tuple[ast.arg, str] | None) -> Iterator[ContextParameter]:
         """Yield the parameters of a function that are contexts."""
         arguments = function.args
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -107,10 +107,10 @@ class _Known:
                 name = handled[1]
                 if (parameter.annotation is None or written in (name, naming.CONTEXT)) and name in self._contexts:
                     is_shared = function.name in self._referred or _is_narrowed(function, parameter.arg)
-                    yield Given(parameter, name, self._any if is_shared else self._contexts[name])
+                    yield ContextParameter(parameter, name, self._any if is_shared else self._contexts[name])
             elif written is not None:  # a `Context` may be one of any tool
                 attributes = self._any if written == naming.CONTEXT else self._contexts[written]
-                yield Given(parameter, written, attributes)
+                yield ContextParameter(parameter, written, attributes)
 
     def _class(self, annotation: ast.expr | None) -> str | None:
         """Return the class of contexts that an annotation means; None if it is anything else."""
@@ -126,7 +126,7 @@ class _Known:
             return annotation.attr if is_known else None
         return None
 
-    def find_missing(self, function: Function, given: Given) -> Iterator[ast.Attribute]:
+    def find_missing(self, function: Function, given: ContextParameter) -> Iterator[ast.Attribute]:
         """Yield the attributes that a function uses of a parameter, and that this does not have."""
         names = _aliases(function, given.parameter.arg)
         tested = reading.find_tested(function, names)

@@ -35,7 +35,7 @@ _ANY = frozenset({"Any", "object"})
 
 
 @dataclass(frozen=True, slots=True)
-class Handwritten:
+class HandwrittenClass:
     """A class in a module: `path` is how diagnostics show the file, `handlers` the interface that it is for.
 
     `package` is the one that stubs import names from, and `at` the place at which the manifest names the class.
@@ -59,7 +59,7 @@ class Findings:
 
 
 def compare(
-    written: Handwritten,
+    written: HandwrittenClass,
     needed: Sequence[HandlerMethod],
     before: Mapping[str, str | None] | None = None,
     renamed: Mapping[str, str] | None = None,
@@ -191,7 +191,7 @@ def format_signature(method: HandlerMethod) -> Code:
     return fill("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
 
 
-def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
+def with_stubs(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> str:
     """Add a stub for each missing method at the end of the class; the rest of the module's text stays unchanged.
 
     Names that the module does not have are imported there. If their module is unknown, they are written as strings,
@@ -226,7 +226,7 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     return head + stubs + "".join(lines[end:])
 
 
-def list_names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
+def list_names_to_import(written: HandwrittenClass, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
     """Return the names in the stubs that the module does not have yet, sorted."""
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
@@ -236,7 +236,7 @@ def list_names_to_import(written: Handwritten, missing: Sequence[HandlerMethod])
 
 
 def _qualified(
-    missing: Sequence[HandlerMethod], written: Handwritten, handlers_class: _Class
+    missing: Sequence[HandlerMethod], written: HandwrittenClass, handlers_class: _Class
 ) -> Sequence[HandlerMethod]:
     """Return the methods with types as `api.GetInput` if the module has all imports of its package as `api`."""
     alias = handlers_class.packages.get(written.package)
@@ -278,7 +278,7 @@ class _Class:
         return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
 
 
-def _module(written: Handwritten) -> ast.Module | Diagnostic:
+def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
     """Return the module's syntax, or a diagnostic."""
     try:
         return ast.parse(written.text)
@@ -291,7 +291,7 @@ def _module(written: Handwritten) -> ast.Module | Diagnostic:
         return Diagnostic("SW425", f"this is no Python: {error}", Span(written.path, 1, 1, 1, 2))
 
 
-def _class(written: Handwritten, module: ast.Module) -> _Class | None:
+def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
     """Return the class, with the classes of its module that it inherits from; None if it is not there."""
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)
@@ -316,7 +316,7 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
     )
 
 
-def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
+def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
     """Return the diagnostic for a name that a module lacks; None if it may have it by other means than a class."""
     names = imports.find_bound(module)
     if written.name in names or "*" in names or "__getattr__" in names:

@@ -67,7 +67,7 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AgentResult:
     """The result of a call, as a model reads it.
 
     Attributes:
@@ -106,7 +106,7 @@ class AgentTool:
         """The schema of the arguments."""
         return dict(self.function.parameters)
 
-    async def call(self, arguments: Mapping[str, Any] | str) -> Reading:
+    async def call(self, arguments: Mapping[str, Any] | str) -> AgentResult:
         """Call the tool with a model's arguments: an object, or its JSON.
 
         Raises:
@@ -142,7 +142,7 @@ def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
     ]
 
 
-def read_response(tool: Tool, response: CallResponse[Any]) -> Reading:
+def read_response(tool: Tool, response: CallResponse[Any]) -> AgentResult:
     """Return a result as a model reads it: JSON if the tool has an `outputSchema`, and otherwise the content."""
     value = response.structured
     parts = [_read_block(block) for block in response.content]
@@ -150,7 +150,7 @@ def read_response(tool: Tool, response: CallResponse[Any]) -> Reading:
     if is_structured or (not parts and value is not None):
         text = replace_surrogates(json.dumps(value, ensure_ascii=False))
         parts = [text, *(part for part in parts if isinstance(part, Media))]
-    return Reading(parts, is_structured, value)
+    return AgentResult(parts, is_structured, value)
 
 
 def _read_block(block: ContentBlock) -> str | Media:

@@ -17,7 +17,6 @@ from ..transports.bounds import MAX_RESULT_BYTES
 from ..transports.connecting import Connection, create_client, narrow
 from .calls import call_content, call_model
 from .content import ToolContent
-from .in_flight import InFlight
 from .options import (
     OMIT,
     TIMEOUT,
@@ -30,6 +29,7 @@ from .options import (
     Options,
     Sanitize,
 )
+from .pending_requests import PendingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,7 +167,7 @@ class Binding:
         options = Options(seconds, confirm, on_call, on_progress, max_result_bytes, confirm_all, sanitize)
         callbacks = Callbacks(on_question, on_sample, roots)
         given = callbacks.list_given()
-        in_flight = InFlight(expects_questions=bool(given))
+        in_flight = PendingRequests(expects_questions=bool(given))
         if on_log is not None:
             given.append("on_log")
         subscriptions = Subscriptions()

@@ -93,7 +93,7 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
         return result, 0
     if broken := find_problems(result.content, "content"):
         raise InvalidResult(tool.name, broken, result, _WRONG)
-    cleaning = _Cleaning()
+    cleaning = _Sanitizer()
     names = ["content", *(["structured_content", "meta"] if sanitize == "all" else [])]
     try:
         changes = {name: cleaning.clean(getattr(result, name)) for name in names if name in result.model_fields_set}
@@ -117,7 +117,7 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
 
         message = f"the server's answer {_WRONG}: {'; '.join(broken)}"
         raise MCPError(code=PARSE_ERROR, message=message)
-    clean_parts: list[_Model] = _Cleaning().clean([*parts])
+    clean_parts: list[_Model] = _Sanitizer().clean([*parts])
     return clean_parts
 
 
@@ -162,7 +162,7 @@ def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
                 yield f".{name}{place}", wrong
 
 
-class _Cleaning:
+class _Sanitizer:
     """Strings without what `clean` takes out; counts those that had some of it."""
 
     def __init__(self) -> None:

@@ -131,7 +131,7 @@ class Responses:
             return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
 
 
-class Responding(Generic[P, T]):
+class ResponseMethod(Generic[P, T]):
     """A descriptor for the method of a tool in a class of responses."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
@@ -140,7 +140,7 @@ class Responding(Generic[P, T]):
         self.__doc__ = method.__doc__
 
     @overload
-    def __get__(self, instance: None, owner: type[object]) -> Responding[P, T]: ...
+    def __get__(self, instance: None, owner: type[object]) -> ResponseMethod[P, T]: ...
 
     @overload
     def __get__(
@@ -149,7 +149,7 @@ class Responding(Generic[P, T]):
 
     def __get__(
         self, instance: Responses | None, owner: type[object]
-    ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
+    ) -> ResponseMethod[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
         """Return the method with the same arguments; its calls on `self` return a `CallResponse`."""
         if instance is None:
             return self
@@ -157,7 +157,7 @@ class Responding(Generic[P, T]):
         return partial(method, instance)
 
 
-class Sharing(Generic[P, T]):
+class SharedMethod(Generic[P, T]):
     """A descriptor that shares a method of the whole client with the client of a toolset."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
@@ -166,21 +166,21 @@ class Sharing(Generic[P, T]):
         self.__doc__ = method.__doc__
 
     @overload
-    def __get__(self, instance: None, owner: type[object]) -> Sharing[P, T]: ...
+    def __get__(self, instance: None, owner: type[object]) -> SharedMethod[P, T]: ...
 
     @overload
     def __get__(self, instance: Binding, owner: type[object]) -> Callable[P, T]: ...
 
-    def __get__(self, instance: Binding | None, owner: type[object]) -> Sharing[P, T] | Callable[P, T]:
+    def __get__(self, instance: Binding | None, owner: type[object]) -> SharedMethod[P, T] | Callable[P, T]:
         """Return the same method."""
         return self if instance is None else partial(self._method, instance)
 
 
-def sharing(method: Callable[Concatenate[Any, P], T]) -> Sharing[P, T]:
+def sharing(method: Callable[Concatenate[Any, P], T]) -> SharedMethod[P, T]:
     """Return the method of a tool, from the class of a client, for the class of a toolset's client."""
-    return Sharing(method)
+    return SharedMethod(method)
 
 
-def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Responding[P, T]:
+def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> ResponseMethod[P, T]:
     """Return the method of a tool, from the class of a client, for the class of its responses."""
-    return Responding(method)
+    return ResponseMethod(method)

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ...observability.failures import Failures
     from ...package import Tool
     from ..rpc.untyped import UntypedClient
-    from .in_flight import InFlight
     from .options import OnProgress, Options, TellProgress
+    from .pending_requests import PendingRequests
 
 _Result = TypeVar("_Result", bound="BaseModel")
 _Params = TypeVar("_Params", bound="InputResponseRequestParams")
@@ -73,7 +73,7 @@ class Session:
     - what a callback raised.
     """
 
-    def __init__(self, client: UntypedClient, in_flight: InFlight, failures: Failures | None = None) -> None:
+    def __init__(self, client: UntypedClient, in_flight: PendingRequests, failures: Failures | None = None) -> None:
         """Take a client, which may be closed still, and the account of its requests.
 
         What is retained in `failures` is raised in the place of the answer that refers to it.
@@ -279,9 +279,9 @@ class Session:
 
     def _find_failure(self, answer: BaseModel) -> BaseException | None:
         """Return the handler's exception that an answer refers to, if the server is in this process and keeps it."""
-        if self._failures is None or not self._failures.are_there:
+        if not self._failures:
             return None
-        return self._failures.take(answer.model_dump_json())
+        return self._failures.pop(answer.model_dump_json())
 
     async def _send(
         self,

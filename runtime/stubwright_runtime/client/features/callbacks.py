@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     )
 
     from ...mcp.vocabulary import LogLevel
-    from ..core.in_flight import InFlight
     from ..core.options import OnLog
+    from ..core.pending_requests import PendingRequests
     from .questions import Callbacks, OnQuestion, OnSample, Roots, Sample
 
 _T = TypeVar("_T")
@@ -59,7 +59,7 @@ class SdkCallbacks(TypedDict, total=False):
 
 def adapt_for_sdk(
     callbacks: Callbacks,
-    in_flight: InFlight,
+    in_flight: PendingRequests,
     on_message: MessageHandlerFnT | None = None,
     on_log: OnLog | None = None,
     log_level: LogLevel = "info",
@@ -113,7 +113,9 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHa
     return handle
 
 
-def _make_elicit(on_question: OnQuestion, url_elicitation: UrlElicitation, in_flight: InFlight) -> ElicitationFnT:
+def _make_elicit(
+    on_question: OnQuestion, url_elicitation: UrlElicitation, in_flight: PendingRequests
+) -> ElicitationFnT:
     async def respond(question: Question) -> ElicitResult:
         return build_result(await _resolve(on_question(question)), question.schema)
 
@@ -128,7 +130,7 @@ def _make_elicit(on_question: OnQuestion, url_elicitation: UrlElicitation, in_fl
     return elicit
 
 
-def _make_sample(on_sample: OnSample, in_flight: InFlight) -> SamplingFnT:
+def _make_sample(on_sample: OnSample, in_flight: PendingRequests) -> SamplingFnT:
     from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, TextContent
 
     async def respond_to_sampling(params: CreateMessageRequestParams) -> CreateMessageResult:
@@ -147,7 +149,7 @@ def _make_sample(on_sample: OnSample, in_flight: InFlight) -> SamplingFnT:
     return sample
 
 
-def _make_list_roots(roots: Roots, in_flight: InFlight) -> ListRootsFnT:
+def _make_list_roots(roots: Roots, in_flight: PendingRequests) -> ListRootsFnT:
     from mcp_types import ListRootsResult
 
     give = roots if callable(roots) else None
@@ -162,7 +164,7 @@ def _make_list_roots(roots: Roots, in_flight: InFlight) -> ListRootsFnT:
     return list_roots
 
 
-async def _run_callback(context: ClientRequestContext, in_flight: InFlight, working: Awaitable[_T]) -> _T:
+async def _run_callback(context: ClientRequestContext, in_flight: PendingRequests, working: Awaitable[_T]) -> _T:
     """Wait for a callback. Between rounds no clock runs, and its exception goes straight to the caller."""
     if _is_between_requests(context):
         return await working

@@ -26,7 +26,7 @@ _LISTS: Final[dict[str, tuple[str, ListChanged]]] = {
 }
 
 
-class Listening:
+class ChangeStream:
     """An asynchronous iterator over the changes that a server announces."""
 
     def __init__(self, client: RpcClient, lists: bool, resources: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ class Listening:
         self._waiting[change] = None
         self._news.set()
 
-    def __aiter__(self) -> Listening:
+    def __aiter__(self) -> ChangeStream:
         return self
 
     async def __anext__(self) -> Change:

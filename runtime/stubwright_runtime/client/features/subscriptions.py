@@ -230,9 +230,9 @@ async def _listen(
 
     client = session.client
     if isinstance(client, RpcClient):
-        from .listening import Listening
+        from .listening import ChangeStream
 
-        listening = Listening(client, lists, resources)
+        listening = ChangeStream(client, lists, resources)
         try:
             with clean_raised():
                 async with session.in_flight.request(options.timeout):
@@ -248,7 +248,7 @@ async def _listen(
 @asynccontextmanager
 async def _listen_by_sdk(
     client: Any, session: Session, options: Options, lists: bool, resources: Sequence[str]
-) -> AsyncGenerator[_Subscribed, None]:
+) -> AsyncGenerator[_SubscriptionEvents, None]:
     """Listen through a client of the SDK."""
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
@@ -276,16 +276,16 @@ async def _listen_by_sdk(
             if error is raised:
                 raise
             raise error from None
-        yield _Subscribed(subscription)
+        yield _SubscriptionEvents(subscription)
 
 
-class _Subscribed:
+class _SubscriptionEvents:
     """The events of a subscription as changes, from 2026-07-28 on: an asynchronous iterator."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
 
-    def __aiter__(self) -> _Subscribed:
+    def __aiter__(self) -> _SubscriptionEvents:
         return self
 
     async def __anext__(self) -> Change:

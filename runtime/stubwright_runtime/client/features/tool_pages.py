@@ -179,28 +179,28 @@ class _Descriptor(Generic[P, T]):
         return self._method(instance, *args, **kwargs)
 
 
-class Paged(_Descriptor[P, T]):
+class PagedMethodDescriptor(_Descriptor[P, T]):
     """A descriptor for the method of a tool with pages in the class of a client."""
 
     @overload
-    def __get__(self, instance: None, owner: type[object]) -> Paged[P, T]: ...
+    def __get__(self, instance: None, owner: type[object]) -> PagedMethodDescriptor[P, T]: ...
 
     @overload
     def __get__(self, instance: object, owner: type[object]) -> PagedMethod[P, T]: ...
 
-    def __get__(self, instance: object | None, owner: type[object]) -> Paged[P, T] | PagedMethod[P, T]:
+    def __get__(self, instance: object | None, owner: type[object]) -> PagedMethodDescriptor[P, T] | PagedMethod[P, T]:
         """Return the method of a client."""
         if instance is None:
             return self
         return PagedMethod(self._method.__get__(instance, owner), self._deprecation)
 
 
-def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Paged[P, T]:
+def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> PagedMethodDescriptor[P, T]:
     """Decorate the method of a tool with pages."""
-    return Paged(method)
+    return PagedMethodDescriptor(method)
 
 
-class OwnPaged(_Descriptor[P, T], Generic[P, T, Item]):
+class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
     """A descriptor for the method of a tool whose pages have another name for their items."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
@@ -209,14 +209,14 @@ class OwnPaged(_Descriptor[P, T], Generic[P, T, Item]):
         self._items = items
 
     @overload
-    def __get__(self, instance: None, owner: type[object]) -> OwnPaged[P, T, Item]: ...
+    def __get__(self, instance: None, owner: type[object]) -> NamedPagesDescriptor[P, T, Item]: ...
 
     @overload
     def __get__(self, instance: object, owner: type[object]) -> OwnPagedMethod[P, T, Item]: ...
 
     def __get__(
         self, instance: object | None, owner: type[object]
-    ) -> OwnPaged[P, T, Item] | OwnPagedMethod[P, T, Item]:
+    ) -> NamedPagesDescriptor[P, T, Item] | OwnPagedMethod[P, T, Item]:
         """Return the method of a client."""
         if instance is None:
             return self
@@ -233,6 +233,8 @@ class PagedBy(Generic[Item]):
         """Take the attribute of a page that has its items."""
         self._items = items
 
-    def __call__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> OwnPaged[P, T, Item]:
+    def __call__(
+        self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
+    ) -> NamedPagesDescriptor[P, T, Item]:
         """Decorate the method."""
-        return OwnPaged(method, self._items)
+        return NamedPagesDescriptor(method, self._items)

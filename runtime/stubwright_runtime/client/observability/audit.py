@@ -43,7 +43,7 @@ class Record:
         """Report the start, once."""
         if self._on_call is not None and self._start is None:
             self._start = CallEvent(next(_CALLS), "start", self._tool.name, self._tool.redact(self._arguments))
-            await _tell(self._on_call, self._start)
+            await _report(self._on_call, self._start)
             self._began = time.monotonic()
 
     async def end(self, error: BaseException | None) -> None:
@@ -52,7 +52,7 @@ class Record:
             outcome: Outcome = "ok" if error is None else _outcome(error)
             duration = time.monotonic() - self._began
             end = replace(self._start, phase="end", outcome=outcome, duration=duration, cleaned=self.cleaned)
-            await _tell(self._on_call, end)
+            await _report(self._on_call, end)
 
 
 @asynccontextmanager
@@ -76,7 +76,7 @@ async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | Non
             del ending  # its traceback holds this frame
 
 
-async def _tell(on_call: OnCall, event: CallEvent) -> None:
+async def _report(on_call: OnCall, event: CallEvent) -> None:
     import anyio
 
     # An audit log must not lose the end of a call that was cancelled.

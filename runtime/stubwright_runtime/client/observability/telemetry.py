@@ -35,7 +35,7 @@ _SESSIONS: Final = common.create_histogram(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _RequestSpan:
     began: float
     span: Span
     metric: dict[str, AttributeValue]
@@ -51,7 +51,7 @@ class Telemetry:
         if address is not None:
             self._network["server.address"], self._network["server.port"] = address
         self._revision: str | None = None
-        self._sent: dict[RequestId, _Sent] = {}
+        self._sent: dict[RequestId, _RequestSpan] = {}
 
     @contextmanager
     def observe(self, key: RequestId, method: str, params: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
@@ -89,7 +89,7 @@ class Telemetry:
             target = attributes.get("gen_ai.tool.name", attributes.get("gen_ai.prompt.name"))
             span.update_name(method if target is None else f"{method} {target}")
         attributes.pop("mcp.resource.uri", None)
-        self._sent[key] = _Sent(time.perf_counter(), span, attributes)
+        self._sent[key] = _RequestSpan(time.perf_counter(), span, attributes)
 
     def record_error(self, key: RequestId, error: MCPError) -> None:
         """Record an error response in the span of its request."""
@@ -130,5 +130,5 @@ class Telemetry:
         _SESSIONS.record(time.perf_counter() - self._began, {**about, **failure})
 
     @staticmethod
-    def _record(sent: _Sent, ending: dict[str, AttributeValue]) -> None:
+    def _record(sent: _RequestSpan, ending: dict[str, AttributeValue]) -> None:
         _OPERATIONS.record(time.perf_counter() - sent.began, sent.metric | ending)

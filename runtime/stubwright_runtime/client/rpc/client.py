@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from ...mcp.parameter_headers import encode_value, find_invalid_keyword, list_mirrored, make_headers
 from ...observability.logs import log
 from ..transports.completion import complete_result
-from ..transports.thinning import find_crowded, thin_if_wrong
+from ..transports.leniency import find_crowded, repair_fields
 from ..transports.unreadable import UnreadableError
 from .connection import RpcConnection
 from .mcp_error import MCPError
@@ -212,7 +212,7 @@ class RpcClient(AbstractAsyncContextManager["RpcClient", None]):
             return result
         if wrong := find_crowded(result):
             raise UnreadableError(wrong)
-        return thin_if_wrong(result, method, self.server.revision)
+        return repair_fields(result, method, self.server.revision)
 
     async def send_request(
         self,

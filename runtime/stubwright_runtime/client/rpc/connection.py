@@ -386,7 +386,7 @@ class RpcConnection:
         key = _coerce(message.get("id"))
         error = message.get("error")
         if key is None:
-            self._take_unaddressed(error)
+            self._handle_unaddressed_error(error)
             return
         pending = self._pending.pop(key, None)
         if pending is None or pending.answer.done():
@@ -416,7 +416,7 @@ class RpcConnection:
             self._telemetry.record_error(key, error)
         pending.fail(error)
 
-    def _take_unaddressed(self, error: Any) -> None:
+    def _handle_unaddressed_error(self, error: Any) -> None:
         """Remember an error response without an id, to quote it if the pending requests time out.
 
         Older servers respond like this to `server/discover`, so it fails a lone probe.

@@ -394,7 +394,7 @@ class TaskMethod(Generic[P, T]):
         return ToolTask(run, _CallState(tool, options, read, {}, is_resumed=True))
 
 
-class Starting(Generic[P, T]):
+class TaskMethodDescriptor(Generic[P, T]):
     """A descriptor for the method of a tool in a class of tasks."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
@@ -403,22 +403,22 @@ class Starting(Generic[P, T]):
         self.__doc__ = method.__doc__
 
     @overload
-    def __get__(self, instance: None, owner: type[object]) -> Starting[P, T]: ...
+    def __get__(self, instance: None, owner: type[object]) -> TaskMethodDescriptor[P, T]: ...
 
     @overload
     def __get__(self, instance: Tasks, owner: type[object]) -> TaskMethod[P, T]: ...
 
-    def __get__(self, instance: Tasks | None, owner: type[object]) -> Starting[P, T] | TaskMethod[P, T]:
+    def __get__(self, instance: Tasks | None, owner: type[object]) -> TaskMethodDescriptor[P, T] | TaskMethod[P, T]:
         """Return the method of a client's `tasks`."""
         return self if instance is None else TaskMethod(self._method, instance, self._deprecation)
 
 
-def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Starting[P, T]:
+def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> TaskMethodDescriptor[P, T]:
     """Return the method of a tool, from the class of a client, for the class of its tasks."""
-    return Starting(method)
+    return TaskMethodDescriptor(method)
 
 
-def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> Starting[P, T]:
+def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> TaskMethodDescriptor[P, T]:
     """Return the method of a tool that is in a class of tasks itself, which a deprecated one does."""
     itself: Callable[..., Coroutine[Any, Any, Any]] = method
-    return Starting(itself)
+    return TaskMethodDescriptor(itself)

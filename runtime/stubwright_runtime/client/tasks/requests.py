@@ -70,7 +70,7 @@ class _Meta(dict[str, Any]):
         super().__setitem__(key, value)
 
 
-class _Declaring(BaseModel):
+class _TaskRequest(BaseModel):
     """A request that declares the client's support for tasks."""
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
@@ -80,23 +80,23 @@ class _Declaring(BaseModel):
         return data
 
 
-class _Call(_Declaring, CallToolRequest):
+class _Call(_TaskRequest, CallToolRequest):
     """`tools/call` of which the server may make a task."""
 
 
-class _Get(_Declaring, Request[dict[str, Any], Literal["tasks/get"]]):
+class _GetTask(_TaskRequest, Request[dict[str, Any], Literal["tasks/get"]]):
     """`tasks/get` of the extension."""
 
     name_param = "taskId"
 
 
-class _Update(_Declaring, Request[dict[str, Any], Literal["tasks/update"]]):
+class _Update(_TaskRequest, Request[dict[str, Any], Literal["tasks/update"]]):
     """`tasks/update` of the extension."""
 
     name_param = "taskId"
 
 
-class _Cancel(_Declaring, Request[dict[str, Any], Literal["tasks/cancel"]]):
+class _Cancel(_TaskRequest, Request[dict[str, Any], Literal["tasks/cancel"]]):
     """`tasks/cancel` of the extension."""
 
     name_param = "taskId"
@@ -161,7 +161,7 @@ class TaskRequests:
         """
         with self.session.bound(self._tool):
             request: Request[Any, Any] = (
-                _Get(method="tasks/get", params={"taskId": task})
+                _GetTask(method="tasks/get", params={"taskId": task})
                 if self.session.modern
                 else GetTaskRequest(params=GetTaskRequestParams(task_id=task))
             )
@@ -304,7 +304,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
             yield task
 
 
-class _Started:
+class _StartResult:
     """A task or a result."""
 
     @staticmethod
@@ -315,7 +315,7 @@ class _Started:
         return allow_question(CallToolResult).model_validate(value, **options)
 
 
-_STARTED: Final[Any] = _Started
+_STARTED: Final[Any] = _StartResult
 
 
 def _created(refused: ValidationError) -> WireTask:

@@ -19,7 +19,7 @@ from ...observability.logs import name_records, redact_library_logs
 from ...values.modules import find_loaded
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
-from .own_task import OwnTask
+from .owner_task import OwnerTask
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,7 +184,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         self._closing = closing
         self._opened = opened
         self._failed = failed
-        self._task: OwnTask | None = None
+        self._task: OwnerTask | None = None
 
     async def __aenter__(self) -> _T:
         """Open the connection and agree on a revision of the protocol.
@@ -200,7 +200,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
         redact_library_logs()
-        task = OwnTask(self._client, f"{self._package} connection", self._failed_early)
+        task = OwnerTask(self._client, f"{self._package} connection", self._failed_early)
         try:
             with name_records(self._package):  # and in what the connection begins, too
                 await task.open()

@@ -344,7 +344,7 @@ class _Exchange:
         response = self._response
         media = response.headers.get("content-type", "").lower()
         if response.is_success:
-            self._transport._sessions.note_begun(self._method, response.headers.get(SESSION))
+            self._transport._sessions.record_start(self._method, response.headers.get(SESSION))
         if response.is_success and media.startswith("text/event-stream"):
             return await self.read_events(response)
         body = await self._read_body(media)

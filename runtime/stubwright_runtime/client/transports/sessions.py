@@ -48,7 +48,7 @@ class Sessions:
         self._renewal: asyncio.Task[None] | None = None
         self._numbers = count(1)
 
-    def note_begun(self, method: str, session: str | None) -> None:
+    def record_start(self, method: str, session: str | None) -> None:
         """Store the session of a handshake."""
         if method == "initialize":
             self.session = session

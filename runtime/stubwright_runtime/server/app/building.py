@@ -9,7 +9,7 @@ from ...state.stores import store_at
 from ..core.principal import make_local
 from ..execution.threads import THREADS, Threads
 from . import check, required_features
-from .composition import list_parts
+from .composition import list_features
 from .core import Core
 from .declared import add_calls
 
@@ -39,10 +39,12 @@ def build_core(
     required_features.check(package)
     pool = Threads(threads)
     store = store_at(state, package)
-    server_parts = package.replace_parts(list_parts(package))
+    server_features = package.replace_features(list_features(package))
     present = check.NoHandlers() if handlers is None else handlers
     check.check(
-        package.manifest["server"]["name"], [method for part in server_parts for method in part.list_needed()], present
+        package.manifest["server"]["name"],
+        [method for feature in server_features for method in feature.list_required_methods()],
+        present,
     )
     recorder = None
     if audit is not None:
@@ -52,7 +54,7 @@ def build_core(
     return Core(
         package,
         add_calls(package, present),
-        server_parts,
+        server_features,
         make_local(local_scopes),
         store,
         recorder,

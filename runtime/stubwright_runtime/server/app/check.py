@@ -14,7 +14,7 @@ from ..calls.around import NAME, find_around
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.parts import Needed
+    from ..core.feature import HandlerMethod
 
 
 class NoHandlers:
@@ -25,7 +25,7 @@ class HandlersError(TypeError):
     """A handlers object lacks methods, or has some that cannot be called; the message lists them all."""
 
 
-def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
+def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> None:
     """Check that each needed method exists, and accepts the arguments that it will be called with.
 
     Args:
@@ -40,7 +40,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
         raise HandlersError(
             f"{handlers.__name__} is a class; the server {server!r} needs an instance: {handlers.__name__}()"
         )
-    missing: list[Needed] = []
+    missing: list[HandlerMethod] = []
     wrong: list[str] = []
     for entry in needed:
         method = getattr(handlers, entry.name, None)
@@ -64,14 +64,14 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
         raise HandlersError("\n\n".join(parts))
 
 
-def explain_abstract(needed: Sequence[Needed], handlers: type) -> str | None:
+def explain_abstract(needed: Sequence[HandlerMethod], handlers: type) -> str | None:
     """Return the reason that `handlers` cannot be instantiated if methods are missing; otherwise `None`."""
     lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
     missing = [entry for entry in needed if entry.name in lacking]
     return _list_stubs(f"{handlers.__name__} lacks", missing) if missing else None
 
 
-def _list_stubs(who: str, needed: Sequence[Needed]) -> str:
+def _list_stubs(who: str, needed: Sequence[HandlerMethod]) -> str:
     count = "a method. Add it" if len(needed) == 1 else f"{len(needed)} methods. Add them"
     return "\n\n".join([f"{who} {count}:", *(entry.stub for entry in needed)])
 

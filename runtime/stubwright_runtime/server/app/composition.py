@@ -1,4 +1,4 @@
-"""The parts of a package's server, such as its tools.
+"""The features of a package's server, such as its tools.
 
 Modules that the manifest does not need are not imported.
 """
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...package import Package
-    from ..core.parts import Part
+    from ..core.feature import Feature
 
 
-def list_parts(package: Package) -> tuple[Part, ...]:
-    """Return the parts of a package's server, in the order in which stubs of missing methods are shown."""
+def list_features(package: Package) -> tuple[Feature, ...]:
+    """Return the features of a package's server, in the order in which stubs of missing methods are shown."""
     declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
-    server_parts: list[Part] = []
+    features: list[Feature] = []
     if package.tools or declared.get("tools") is True:
-        server_parts.append(Calls(package, make_steps))
+        features.append(Calls(package, make_steps))
     if package.resources or package.templates or package.keeps_results or declared.get("resources") is True:
         from ..methods.resources import Resources
 
-        server_parts.append(Resources(package))
+        features.append(Resources(package))
     if package.manifest.get("skills"):
         from ..methods.skills import Skills
 
-        server_parts.append(Skills(package))
+        features.append(Skills(package))
     if package.prompts or declared.get("prompts") is True:
         from ..methods.prompts import Prompts
 
-        server_parts.append(Prompts(package))
+        features.append(Prompts(package))
     if _completes(package) or declared.get("completions") is True:
         from ..methods.completion import Completions
 
-        server_parts.append(Completions(package))
-    return tuple(server_parts)
+        features.append(Completions(package))
+    return tuple(features)
 
 
 def _completes(package: Package) -> bool:

@@ -16,16 +16,16 @@ from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SKILLS_EXTENSION
 from ...observability.failures import Failures
 from ...observability.logs import make_logger, name_after
 from ...observability.scope import SCOPE
+from ..core.feature import Feature, ServerContext
 from ..core.hub import Hub
 from ..core.lists import Lists, Shows, StaleCursorError
-from ..core.parts import Host, Part
 from ..execution.threads import Threads
 from ..features.changes import Changes
 from ..features.input_requests import InputRequestRunner
 from ..handlers.lifespan import Lifespan
 from ..methods.listening import Listeners
-from ..middlewares.in_flight import LISTENING, InFlight
 from ..middlewares.lost_store import explain_lost_store
+from ..middlewares.pending_requests import LISTENING, PendingRequests
 from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation, explain_internal_error
 from ..protocol.outgoing import PATIENCE
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from ..core.request import Answer, Request, Result
     from ..core.task_engine import TaskEngine
     from ..observability.audit import Recorder
-    from ..protocol.wants import Change
+    from ..protocol.client_subscriptions import Change
 
 _PAGES: Final = 64
 """First pages that are retained, at most: of each list, for each revision, and for callers with the same scopes."""
 
 _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notifications/initialized")
-"""Methods without a part that most clients use."""
+"""Methods without a feature that most clients use."""
 
 LISTS: Final = {section.method: section.name for section in SECTIONS}
 """The lists, by the methods that list them."""
@@ -70,7 +70,7 @@ class Core(Hub):
         instrumentation: Sees all messages.
         in_flight: Knows the requests that are being answered.
         lifespan: The handlers' own life, and the store's.
-        methods: The methods of the parts, such as `tools/call`.
+        methods: The methods of the features, such as `tools/call`.
         input_requests: Asks clients in the middle of requests.
         listeners: The streams of clients from 2026-07-28 on.
         has_sessions: True if there are connections, up to 2025-11-25, that outlive a request.
@@ -80,7 +80,7 @@ class Core(Hub):
         self,
         package: Package,
         handlers: object,
-        parts: Sequence[Part],
+        features: Sequence[Feature],
         user: Principal,
         store: Store,
         recorder: Recorder | None = None,
@@ -88,7 +88,7 @@ class Core(Hub):
         toolsets: Sequence[str] = (),
         engine: TaskEngine | None = None,
     ) -> None:
-        """Put the parts together; `build_core` checks the handlers first."""
+        """Put the features together; `build_core` checks the handlers first."""
         super().__init__(package, store, get_scopes(package), user)
         self.toolsets = Toolsets(package.manifest, toolsets)
         self.recorder = recorder
@@ -103,20 +103,20 @@ class Core(Hub):
             None if recorder is None else recorder.flush,
             nullcontext if self.tasks is None else self.tasks.run,
         )
-        listings = {name: entries for part in parts for name, entries in part.make_listings().items()}
+        listings = {name: entries for feature in features for name, entries in feature.make_listings().items()}
         lists = Lists(listings, package.manifest, lambda all_: Changes(store, all_, self._publish))
         self._lists = lists
         self.lists = lists.by_name
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
         self.failures = Failures()
         log, scopes, failures = make_logger(package.name), self.scopes, self.failures
-        host = Host(package, handlers, lists, log, scopes, store, self.tasks, self.threads, failures)
+        server = ServerContext(package, handlers, lists, log, scopes, store, self.tasks, self.threads, failures)
         self.methods: dict[str, Answer] = {}
         self.input_requests = InputRequestRunner(PATIENCE, store)
-        for part in parts:
-            self.methods |= part.list_answers(host)
+        for feature in features:
+            self.methods |= feature.list_handlers(server)
         self.instrumentation = Instrumentation(package, recorder, user)
-        self.in_flight = InFlight()
+        self.in_flight = PendingRequests()
         self._pages: dict[_Page, Mapping[str, Any]] = {}
         self._request_state = EncryptedRequestState(store, package.manifest["server"]["name"], PATIENCE, user)
         self._task_methods = make_task_methods(self)
@@ -126,7 +126,7 @@ class Core(Hub):
         """Return the result of a message. Meanwhile, `request` is the current scope.
 
         Raises:
-            ProtocolError: It is refused, or its method is served by no part, and `call_next` raises.
+            ProtocolError: It is refused, or its method is served by no feature, and `call_next` raises.
         """
         answer = self._answers.get(request.method) or self._compile(request.method)
         request.secrets = SCOPE.get().secrets  # of a call whose handler calls another server in this process
@@ -191,7 +191,7 @@ class Core(Hub):
         return await self.input_requests.urls.complete(elicitation)
 
     def serves(self, method: str) -> bool:
-        """Return whether a part serves a method, or a list."""
+        """Return whether a feature serves a method, or a list."""
         return method in self.methods or LISTS.get(method) in self.lists
 
     @cached_property
@@ -262,7 +262,7 @@ class Core(Hub):
 
 
 async def _pass_on(request: Request) -> Result:
-    """Pass on a message that no part serves."""
+    """Pass on a message that no feature serves."""
     return await request.call_next(request)
 
 

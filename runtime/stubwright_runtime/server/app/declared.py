@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ...tasks.methods import Methods
     from ...tasks.service import Tasks
     from ..calls.results import Results
+    from ..core.feature import ServerContext
     from ..core.outcomes import Outcome
-    from ..core.parts import Host
     from ..core.request import Handle, Request, Wrap
     from ..core.task_engine import TaskEngine
     from ..observability.audit import Recorder
@@ -66,21 +66,21 @@ def make_task_methods(core: Core) -> Methods | None:
     return Methods(core, core.listeners, core.tasks)
 
 
-def make_steps(package: Package, host: Host, results: Results) -> Steps:
+def make_steps(package: Package, server: ServerContext, results: Results) -> Steps:
     """Return the steps of calls that a manifest declares."""
     return Steps(
-        [*_list_admission(package, host)],
+        [*_list_admission(package, server)],
         [*_list_limits(package)],
-        [*_list_binding(package, host)],
-        [*_list_preparation(package, host, results)],
+        [*_list_binding(package, server)],
+        [*_list_preparation(package, server, results)],
     )
 
 
-def _list_admission(package: Package, host: Host) -> Iterator[Wrap]:
+def _list_admission(package: Package, server: ServerContext) -> Iterator[Wrap]:
     if "rateLimit" in package.policies:
         from ...policy.rates import Rates
 
-        yield Rates(host.store).wrap
+        yield Rates(server.store).wrap
     yield limit_arguments
 
 
@@ -95,31 +95,31 @@ def _list_limits(package: Package) -> Iterator[Wrap]:
         yield limit_result  # inside the others, so that `maxResultBytes` applies to the shortened result
 
 
-def _list_binding(package: Package, host: Host) -> Iterator[Wrap]:
+def _list_binding(package: Package, server: ServerContext) -> Iterator[Wrap]:
     if package.omits_nulls:
         from ..calls.nulls import NullOmission
 
-        yield NullOmission(host.log).wrap
+        yield NullOmission(server.log).wrap
     if any(tool.extension.get("bind") for tool in package.tools.values()):
         from ...policy.claims import set_arguments
 
         yield set_arguments
 
 
-def _list_preparation(package: Package, host: Host, results: Results) -> Iterator[Wrap]:
+def _list_preparation(package: Package, server: ServerContext, results: Results) -> Iterator[Wrap]:
     if "once" in package.policies:
         from ...policy.once import Once
 
         # The outermost: a repeated call is not confirmed again, and its handles may have ended.
-        yield Once(host.store, partial(refuse_error, results)).wrap
+        yield Once(server.store, partial(refuse_error, results)).wrap
     if any(tool.is_paginated for tool in package.tools.values()):
         from ..features.paging import Cursors
 
-        yield Cursors(host).wrap
+        yield Cursors(server).wrap
     if package.has_handles:
         from ..features.handles import HandleRegistry
 
-        yield HandleRegistry(host, results.refuse_misfit).wrap
+        yield HandleRegistry(server, results.refuse_misfit).wrap
     if "confirm" in package.policies:
         from ..features.confirmation import require_confirmation
 

@@ -18,7 +18,7 @@ from . import check
 
 if TYPE_CHECKING:
     from ...package import Package
-    from ..core.parts import Needed
+    from ..core.feature import HandlerMethod
     from ..core.task_engine import TaskEngine
 
 _TASKS: Final = "--tasks"
@@ -35,7 +35,7 @@ class StartError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Handwritten:
+class HandlerLocation:
     """The location of the handlers of a package.
 
     Attributes:
@@ -60,10 +60,10 @@ class Handwritten:
             StartError: There are none there, or they cannot be made.
         """
         # Here, since mistakes in a command line do not need it.
-        from .composition import list_parts
+        from .composition import list_features
 
-        def find_needed() -> list[Needed]:  # not for an object, whose methods `build_core` looks at
-            return [method for part in list_parts(self.package) for method in part.list_needed()]
+        def find_needed() -> list[HandlerMethod]:  # not for an object, whose methods `build_core` looks at
+            return [method for feature in list_features(self.package) for method in feature.list_required_methods()]
 
         if self.path is None:
             if all(method.is_optional for method in find_needed()):

@@ -25,7 +25,7 @@ from .around import HandlerCall, find_around
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from ..core.parts import Host
+    from ..core.feature import ServerContext
     from ..core.request import Request
     from .around import Around, Kind
 
@@ -58,7 +58,7 @@ def bind_method(handlers: object, name: str, kind: Kind) -> Method:
             return await _await_value(call(request, *arguments) if takes_request else call(*arguments))
         except BaseException as error:
             if is_cancelled(error):
-                request.cancellation.tell()
+                request.cancellation.cancel()
             raise
 
     return run
@@ -102,25 +102,25 @@ async def _run_around(
     return value
 
 
-def compile_context(host: Host, stem: str, extension: Mapping[str, Any]) -> MakeContext:
+def compile_context(server: ServerContext, stem: str, extension: Mapping[str, Any]) -> MakeContext:
     """Return the maker of the `ctx` of a handler, of a generated class if it has questions, handles or pages.
 
     Args:
-        host: The objects that the parts of the server share.
+        server: The objects that its features share.
         stem: The start of the names of its classes.
         extension: Its settings under `stubwright` in the manifest.
     """
-    kind, lists = Context, host.lists
+    kind, lists = Context, server.lists
     questions: Mapping[str, Any] = extension.get("ask") or {}
     if questions or "handles" in extension or "paginate" in extension:
-        kind = host.package.load_context(f"{stem}Context")
-    if questions and host.package.has_exact_formats:
+        kind = server.package.load_context(f"{stem}Context")
+    if questions and server.package.has_exact_formats:
         questions = {key: {**each, EXACT_FORMATS: True} for key, each in questions.items()}
     return lambda request, name: kind(request, name, lists, questions)
 
 
 async def answer_by_handler(
-    host: Host, method: str, kind: Kind, read: Callable[[Any], _T], request: Request, *arguments: object
+    server: ServerContext, method: str, kind: Kind, read: Callable[[Any], _T], request: Request, *arguments: object
 ) -> _T:
     """Call a method of the handlers, and return its result as converted by `read`.
 
@@ -131,7 +131,7 @@ async def answer_by_handler(
         StateLost: The method needed the store, which cannot be reached.
     """
     try:
-        return read(await bind_method(host.handlers, method, kind)(request, *arguments))
+        return read(await bind_method(server.handlers, method, kind)(request, *arguments))
     except NoFreeThreadError as error:
         raise ProtocolError(INTERNAL_ERROR, str(error)) from None
     except BaseException as error:  # a handler's SystemExit must not end the server
@@ -142,6 +142,6 @@ async def answer_by_handler(
         if find_state_lost(error) is not None:
             raise StateLost(f"{method} needs the store", is_unknown=True) from error
         reference_id = make_reference()
-        host.failures.note(reference_id, error)
-        host.log.exception("%s failed (reference %s)", method, reference_id)
+        server.failures.add(reference_id, error)
+        server.log.exception("%s failed (reference %s)", method, reference_id)
         raise ProtocolError(INTERNAL_ERROR, f"Internal error in {method} (reference {reference_id})") from None

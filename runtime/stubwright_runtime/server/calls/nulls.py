@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...projection.merging import Merging
+from ...projection.merging import SchemaMerger
 from ...schema.validation import get_input_validator
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class NullOmission:
 
 def find_refusing(tool: Tool) -> list[str]:
     """Return the optional arguments of a tool for which its schema refuses null."""
-    view = Merging(tool.accepts).view([tool.accepts])
+    view = SchemaMerger(tool.accepts).view([tool.accepts])
     optional = [name for name in view.properties if name not in view.required]
     refused = {*get_input_validator(tool).find_error_paths(dict.fromkeys(optional))}
     return [name for name in optional if (name,) in refused]

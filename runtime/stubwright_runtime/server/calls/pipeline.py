@@ -19,7 +19,7 @@ from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ..core.outcomes import Outcome, refuse
 from ..execution.threads import NoFreeThreadError
 from ..features.input_requests import leaves_handler
-from ..handlers.misfits import Misfits, takes_misfits
+from ..handlers.invalid_arguments import InvalidArguments, accepts_invalid
 from .invocation import bind_method, compile_context
 from .results import Encoder, Results
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...package import Tool
-    from ..core.parts import Host
+    from ..core.feature import ServerContext
     from ..core.request import Handle, Request, Wrap
 
 
@@ -51,19 +51,19 @@ class Steps(NamedTuple):
     preparation: Sequence[Wrap]
 
 
-def compile_tool(results: Results, host: Host, tool: Tool, steps: Steps, *, is_run: bool = False) -> Handle:
+def compile_tool(results: Results, server: ServerContext, tool: Tool, steps: Steps, *, is_run: bool = False) -> Handle:
     """Return the calls of a tool, or the runs of its tasks.
 
     Args:
         results: The encoder of the results.
-        host: The objects that the parts of the server share.
+        server: The objects that its features share.
         tool: The tool.
         steps: The steps that the manifest may declare.
         is_run: True for the runs of tasks.
     """
     before = steps.limits if is_run else (*steps.admission, *steps.limits, *steps.binding)
-    call = _wrap(tool, steps.preparation, _call_handler(results, host, tool))
-    return _wrap(tool, before, _hide_secrets(tool, _validate(results, host, tool, call)))
+    call = _wrap(tool, steps.preparation, _call_handler(results, server, tool))
+    return _wrap(tool, before, _hide_secrets(tool, _validate(results, server, tool, call)))
 
 
 def _wrap(tool: Tool, steps: Sequence[Wrap], call: Handle) -> Handle:
@@ -84,10 +84,10 @@ def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
     return call
 
 
-def _validate(results: Results, host: Host, tool: Tool, call_next: Handle) -> Handle:
+def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Handle) -> Handle:
     """Refuse invalid arguments, and make an outcome of every failure."""
     find_errors = get_input_validator(tool).find_errors
-    is_lenient = takes_misfits(host.handlers, tool)
+    is_lenient = accepts_invalid(server.handlers, tool)
 
     async def call(request: Request) -> Outcome:
         """Answer a call.
@@ -117,18 +117,18 @@ def _validate(results: Results, host: Host, tool: Tool, call_next: Handle) -> Ha
     return call
 
 
-def _call_handler(results: Results, host: Host, tool: Tool) -> Handle:
+def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle:
     """Run the handler, and encode its result."""
-    run, encode = bind_method(host.handlers, tool.method, "tool"), Encoder(results, tool).encode
-    make_context, name = compile_context(host, tool.stem, tool.extension), tool.name
+    run, encode = bind_method(server.handlers, tool.method, "tool"), Encoder(results, tool).encode
+    make_context, name = compile_context(server, tool.stem, tool.extension), tool.name
     make_model: Callable[[Any], Any] = tool.Input.model_validate
 
     async def call(request: Request) -> Outcome:
         request.has_begun = True
         if request.faults:
             lines = "; ".join(request.faults)
-            host.log.warning("%s is called with arguments that do not fit: %s", tool.name, lines)
-            arguments = Misfits(request.arguments)
+            server.log.warning("%s is called with arguments that do not fit: %s", tool.name, lines)
+            arguments = InvalidArguments(request.arguments)
         else:
             arguments = make_model(request.arguments)
         value = await run(request, arguments, make_context(request, name))

@@ -12,18 +12,18 @@ from ...schema.validation import get_output_validator
 from ...values.json import is_list, is_object
 from ...values.modules import find_loaded
 from ...values.nesting import DepthError
-from ...values.sanitizing import DEFAULT_EXTENT, Cleaned, Extent, sanitize_text
+from ...values.sanitizing import DEFAULT_EXTENT, Extent, SanitizeStats, sanitize_text
 from ..core.call_state import make_reference
 from ..core.outcomes import Outcome, refuse
 from ..core.sanitizing import encode_json, sanitize
-from ..handlers.returns import Reply, Tolerated, Unstructured
+from ..handlers.returns import Reply, Unstructured, UpstreamReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...models.base import Model, Root
     from ...package import Tool
-    from ..core.parts import Host
+    from ..core.feature import ServerContext
 
 _MISFIT: Final = "a result that does not fit its outputSchema"
 _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
@@ -32,15 +32,15 @@ _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedde
 class Results:
     """The results of the tools of one server, and their log messages."""
 
-    def __init__(self, host: Host) -> None:
-        """Take the host of the server's parts.
+    def __init__(self, server: ServerContext) -> None:
+        """Take the server's shared objects.
 
         Without resources, the first link to one and the first embedded one are logged: the client may not be able to
         follow them (MCP 2025-11-25, server/tools, "Embedded Resources").
         """
-        self._log = host.log
-        self._failures = host.failures
-        self._may_link = "resources" in host.lists.by_name
+        self._log = server.log
+        self._failures = server.failures
+        self._may_link = "resources" in server.lists.by_name
 
     def select_meta(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the `_meta` of a result without keys that are MCP's (MCP 2025-11-25, basic, "_meta")."""
@@ -70,7 +70,7 @@ class Results:
     def refuse_misfit(self, tool: Tool, faults: Sequence[str]) -> Outcome:
         """Return the outcome of a call whose result does not fit, for the reasons that the log gets."""
         reference_id, lines = make_reference(), "\n".join(faults)
-        self._failures.note(reference_id, TypeError(f"{tool.method} returned {_MISFIT}:\n{lines}"))
+        self._failures.add(reference_id, TypeError(f"{tool.method} returned {_MISFIT}:\n{lines}"))
         self._log.error("%s returned %s (reference %s):\n%s", tool.method, _MISFIT, reference_id, lines)
         text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
         return refuse(text, "failed", "output_schema", reference_id)
@@ -78,7 +78,7 @@ class Results:
     def refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
         """Return the outcome of a call whose result is nested too deeply."""
         reference_id = make_reference()
-        self._failures.note(reference_id, error)
+        self._failures.add(reference_id, error)
         self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
         text = f"The result of {tool.name} cannot be sent: {error} (reference {reference_id})."
         return refuse(text, "failed", "result_depth", reference_id)
@@ -86,7 +86,7 @@ class Results:
     def refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
         """Return the outcome of a call whose handler raised an exception, which only the log shows."""
         reference_id = make_reference()
-        self._failures.note(reference_id, error)
+        self._failures.add(reference_id, error)
         self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
         text = f"Internal error in {tool.name} (reference {reference_id})."
         return refuse(text, "failed", "internal_error", reference_id)
@@ -107,7 +107,7 @@ class Encoder:
 
         Args:
             value: The value.
-            page: The page of a list that the call asks for (`features.paging.Paging`); `None` for other calls.
+            page: The page of a list that the call asks for (`features.paging.PageCall`); `None` for other calls.
 
         Raises:
             DepthError: No message can carry the result.
@@ -117,13 +117,13 @@ class Encoder:
         if isinstance(value, Reply):
             return self._encode_reply(value, page)
         if self._validator is None or self._model is None:
-            count = Cleaned()
+            count = SanitizeStats()
             content = _content(self._tool, value, self._extent, count)
             self._results.warn_of_links(self._tool, {block["type"] for block in content})
             return Outcome({"content": content}, cleaned=count.strings)
         return self._encode_output(_dump(self._tool, self._model, value), page)
 
-    def _encode_output(self, data: Any, page: Any, reply: Tolerated | None = None) -> Outcome:
+    def _encode_output(self, data: Any, page: Any, reply: UpstreamReply | None = None) -> Outcome:
         """Return the outcome of a call with structured content, which the `outputSchema` must accept."""
         count, validator = None, self._validator
         if validator is None:
@@ -133,7 +133,7 @@ class Encoder:
         try:
             # Before the validation: what is too short once it is clean breaks the schema.
             if self._extent == "all":
-                data, text = sanitize(data, count := Cleaned())
+                data, text = sanitize(data, count := SanitizeStats())
             else:
                 data, text = encode_json(data)
         except DepthError:
@@ -148,7 +148,7 @@ class Encoder:
         return Outcome(result, cleaned=0 if count is None else count.strings)
 
     def _encode_reply(self, reply: Reply[Any], page: Any) -> Outcome:
-        tool, extent, count = self._tool, self._extent, Cleaned()
+        tool, extent, count = self._tool, self._extent, SanitizeStats()
         if self._validator is not None and self._model is not None and reply.structured is not None:
             raise TypeError(
                 f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
@@ -159,7 +159,7 @@ class Encoder:
             if reply.structured is not None:
                 result["structuredContent"] = _structured(reply.structured, extent, count)
         else:
-            tolerated = reply if isinstance(reply, Tolerated) else None
+            tolerated = reply if isinstance(reply, UpstreamReply) else None
             data = _dump(tool, self._model, reply.model) if tolerated is None else reply.model
             outcome = self._encode_output(data, page, tolerated)
             if outcome.ending != "completed" or "structuredContent" not in outcome.result:
@@ -187,7 +187,7 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     )
 
 
-def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
+def _structured(value: Any, extent: Extent, count: SanitizeStats) -> Any:
     """Return structured content without a schema as JSON."""
     data = value.model_dump(mode="json") if _is_model(value) else value
     return (sanitize(data, count) if extent == "all" else encode_json(data))[0]
@@ -215,7 +215,7 @@ def _is_content(value: object) -> bool:
     return isinstance(value, str) or _is_block(value)
 
 
-def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
+def _content(tool: Tool, value: object, extent: Extent, count: SanitizeStats | None) -> list[dict[str, Any]]:
     items = value if is_list(value) else [value]
     if not all(map(_is_content, items)):
         what = next((f"a list with {_kind(item)}" for item in items if not _is_content(item)), "")
@@ -226,7 +226,7 @@ def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -
     return [_to_wire(item, extent, count) for item in items]
 
 
-def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+def _to_block(tool: Tool, value: object, extent: Extent, count: SanitizeStats | None) -> dict[str, Any]:
     if not _is_content(value):
         raise TypeError(
             f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold text and content blocks"
@@ -234,7 +234,7 @@ def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) 
     return _to_wire(value, extent, count)
 
 
-def _to_wire(value: Any, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+def _to_wire(value: Any, extent: Extent, count: SanitizeStats | None) -> dict[str, Any]:
     if isinstance(value, str):
         return {"type": "text", "text": sanitize_text(value, extent, count)}
     from ..core.content_blocks import encode_block

@@ -87,7 +87,7 @@ class CallState:
             self.known_id = secrets.token_hex(8)
         return self.known_id
 
-    def note_parameters(self, params: Mapping[str, Any]) -> None:
+    def record_parameters(self, params: Mapping[str, Any]) -> None:
         """Note the name of the tool and the names of the arguments that these parameters hold."""
         name, arguments = params.get("name"), params.get("arguments")
         if isinstance(name, str):
@@ -95,7 +95,7 @@ class CallState:
         if is_mapping(arguments):
             self.keys, self.key_count = [str(key)[:_NAME] for key in islice(arguments, _KEYS)], len(arguments)
 
-    def note_outcome(self, outcome: Outcome) -> None:
+    def record_outcome(self, outcome: Outcome) -> None:
         """Note the outcome of the call."""
         self.ending, self.reason, self.reference = outcome.ending, outcome.reason, outcome.reference
         self.result, self.cleaned = outcome.result, outcome.cleaned

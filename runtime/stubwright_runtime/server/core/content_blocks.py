@@ -20,8 +20,8 @@ from mcp_types import (
 
 from ...values.sanitizing import (
     DEFAULT_EXTENT,
-    Cleaned,
     Extent,
+    SanitizeStats,
     check_base64,
     check_mime_type,
     check_uri,
@@ -31,7 +31,7 @@ from .sanitizing import encode_json, sanitize
 
 
 def encode_block(
-    content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
+    content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: SanitizeStats | None = None
 ) -> dict[str, Any]:
     """Return a content block in its wire format, cleaned according to the policy.
 
@@ -67,7 +67,9 @@ def encode_block(
 
 
 def encode_contents(
-    content: TextResourceContents | BlobResourceContents, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
+    content: TextResourceContents | BlobResourceContents,
+    extent: Extent = DEFAULT_EXTENT,
+    count: SanitizeStats | None = None,
 ) -> dict[str, Any]:
     """Return the contents of a resource as they go on the wire; as for `encode_block`."""
     _check_resource(content)
@@ -83,5 +85,5 @@ def _check_resource(content: TextResourceContents | BlobResourceContents) -> Non
         check_base64(content.blob)
 
 
-def _to_wire(value: dict[str, Any], extent: Extent, count: Cleaned | None) -> Any:
+def _to_wire(value: dict[str, Any], extent: Extent, count: SanitizeStats | None) -> Any:
     return (encode_json(value) if extent == "none" else sanitize(value, count))[0]

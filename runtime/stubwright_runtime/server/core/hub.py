@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.vocabulary import SERVER_INFO_META_KEY
-from ..protocol.wants import ChangeLog
+from ..protocol.client_subscriptions import ChangeLog
 from .principal import Principal, find_current
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ...mcp.revisions import Revision
     from ...package import Package
     from ...state.store import Store
-    from ..protocol.wants import Publish
-    from .parts import Scopes
+    from ..protocol.client_subscriptions import Publish
+    from .feature import Scopes
 
 _IDENTITY: Final = ("name", "title", "version", "description", "websiteUrl", "icons")
 

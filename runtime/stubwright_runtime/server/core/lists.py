@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from ...mcp.vocabulary import SECTIONS
 from ...values.units import parse_duration
-from ..protocol.wants import Change, Kind
+from ..protocol.client_subscriptions import Change, Kind
 
 if TYPE_CHECKING:
     from ...mcp.revisions import Revision
 
 
-class Switchboard(Protocol):
+class VisibilityStore(Protocol):
     """Switches and changes for all clients of a server, in every process."""
 
     async def publish(self, change: Change) -> None:
@@ -44,7 +44,7 @@ class StaleCursorError(Exception):
 
 
 @dataclass(slots=True)
-class Listing:
+class PrimitiveList:
     """One list.
 
     Attributes:
@@ -127,11 +127,11 @@ class Lists:
         self,
         listings: Mapping[str, Mapping[str, dict[str, Any]]],
         manifest: Mapping[str, Any],
-        switchboard: Callable[[Lists], Switchboard],
+        switchboard: Callable[[Lists], VisibilityStore],
     ) -> None:
         """Take the definitions of each list by their keys, and the factory of the switchboard."""
-        self.by_name: dict[str, Listing] = {
-            name: Listing(name, _KINDS[name], entries) for name, entries in listings.items()
+        self.by_name: dict[str, PrimitiveList] = {
+            name: PrimitiveList(name, _KINDS[name], entries) for name, entries in listings.items()
         }
         self._size: int | None = manifest.get("pageSize")
         cache: Mapping[str, Any] = manifest.get("cache") or {}
@@ -140,9 +140,9 @@ class Lists:
             "cacheScope": cache.get("scope", "private"),
         }
         self.switchboard = switchboard(self)
-        self.tools = Switches("tools", self)
-        self.prompts = Switches("prompts", self)
-        self.resources = ResourceSwitches("resources", self)
+        self.tools = Visibility("tools", self)
+        self.prompts = Visibility("prompts", self)
+        self.resources = ResourceVisibility("resources", self)
 
     @property
     def kinds(self) -> list[Kind]:
@@ -154,7 +154,7 @@ class Lists:
         result = self.make_page(self.by_name[name], cursor, shows)
         return {**result, **self.hints} if revision.has("cache_hints") else result
 
-    def make_page(self, listing: Listing, cursor: str | None, shows: Shows | None = None) -> dict[str, Any]:
+    def make_page(self, listing: PrimitiveList, cursor: str | None, shows: Shows | None = None) -> dict[str, Any]:
         """Return one page, of the manifest's page size, of a list, which need not be one of these.
 
         Raises:
@@ -167,7 +167,7 @@ class Lists:
         return result
 
 
-class Switches:
+class Visibility:
     """The entries of one kind, as a handler or an embedder switches them on and off, for all clients."""
 
     def __init__(self, kind: Kind, lists: Lists) -> None:
@@ -202,7 +202,7 @@ class Switches:
             await self.changed()
 
 
-class ResourceSwitches(Switches):
+class ResourceVisibility(Visibility):
     """The switches of resources and resource templates."""
 
     async def updated(self, uri: str) -> None:

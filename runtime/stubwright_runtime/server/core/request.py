@@ -52,7 +52,7 @@ class Channel(Protocol):
         """
         ...
 
-    async def note_visit(self, elicitation: str) -> None:
+    async def record_visit(self, elicitation: str) -> None:
         """Remember that the client was asked to open a URL."""
 
     async def notify_visited(self, elicitation: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ...values.json import is_list, is_mapping
 from ...values.nesting import DepthError, is_too_deep
-from ...values.sanitizing import Cleaned, clean, escape_controls
+from ...values.sanitizing import SanitizeStats, clean, escape_controls
 from ...values.text import replace_surrogates
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -21,7 +21,7 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 
-def sanitize(value: Any, count: Cleaned | None = None) -> tuple[Any, str]:
+def sanitize(value: Any, count: SanitizeStats | None = None) -> tuple[Any, str]:
     """Return a JSON value with all strings and keys clean, and its JSON text.
 
     Of two keys that become the same, the value of the last one stays.
@@ -35,7 +35,7 @@ def sanitize(value: Any, count: Cleaned | None = None) -> tuple[Any, str]:
     return (value, text) if _SUSPECT_JSON.search(text) is None else encode_json(_sanitize_strings(value, count))
 
 
-def _sanitize_strings(value: object, count: Cleaned | None) -> Any:
+def _sanitize_strings(value: object, count: SanitizeStats | None) -> Any:
     if isinstance(value, str):
         return clean(value, count)
     if is_mapping(value):

@@ -36,7 +36,7 @@ class Cancellation:
         # Outside the lock, since the function may add another.
         _call(function)
 
-    def tell(self) -> None:
+    def cancel(self) -> None:
         """Note the cancellation, and call the functions."""
         with self._lock:
             self._is_cancelled, functions, self._functions = True, self._functions, []

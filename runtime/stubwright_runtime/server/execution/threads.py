@@ -32,7 +32,7 @@ class NoFreeThreadError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Waiting:
+class _ThreadWaiter:
     """A method that waits for a thread, and the event that wakes it."""
 
     name: str
@@ -54,7 +54,7 @@ class Threads:
         self._most = most
         self._share = max(1, most // 2)
         self._taken: Counter[str] = Counter()
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_ThreadWaiter] = deque()
         self._limiter: CapacityLimiter | None = None  # anyio's own is shared with everything else in the process
 
     async def run(
@@ -118,7 +118,7 @@ class Threads:
         if self._is_free(name):
             self._taken[name] += 1
             return
-        waiting = _Waiting(name)
+        waiting = _ThreadWaiter(name)
         self._waiting.append(waiting)
         try:
             async with asyncio.timeout(patience):

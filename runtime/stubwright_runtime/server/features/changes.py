@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from ..protocol.wants import Change
+from ..protocol.client_subscriptions import Change
 
 if TYPE_CHECKING:
     from ...state.store import Store
     from ..core.lists import Lists
-    from ..protocol.wants import Kind, Publish
+    from ..protocol.client_subscriptions import Kind, Publish
 
 _TOPIC: Final = "changes"
 
@@ -25,7 +25,7 @@ class Changes:
         """Take the store, the lists of this process, and the function that tells its clients."""
         self._store = store
         self._lists = lists
-        self._tell = tell
+        self._notify = tell
         store.listen(_TOPIC, self._hear)
 
     async def publish(self, change: Change) -> None:
@@ -42,12 +42,12 @@ class Changes:
         if data is None:  # changes may have been missed, so clients read all lists again
             for kind in self._lists.kinds:
                 await self._refresh(kind)
-                await self._tell(Change(kind))
+                await self._notify(Change(kind))
             return
         kind, uri = json.loads(data)
         if uri is None:
             await self._refresh(kind)
-        await self._tell(Change(kind, uri))
+        await self._notify(Change(kind, uri))
 
     async def _refresh(self, kind: Kind) -> None:
         off = await self._store.list_members(_name(kind))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         ToolChoice,
     )
 
-    from ..core.lists import Lists, ResourceSwitches, Switches
+    from ..core.lists import Lists, ResourceVisibility, Visibility
     from ..core.principal import Principal
     from ..core.request import Request
     from .input_requests import InputRequests
@@ -85,17 +85,17 @@ class Context:
         return self._request.principal
 
     @property
-    def tools(self) -> Switches:
+    def tools(self) -> Visibility:
         """The server's tools, to switch them on and off for all clients."""
         return self._lists.tools
 
     @property
-    def prompts(self) -> Switches:
+    def prompts(self) -> Visibility:
         """The server's prompts, to switch them on and off for all clients."""
         return self._lists.prompts
 
     @property
-    def resources(self) -> ResourceSwitches:
+    def resources(self) -> ResourceVisibility:
         """The server's resources and resource templates, to switch them on and off, and to report changes."""
         return self._lists.resources
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...package import Tool
-    from ..core.parts import Host
+    from ..core.feature import ServerContext
     from ..core.principal import Principal
     from ..core.request import Handle as CallHandler
     from ..core.request import Request
@@ -285,12 +285,12 @@ class HandleRegistry:
         store: The store that keeps them.
     """
 
-    def __init__(self, host: Host, refuse_result: Callable[[Tool, Sequence[str]], Outcome]) -> None:
-        """Take the host of the server's parts, and what refuses a result with unknown handles."""
-        self._host = host
+    def __init__(self, server: ServerContext, refuse_result: Callable[[Tool, Sequence[str]], Outcome]) -> None:
+        """Take the server's shared objects, and what refuses a result with unknown handles."""
+        self._server = server
         self._refuse_result = refuse_result
-        self.store = host.store
-        package = host.package
+        self.store = server.store
+        package = server.package
         declared: Mapping[str, Mapping[str, Any]] = package.manifest["handles"]
         trust = _trust(package.manifest.get("auth"))
         self.kinds = {
@@ -393,7 +393,7 @@ class HandleRegistry:
 
     def describe_unknown(self, kind: str, principal: Principal) -> str:
         """Return the words for a handle that is not there, which name the tools that make a new one for this caller."""
-        scopes, listed = self._host.scopes, self._host.lists.by_name["tools"]
+        scopes, listed = self._server.scopes, self._server.lists.by_name["tools"]
         makers = [
             name
             for name in self.kinds[kind].makers
@@ -405,8 +405,8 @@ class HandleRegistry:
     def find_validator(self, kind: str) -> Validator:
         """Return the validator of a kind's state, compiled when it is first asked for."""
         if kind not in self._validators:
-            state = self._host.package.manifest["handles"][kind]["state"]
-            self._validators[kind] = compile_package_validator(self._host.package, state)
+            state = self._server.package.manifest["handles"][kind]["state"]
+            self._validators[kind] = compile_package_validator(self._server.package, state)
         return self._validators[kind]
 
     async def _find_all(

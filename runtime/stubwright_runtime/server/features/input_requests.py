@@ -73,7 +73,7 @@ REFUSED: Final = "io.stubwright/refused"
 """The key in the `_meta` of a request to a model or for folders for the fault of the last answer."""
 
 
-class Suspended(BaseException):
+class CallSuspension(BaseException):
     """The handler waits for an answer that comes with the next request: not an error, and not for handlers to catch."""
 
 
@@ -214,7 +214,7 @@ class InputRequests:
         self._pending[key] = request
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        raise Suspended
+        raise CallSuspension
 
     async def run_once(self, key: str, function: Callable[[], Any]) -> Any:
         """Return the result of `function`, which is called until it has returned once in all rounds of the request.
@@ -260,7 +260,7 @@ class InputRequests:
         if not self.in_handshake_era:
             return None
         known = elicitation or secrets.token_hex(16)
-        await self._request.channel.note_visit(known)
+        await self._request.channel.record_visit(known)
         return known
 
     async def complete(self, elicitation: str) -> bool:
@@ -272,7 +272,7 @@ class InputRequests:
         if not self.can("elicitation.url"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
-            await self._request.channel.note_visit(needed.elicitation)
+            await self._request.channel.record_visit(needed.elicitation)
             data = {"elicitations": [make_url_params(needed.url, needed.message, needed.elicitation)]}
             raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
         answer = self._answers.pop(needed.name, None)
@@ -341,7 +341,7 @@ def is_suspended(error: BaseException) -> bool:
     """Return whether a handler was left because it waits for answers, in a group of tasks or alone."""
     if is_group(error):
         return all(is_suspended(each) for each in error.exceptions)
-    return isinstance(error, Suspended)
+    return isinstance(error, CallSuspension)
 
 
 def find_inner(error: BaseException, kind: type[_Error]) -> _Error | None:

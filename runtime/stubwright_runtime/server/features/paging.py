@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...package import Tool
-    from ...state.sealing import Call, Sealing
-    from ..core.parts import Host
+    from ...state.sealing import Call, StateSealer
+    from ..core.feature import ServerContext
     from ..core.principal import Principal
     from ..core.request import Handle, Request
     from .context import Context
@@ -50,18 +50,18 @@ class PageRequest:
     @classmethod
     def from_context(cls, context: Context, /) -> PageRequest:
         """Return the page of a request."""
-        paging: Paging = context._request.page
+        paging: PageCall = context._request.page
         return paging.request
 
 
 @dataclass(frozen=True, slots=True)
-class Paging:
+class PageCall:
     """One call for a page: the arguments without the cursor, and the page that it asks for."""
 
     arguments: dict[str, Any]
     request: PageRequest
     _call: Call
-    _sealing: Sealing
+    _sealing: StateSealer
 
     def seal(self, data: Any) -> Any:
         """Return a result with its next position sealed as a cursor; a position that is no text is left unchanged.
@@ -83,9 +83,9 @@ class Paging:
 class Cursors:
     """The cursors of one server, with keys that all processes with the same store have."""
 
-    def __init__(self, host: Host) -> None:
-        """Take the host of the server's parts."""
-        self._sealing = StoreSealing(host.store, host.package.manifest["server"]["name"], HOLDS, "cursor")
+    def __init__(self, server: ServerContext) -> None:
+        """Take the server's shared objects."""
+        self._sealing = StoreSealing(server.store, server.package.manifest["server"]["name"], HOLDS, "cursor")
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
         """Open the cursors of the calls of a tool, and refuse invalid ones."""
@@ -102,7 +102,7 @@ class Cursors:
 
         return call
 
-    async def _open(self, tool: Tool, size: int, values: Mapping[str, Any], principal: Principal) -> Paging | Outcome:
+    async def _open(self, tool: Tool, size: int, values: Mapping[str, Any], principal: Principal) -> PageCall | Outcome:
         """Return the page that arguments ask for, or the refusal of a cursor that does not hold for them.
 
         Raises:
@@ -128,4 +128,4 @@ class Cursors:
                     "invalid",
                     "cursor",
                 )
-        return Paging(arguments, PageRequest(position, size), call, sealing)
+        return PageCall(arguments, PageRequest(position, size), call, sealing)

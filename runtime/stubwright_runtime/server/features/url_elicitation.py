@@ -32,7 +32,7 @@ class UrlRequired(Exception):
         self.elicitation = elicitation
 
 
-class Asked(Protocol):
+class UrlClient(Protocol):
     """A client that was asked to open a URL."""
 
     async def send_elicit_complete(self, elicitation_id: str, related_request_id: str | int | None, /) -> None:
@@ -44,9 +44,9 @@ class UrlQuestions:
 
     def __init__(self) -> None:
         """Begin without questions."""
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, UrlClient] = {}
 
-    def add(self, elicitation: str, client: Asked) -> None:
+    def add(self, elicitation: str, client: UrlClient) -> None:
         """Remember a question. Raises ValueError if there is one with that id already."""
         if elicitation in self._asked:
             raise ValueError(f"a question with the id {elicitation!r} exists already; use a new id for each question")

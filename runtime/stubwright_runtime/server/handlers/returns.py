@@ -40,7 +40,7 @@ class Unstructured(Reply[Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerated(Reply[Any]):
+class UpstreamReply(Reply[Any]):
     """The answer of another service, which may not fit the `outputSchema`.
 
     Args:

@@ -13,7 +13,7 @@ from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...values.json import is_list
 from ...values.sanitizing import clean
 from ..calls.invocation import answer_by_handler, compile_context
-from ..core.parts import Host, Needed
+from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Request
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ class Completions:
         """Take the package."""
         self._package = package
 
-    def list_needed(self) -> list[Needed]:
+    def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods that the handlers must have."""
         rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
         return [
-            Needed(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
+            HandlerMethod(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
             for row in rows
             if row.completes
         ]
@@ -61,20 +61,20 @@ class Completions:
         """Return no lists."""
         return {}
 
-    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+    def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
         """Return its methods."""
 
         async def complete(request: Request) -> dict[str, Any]:
-            return await self._complete(request, host)
+            return await self._complete(request, server)
 
         return {"completion/complete": complete}
 
-    async def _complete(self, request: Request, host: Host) -> dict[str, Any]:
+    async def _complete(self, request: Request, server: ServerContext) -> dict[str, Any]:
         reference = request.params["ref"]
         is_prompt = reference["type"] == "ref/prompt"
         section, what = ("prompts", "prompt") if is_prompt else ("resourceTemplates", "URI template")
         key: str = reference["name" if is_prompt else "uri"]
-        if section not in host.lists.by_name or not host.offers(request, section, key):
+        if section not in server.lists.by_name or not server.offers(request, section, key):
             raise ProtocolError(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
         _, extension = self._package.list_entries(section)[key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
@@ -84,9 +84,9 @@ class Completions:
             about: Mapping[str, Any] = request.params.get("context") or {}
             given: Mapping[str, str] = about.get("arguments") or {}
             row = self._package.prompts[key] if is_prompt else self._package.templates[key]
-            completing, context = Completing(argument, value, given), compile_context(host, "", {})(request, key)
+            completing, context = Completing(argument, value, given), compile_context(server, "", {})(request, key)
             values: list[str] = await answer_by_handler(
-                host, row.completes or "", "completion", _texts, request, completing, context
+                server, row.completes or "", "completion", _texts, request, completing, context
             )
         else:
             values = [text for text in offered if text.casefold().startswith(value.casefold())]

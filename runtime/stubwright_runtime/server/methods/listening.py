@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from ..core.principal import find_current, make_local
 from ..core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ..middlewares.expiry import count_own_seconds_left
-from ..middlewares.in_flight import LISTENING
-from ..protocol.changes import Telling
-from ..protocol.wants import check_subscriptions
+from ..middlewares.pending_requests import LISTENING
+from ..protocol.changes import ChangeNotifier
+from ..protocol.client_subscriptions import check_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from ..core.hub import Hub
     from ..core.request import Answer, Request, Result
+    from ..protocol.client_subscriptions import Change, Kind
     from ..protocol.outgoing import Notifier
-    from ..protocol.wants import Change, Kind
 
 _USER: Final = make_local(())
 
@@ -59,7 +59,7 @@ class Listeners:
         """Take the server, whose changes are told."""
         self.streams = Streams(LISTENERS, LISTENERS_EACH)
         self._hub = hub
-        self._open: set[Telling] = set()
+        self._open: set[ChangeNotifier] = set()
         hub.publishers.append(self._hear)
         hub.streams.append(self._end)
 
@@ -103,7 +103,7 @@ class Listeners:
         def is_wanted(change: Change) -> bool:
             return change.kind in kinds if change.uri is None else change.uri in uri_set
 
-        telling = Telling(is_wanted, outgoing, meta)
+        telling = ChangeNotifier(is_wanted, outgoing, meta)
         with self.streams.count(find_current(over_http=over_http, user=_USER)):
             seconds = count_own_seconds_left() if over_http else None
             expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, telling.end)

@@ -17,7 +17,7 @@ from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, sanitize_text
 from ...values.text import PLACEHOLDER
 from ..calls.invocation import answer_by_handler, compile_context
-from ..core.parts import Host, Needed
+from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Request
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class Prompts:
         """Take the package."""
         self._package = package
 
-    def list_needed(self) -> list[Needed]:
+    def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods that the handlers must have."""
         return [
-            Needed(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
+            HandlerMethod(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
             for row in self._package.prompts.values()
             if row.method is not None
         ]
@@ -44,22 +44,22 @@ class Prompts:
         """Return the list."""
         return {"prompts": {name: wire for name, (wire, _) in self._package.list_entries("prompts").items()}}
 
-    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+    def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
         """Return its methods."""
-        return {"prompts/get": _Getting(self._package, host).get}
+        return {"prompts/get": _GetPrompt(self._package, server).get}
 
 
 @dataclass(frozen=True, slots=True)
-class _Getting:
+class _GetPrompt:
     """The handler of `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
 
     package: Package
-    host: Host
+    server: ServerContext
 
     async def get(self, request: Request) -> dict[str, Any]:
         """Return a prompt, filled in with the caller's arguments."""
         name: str = request.params["name"]
-        if not self.host.offers(request, "prompts", name):
+        if not self.server.offers(request, "prompts", name):
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
         wire, extension = self.package.list_entries("prompts")[name]
         given: Mapping[str, str] = request.params.get("arguments") or {}
@@ -73,11 +73,11 @@ class _Getting:
         if row.method is None:
             messages = [self._filled(message, arguments) for message in extension["messages"]]
         else:
-            context = compile_context(self.host, row.stem, extension)(request, name)
+            context = compile_context(self.server, row.stem, extension)(request, name)
             model: type[Model] = self.package.load_model(f"prompts.{row.method}", row.args_name)
-            read = partial(_render_messages, extent=self.host.extent)
+            read = partial(_render_messages, extent=self.server.extent)
             messages = await answer_by_handler(
-                self.host, row.method, "prompt", read, request, model.model_validate(arguments), context
+                self.server, row.method, "prompt", read, request, model.model_validate(arguments), context
             )
         for number, message in enumerate(messages, 1):
             message["content"] = downgrade_block(message["content"], request.revision, number)
@@ -115,7 +115,7 @@ class _Getting:
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
         """Return `text` with each `{{name}}` replaced; placeholders inside an argument stay."""
-        return sanitize_text(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.host.extent)
+        return sanitize_text(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.server.extent)
 
 
 def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:

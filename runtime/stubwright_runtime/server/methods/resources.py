@@ -18,7 +18,7 @@ from ...mcp.vocabulary import PAGES
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, sanitize_text
 from ..calls.invocation import answer_by_handler, compile_context
-from ..core.parts import Host, Needed
+from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Request
 from ..features.large_results import STORE
 
@@ -35,11 +35,11 @@ class Resources:
         """Take the package."""
         self._package = package
 
-    def list_needed(self) -> list[Needed]:
+    def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods that the handlers must have."""
         own = [row.method for row in self._package.resources.values() if row.method is not None]
-        return [Needed(method, ("ctx: Context",), "ResourceContents") for method in own] + [
-            Needed(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
+        return [HandlerMethod(method, ("ctx: Context",), "ResourceContents") for method in own] + [
+            HandlerMethod(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
             for row in self._package.templates.values()
         ]
 
@@ -50,9 +50,9 @@ class Resources:
             for section in ("resources", "resourceTemplates")
         }
 
-    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+    def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
         """Return its methods."""
-        reading = _Reading(self._package, host)
+        reading = _ReadResource(self._package, server)
         return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
 
 
@@ -61,21 +61,21 @@ _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _ReadResource:
     """The handler of `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
 
     package: Package
-    host: Host
+    server: ServerContext
 
     async def read(self, request: Request) -> dict[str, Any]:
         """Return the contents of the resource at a URI."""
         uri: str = request.params["uri"]
-        listing = self.host.lists.by_name["resources"]
+        listing = self.server.lists.by_name["resources"]
         contents = None
         hints = _OWN_HINTS
-        if self.host.offers(request, "resources", uri):
+        if self.server.offers(request, "resources", uri):
             if self.package.resources[uri].method is None:
-                hints = self.host.lists.hints
+                hints = self.server.lists.hints
             contents = await self._read_listed(uri, request)
         elif not listing.has(uri):  # one that is switched off is not there for a template either
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
@@ -87,9 +87,9 @@ class _Reading:
     async def subscribe(self, request: Request) -> dict[str, Any]:
         """Subscribe the caller to changes of a resource (MCP 2025-11-25, server/resources, "Subscriptions")."""
         uri: str = request.params["uri"]
-        is_listed = self.host.lists.by_name["resources"].has(uri)
+        is_listed = self.server.lists.by_name["resources"].has(uri)
         if not (
-            self.host.offers(request, "resources", uri)
+            self.server.offers(request, "resources", uri)
             or (not is_listed and (self._match(uri, request) or self._read_large_result(uri)))
         ):
             raise refuse_unknown(uri, request.revision)
@@ -111,9 +111,9 @@ class _Reading:
         mime_type = wire.get("mimeType")
         method = self.package.resources[uri].method
         if method is not None:
-            context = compile_context(self.host, "", {})(request, uri)
-            read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
-            contents = await answer_by_handler(self.host, method, "resource", read, request, context)
+            context = compile_context(self.server, "", {})(request, uri)
+            read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.server.extent)
+            contents = await answer_by_handler(self.server, method, "resource", read, request, context)
         elif "text" in extension:
             contents = [_build_contents(uri, mime_type, text=extension["text"])]
         elif extension["binary"]:
@@ -129,17 +129,17 @@ class _Reading:
         row, values = match
         wire, extension = self.package.list_entries("resourceTemplates")[row.uri]
         model: type[Model] = self.package.load_model(f"resources.{row.method}", row.params_name)
-        context = compile_context(self.host, row.stem, extension)(request, uri)
-        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
+        context = compile_context(self.server, row.stem, extension)(request, uri)
+        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.server.extent)
         contents = await answer_by_handler(
-            self.host, row.method, "resource", read, request, model.model_validate(values), context
+            self.server, row.method, "resource", read, request, model.model_validate(values), context
         )
         return _describe_page(contents, uri, wire)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
         """Return the first template that exists for the caller and fits a URI, with the values of its variables."""
         for row in self.package.templates.values():
-            if self.host.offers(request, "resourceTemplates", row.uri):
+            if self.server.offers(request, "resourceTemplates", row.uri):
                 values = UriTemplate.parse(row.uri).match(uri)
                 if values is not None:
                     return row, values

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.vocabulary import FOLDER_MIME
 from ...values.sanitizing import clean
-from ..core.lists import Listing, StaleCursorError
+from ..core.lists import PrimitiveList, StaleCursorError
 
 if TYPE_CHECKING:
     from ...package import Package
-    from ..core.parts import Host, Needed
+    from ..core.feature import HandlerMethod, ServerContext
     from ..core.request import Answer, Request
 
 
@@ -29,7 +29,7 @@ class Skills:
         """Take the package."""
         self._package = package
 
-    def list_needed(self) -> list[Needed]:
+    def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods that the handlers must have: none, since all is in the package."""
         return []
 
@@ -37,9 +37,9 @@ class Skills:
         """Return no list: skills change with the package alone, and no client is notified of changes."""
         return {}
 
-    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+    def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
         """Return its methods."""
-        reading = _Reading(self._package, host)
+        reading = _SkillMethods(self._package, server)
         return {
             "skills/list": reading.list_all,
             "skills/get": reading.get,
@@ -48,20 +48,20 @@ class Skills:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _SkillMethods:
     """The handlers of requests about skills. A skill whose `SKILL.md` a caller may not read is not there for it."""
 
     package: Package
-    host: Host
+    server: ServerContext
 
     async def list_all(self, request: Request) -> dict[str, Any]:
         """Return a page of the skills (SEP-2640, "Listing Skills")."""
-        return self._hinted(self._page(Listing("skills", "resources", self._skills), request), request)
+        return self._hinted(self._page(PrimitiveList("skills", "resources", self._skills), request), request)
 
     async def get(self, request: Request) -> dict[str, Any]:
         """Return the entry of one skill (SEP-2640, "Getting a Skill")."""
         uri: str = request.params["uri"]
-        if uri not in self._skills or not self.host.offers(request, "resources", uri):
+        if uri not in self._skills or not self.server.offers(request, "resources", uri):
             raise ProtocolError(INVALID_PARAMS, f"No skill is served at {clean(uri)}", {"uri": uri})
         return self._hinted({"skill": self._skills[uri]}, request)
 
@@ -72,11 +72,11 @@ class _Reading:
         shown = {key: child for key, child in children.items() if self._shows(key, request)}
         if not shown:
             raise ProtocolError(INVALID_PARAMS, f"{clean(uri)} is not a directory resource", {"uri": uri})
-        return self._page(Listing("resources", "resources", shown), request)
+        return self._page(PrimitiveList("resources", "resources", shown), request)
 
-    def _page(self, listing: Listing, request: Request) -> dict[str, Any]:
+    def _page(self, listing: PrimitiveList, request: Request) -> dict[str, Any]:
         try:
-            return self.host.lists.make_page(
+            return self.server.lists.make_page(
                 listing, request.params.get("cursor"), lambda key: self._shows(key, request)
             )
         except StaleCursorError:
@@ -84,13 +84,13 @@ class _Reading:
 
     def _hinted(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
         """Add the cache hints of a result, from 2026-07-28 on."""
-        return {**result, **self.host.lists.hints} if request.revision.has("cache_hints") else result
+        return {**result, **self.server.lists.hints} if request.revision.has("cache_hints") else result
 
     def _shows(self, uri: str, request: Request) -> bool:
         """Return whether a file exists for the caller, or a folder with such a file."""
         if uri in self._folders:
             return any(self._shows(child, request) for child in self._folders[uri])
-        return self.host.offers(request, "resources", uri)
+        return self.server.offers(request, "resources", uri)
 
     @cached_property
     def _skills(self) -> Mapping[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from ..calls.old_names import OldNames
 from ..calls.pipeline import Steps, compile_tool
 from ..calls.results import Results
 from ..core.call_state import note
-from ..core.parts import Host, Needed
+from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Handle, Request
 from ..core.sanitizing import repair_unicode
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 class Calls:
     """All tools of a package."""
 
-    def __init__(self, package: Package, declare: Callable[[Package, Host, Results], Steps]) -> None:
+    def __init__(self, package: Package, declare: Callable[[Package, ServerContext, Results], Steps]) -> None:
         """Take the package, and what returns the steps that its manifest declares."""
         self._package = package
         self._declare = declare
 
-    def list_needed(self) -> list[Needed]:
+    def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods of the handlers."""
         return [
-            Needed(
+            HandlerMethod(
                 tool.method,
                 (f"args: {tool.input_name}", f"ctx: {tool.context_name}"),
                 "Content" if tool.output_name is None else tool.output_name,
@@ -48,30 +48,32 @@ class Calls:
         """Return the list."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
-    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+    def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
         """Return its methods."""
-        return {"tools/call": _Calling(self._package, host, self._declare).call}
+        return {"tools/call": _CallTool(self._package, server, self._declare).call}
 
 
-class _Calling:
+class _CallTool:
     """The handler of `tools/call` (MCP 2025-11-25, server/tools, "Calling Tools")."""
 
-    def __init__(self, package: Package, host: Host, declare: Callable[[Package, Host, Results], Steps]) -> None:
+    def __init__(
+        self, package: Package, server: ServerContext, declare: Callable[[Package, ServerContext, Results], Steps]
+    ) -> None:
         self._package = package
-        self._host = host
-        self._results = Results(host)
-        self._steps = declare(package, host, self._results)
-        self._old_names = OldNames(host.log)
+        self._server = server
+        self._results = Results(server)
+        self._steps = declare(package, server, self._results)
+        self._old_names = OldNames(server.log)
         self._entries: dict[str, _Entry] = {}
-        if host.tasks is not None:
-            host.tasks.serve(host, self.compile_run)
+        if server.tasks is not None:
+            server.tasks.serve(server, self.compile_run)
 
     async def call(self, request: Request) -> dict[str, Any]:
         """Return the result of a call."""
         called: str = request.params["name"]
         alias = self._package.aliases.get(called)
         name = called if alias is None else alias.tool
-        if not self._host.offers(request, "tools", name):
+        if not self._server.offers(request, "tools", name):
             note("denied", self._explain_absence(name, request))
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(called)}")
         entry = self._entries.get(name) or self._prepare(name)
@@ -85,27 +87,27 @@ class _Calling:
             request.faults, request.arguments = alias.find_clashes(request.arguments), alias.rename(request.arguments)
             if record is not None:
                 record.arguments = request.arguments
-        if self._host.tasks is not None:
-            request.begin = self._host.tasks.find_starter(request, entry.tool)
+        if self._server.tasks is not None:
+            request.begin = self._server.tasks.find_starter(request, entry.tool)
         request.is_answer = request.rounds is not None and request.params.get("requestState") is not None
         outcome = await entry.handle(request)
         if alias is not None:
             outcome = self._old_names.note(alias, outcome)
         if record is not None:
-            record.note_outcome(outcome)
+            record.record_outcome(outcome)
         if "any_output" in request.revision.features:
             return outcome.result
         return downgrade_result(outcome.result, entry.definition, request.revision)
 
     def compile_run(self, name: str) -> Handle:
         """Return the runs of the tasks of a tool, which was let in when its task was made."""
-        return compile_tool(self._results, self._host, self._package.tools[name], self._steps, is_run=True)
+        return compile_tool(self._results, self._server, self._package.tools[name], self._steps, is_run=True)
 
     def _prepare(self, name: str) -> _Entry:
         """Put the calls of a tool together, at the first of them."""
         tool = self._package.tools[name]
         try:
-            handle = compile_tool(self._results, self._host, tool, self._steps)
+            handle = compile_tool(self._results, self._server, tool, self._steps)
         except Exception as error:  # noqa: BLE001 - a model that cannot be loaded, for example, is a failed call
             failure = error
 
@@ -122,7 +124,7 @@ class _Calling:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:
             return "toolset"
-        return "scope" if name in self._host.lists.by_name["tools"] else "switched_off"
+        return "scope" if name in self._server.lists.by_name["tools"] else "switched_off"
 
 
 class _Entry(NamedTuple):

@@ -106,7 +106,7 @@ class Instrumentation:
         if record.principal is None:
             record.principal = find_current(over_http=request.over_http, user=self._user)
         record.client = request.channel.client
-        record.note_parameters(request.params)
+        record.record_parameters(request.params)
         recorder.record(record)
 
 

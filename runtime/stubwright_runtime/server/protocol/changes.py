@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from .wants import Change
+from .client_subscriptions import Change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .client_subscriptions import ChangeLog, ClientSubscriptions
     from .outgoing import Notifier
-    from .wants import ChangeLog, Wants
 
 
-class Telling:
+class ChangeNotifier:
     """The notifications of changes for one client, on its connection or on one stream."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Telling:
         self._woken.set()
 
     @classmethod
-    def join_handshake(cls, wants: Wants, changes: ChangeLog, outgoing: Notifier) -> Telling:
+    def join_handshake(cls, wants: ClientSubscriptions, changes: ChangeLog, outgoing: Notifier) -> ChangeNotifier:
         """Return the notifications for a connection up to 2025-11-25, from its handshake on.
 
         Args:
@@ -72,7 +72,7 @@ class Telling:
                 change = next(iter(self._waiting))
                 del self._waiting[change]
                 try:
-                    await self._tell(change)
+                    await self._notify(change)
                 except asyncio.CancelledError:
                     self._waiting[change] = None
                     raise
@@ -81,7 +81,7 @@ class Telling:
             self._woken.clear()
             await self._woken.wait()
 
-    async def _tell(self, change: Change) -> None:
+    async def _notify(self, change: Change) -> None:
         name = f"{change.kind}/list_changed" if change.uri is None else "resources/updated"
         params = self._about if change.uri is None else {"uri": change.uri, **self._about}
         await self._outgoing.notify(f"notifications/{name}", params or None)

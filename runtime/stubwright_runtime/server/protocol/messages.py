@@ -49,7 +49,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class ParsedMessage:
     """The outcome of reading one message of a line.
 
     Attributes:
@@ -89,7 +89,7 @@ def parse(data: bytes) -> dict[str, Any] | None:
     return value
 
 
-def read(line: bytes) -> Iterator[Incoming]:
+def read(line: bytes) -> Iterator[ParsedMessage]:
     """Yield the messages of a line: one, those of a batch (MCP 2025-03-26, basic, "Batching"), or none of a blank line.
 
     Bytes that are not UTF-8, and half characters, become U+FFFD. A byte order mark before the text is ignored (RFC
@@ -122,13 +122,13 @@ def is_batch(data: bytes) -> bool:
     return data.removeprefix(BOM_UTF8).lstrip()[:1] == b"["
 
 
-def refuse_long(start: bytes, most: int) -> Incoming:
+def refuse_long(start: bytes, most: int) -> ParsedMessage:
     """Refuse a line that is longer than `most` bytes, of which only the start was kept."""
     outline = _outline(start.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
     return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
 
 
-def judge(value: Json) -> Incoming:
+def judge(value: Json) -> ParsedMessage:
     """Parse a JSON value as a message (JSON-RPC 2.0, 4 and 5)."""
     if not isinstance(value, dict):
         return _malformed({}, INVALID_REQUEST, "is not an object")
@@ -137,15 +137,15 @@ def judge(value: Json) -> Incoming:
     if value.get("jsonrpc") != "2.0":
         return _malformed(value, INVALID_REQUEST, 'lacks "jsonrpc": "2.0"')
     if "method" not in value:
-        return Incoming(value) if _is_answer(value) else _malformed(value, INVALID_REQUEST, "has no method")
+        return ParsedMessage(value) if _is_answer(value) else _malformed(value, INVALID_REQUEST, "has no method")
     if type(value["method"]) is not str:
         return _malformed(value, INVALID_REQUEST, "has a method that is not a string")
     if type(value.get("params")) not in (dict, NoneType):
         return _malformed(value, INVALID_PARAMS, "has params that are not an object")
-    return Incoming(value)
+    return ParsedMessage(value)
 
 
-def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
+def _malformed(value: Mapping[str, Any], code: int, problem: str) -> ParsedMessage:
     """Return the error for a malformed message: to the client for a request, to the one who waits for an answer.
 
     A notification is never answered (JSON-RPC 2.0, 4.1), unless it is not JSON and so may be any message.
@@ -154,11 +154,11 @@ def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
     message = f"The message {problem}"
     if "method" not in value and not value.keys().isdisjoint(("result", "error")):
         error = {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": message}}
-        return Incoming(message=error if _is_id(identity) else None, problem=problem)
+        return ParsedMessage(message=error if _is_id(identity) else None, problem=problem)
     if code == INVALID_PARAMS and "id" not in value:
-        return Incoming(problem=problem)
+        return ParsedMessage(problem=problem)
     refusal = Refusal(identity if _is_id(identity) else None, ProtocolError(code, message))
-    return Incoming(answer=refusal, problem=problem)
+    return ParsedMessage(answer=refusal, problem=problem)
 
 
 def _is_answer(value: Mapping[str, Any]) -> bool:

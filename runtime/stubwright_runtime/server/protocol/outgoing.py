@@ -117,7 +117,7 @@ class Questions:
                 answer.set_exception(DisconnectedError())
 
 
-class Outgoing:
+class MessageSender:
     """The messages to one client, on its connection or on the stream of one request.
 
     Attributes:
@@ -156,16 +156,16 @@ class Outgoing:
                     return await answer
             except asyncio.CancelledError:
                 if is_asked:
-                    await self._take_back(name, "caller cancelled")
+                    await self._withdraw(name, "caller cancelled")
                 raise
             except TimeoutError:
                 if is_asked:
-                    await self._take_back(name, "no answer in time")
+                    await self._withdraw(name, "no answer in time")
                 raise ProtocolError(REQUEST_TIMEOUT, "the client did not answer in time") from None
             finally:
                 del answer  # it holds the client's error, whose traceback holds this frame
 
-    async def _take_back(self, question: int, reason: str) -> None:
+    async def _withdraw(self, question: int, reason: str) -> None:
         """Tell the client that its answer to a question is not wanted any more, unless it has disconnected."""
         if not self.questions.is_closed:
             await self.notify("notifications/cancelled", {"requestId": question, "reason": reason})

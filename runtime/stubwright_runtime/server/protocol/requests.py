@@ -70,19 +70,19 @@ def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
 
 
 def find_handshake_fault(
-    message: Mapping[str, Any], *, is_shaken: bool, has_tasks: bool = False
+    message: Mapping[str, Any], *, is_initialized: bool, has_tasks: bool = False
 ) -> ProtocolError | None:
     """Return the fault of a request up to 2025-11-25; `None` if it is valid, even if the server lacks its method.
 
     Args:
         message: The request.
-        is_shaken: True if its sender has shaken hands.
+        is_initialized: True if its sender has shaken hands.
         has_tasks: True if the server has tasks.
     """
     if message["method"] == "initialize":
         if (fault := find_size_fault(message.get("params"))) is not None:
             return fault
-        return ProtocolError(INVALID_REQUEST, _SHAKEN) if is_shaken else _find_fault(message)
+        return ProtocolError(INVALID_REQUEST, _SHAKEN) if is_initialized else _find_fault(message)
     if opens_stateless(message):
         return ProtocolError(INVALID_REQUEST, _OTHER_ERA)
     return _find_fault(message, has_tasks=has_tasks)

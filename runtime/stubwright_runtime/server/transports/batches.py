@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ..protocol.messages import Incoming
+    from ..protocol.messages import ParsedMessage
 
 _REVISION: Final = Revision.from_date(find_revision("batches"))
 
@@ -30,7 +30,7 @@ _CURSOR: Final = re.compile(rb"^(?:id|retry):[^\n]*\n", re.MULTILINE)
 
 
 async def answer_batch(
-    entries: Sequence[Incoming], endpoint: ASGIApp, scope: Scope, receive: Receive, send: Send
+    entries: Sequence[ParsedMessage], endpoint: ASGIApp, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Answer a batch.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ...mcp.vocabulary import LogLevel
     from ..features.url_elicitation import UrlQuestions
-    from ..protocol.outgoing import Outgoing
+    from ..protocol.outgoing import MessageSender
     from .clients import Client
 
 
@@ -34,10 +34,10 @@ class ClientChannel:
         self,
         client: Client,
         params: Mapping[str, Any],
-        outgoing: Outgoing,
+        outgoing: MessageSender,
         urls: UrlQuestions | None = None,
         *,
-        connection: Outgoing | None = None,
+        connection: MessageSender | None = None,
         session: str | None = None,
         release: Callable[[], None] | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class ClientChannel:
         """Tell it something on the stream of the request."""
         await self.outgoing.notify(method, params)
 
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+    async def notify_connection(self, method: str, params: Mapping[str, Any]) -> None:
         """Tell it something on its connection, if that exists."""
         if self.connection is not None:
             await self.connection.notify(method, params)
@@ -110,7 +110,7 @@ class ClientChannel:
         """Ask it something."""
         return await self.outgoing.ask(method, params)
 
-    async def note_visit(self, elicitation: str) -> None:
+    async def record_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""
         if self._urls is not None:
             self._urls.add(elicitation, self.outgoing)

@@ -13,13 +13,13 @@ from ...mcp.vocabulary import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
 )
-from ..protocol.wants import Wants
+from ..protocol.client_subscriptions import ClientSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...mcp.vocabulary import LogLevel
-    from ..protocol.wants import ChangeLog
+    from ..protocol.client_subscriptions import ChangeLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Client:
     revision: Revision
     info: Mapping[str, Any] | None
     declared: Mapping[str, Any]
-    wants: Wants | None = field(default_factory=Wants)
+    wants: ClientSubscriptions | None = field(default_factory=ClientSubscriptions)
     level: LogLevel | None = None
     opening: bytes | None = None
 
@@ -64,7 +64,7 @@ class Client:
     @classmethod
     def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
         """Return the client of a handshake; it is notified of changes from now on (MCP 2025-11-25, basic/lifecycle)."""
-        wants = Wants(since=changes.count)
+        wants = ClientSubscriptions(since=changes.count)
         info = {key: params["clientInfo"][key] for key in ("name", "version")}
         opening = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()
         return cls(Revision.from_date(negotiate(params["protocolVersion"])), info, {}, wants, opening=opening)
@@ -89,4 +89,4 @@ class Client:
     @classmethod
     def make_unknown(cls, revision: str, *, stateless: bool) -> Client:
         """Return a client that has not described itself validly."""
-        return cls(Revision.from_date(revision), None, {}, None if stateless else Wants())
+        return cls(Revision.from_date(revision), None, {}, None if stateless else ClientSubscriptions())

@@ -11,7 +11,7 @@ from ...observability.logs import log
 from ..app.core import LISTS
 from ..core.request import Request
 from ..protocol.messages import encode_error, to_json
-from ..protocol.outgoing import Outgoing
+from ..protocol.outgoing import MessageSender
 from ..protocol.requests import STATELESS, refuse_before_handshake, refuse_unknown_method
 from .channel import ClientChannel
 
@@ -35,12 +35,12 @@ class ClientRequest(Request):
     Attributes:
         client: Its sender.
         fault: Its fault, apart from an unknown method, if any.
-        is_shaken: True if its sender has shaken hands, or does not have to.
+        is_initialized: True if its sender has shaken hands, or does not have to.
     """
 
     client: Client
     fault: ProtocolError | None = None
-    is_shaken: bool = True
+    is_initialized: bool = True
 
 
 class Lifecycle:
@@ -128,7 +128,7 @@ class Lifecycle:
                 return self._discover(request.revision)
         if not self._serves(request.method):
             raise refuse_unknown_method(request.method)
-        if not request.is_shaken:
+        if not request.is_initialized:
             raise refuse_before_handshake()
         if request.client.wants is not None:
             if request.method == "logging/setLevel":
@@ -185,7 +185,7 @@ class Lifecycle:
 
 
 def _open_no_channel(request: ClientRequest) -> Channel:
-    return ClientChannel(request.client, {}, Outgoing(_drop))
+    return ClientChannel(request.client, {}, MessageSender(_drop))
 
 
 async def _drop(_message: bytes) -> None:

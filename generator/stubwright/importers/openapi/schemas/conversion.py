@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright import naming
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
+from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError, walk
 from stubwright.importers.openapi.schemas.discriminators import Discriminators, Names
 from stubwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
 from stubwright_runtime.values.equality import are_equal
@@ -64,9 +64,9 @@ class Key:
 class FlatObject:
     """An object schema seen as its properties: each with its schema, which are required, and what others may be."""
 
-    properties: Mapping[str, Located]
+    properties: Mapping[str, LocatedValue]
     required: frozenset[str]
-    additional: Located | None
+    additional: LocatedValue | None
 
 
 @dataclass(slots=True)
@@ -86,15 +86,15 @@ class Schemas:
     _converted: dict[str, Json] = field(default_factory=dict)
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
-    _waiting: list[tuple[str, Located, Side, Names]] = field(default_factory=list)
-    _scans: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
+    _waiting: list[tuple[str, LocatedValue, Side, Names]] = field(default_factory=list)
+    _scans: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[LocatedValue, ...]]] = field(default_factory=dict)
     _same_on_both_sides: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     discriminators: Discriminators = field(init=False)
 
     def __post_init__(self) -> None:
         self.discriminators = Discriminators(self.documents)
 
-    def convert(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
+    def convert(self, at: LocatedValue, side: Side) -> tuple[Json, frozenset[str]]:
         """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
 
         Raises:
@@ -132,7 +132,7 @@ class Schemas:
         """Return the shared schemas that these refer to, sorted by name."""
         return {name: self._converted[name] for name in sorted(self.find_closure(names))}
 
-    def flatten(self, at: Located) -> FlatObject | None:
+    def flatten(self, at: LocatedValue) -> FlatObject | None:
         """Return an object as its properties, through references and `allOf`; None if it has more, or is not an
         object.
         """
@@ -141,7 +141,7 @@ class Schemas:
         except UnsupportedError:
             return None
 
-    def describes_object(self, at: Located, depth: int = 8) -> bool:
+    def describes_object(self, at: LocatedValue, depth: int = 8) -> bool:
         """Return whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
         value = at.value
         if not isinstance(value, dict) or not depth or value.get("nullable") is True:
@@ -152,7 +152,7 @@ class Schemas:
             return True
         return any(self.describes_object(part, depth - 1) for part in at.list_items("allOf"))
 
-    def list_applied(self, at: Located) -> Iterator[Located]:
+    def list_applied(self, at: LocatedValue) -> Iterator[LocatedValue]:
         """Yield a schema and its parts for the same value, each once: behind references, in `allOf`, alternatives."""
         visited: set[tuple[str, tuple[str, ...]]] = set()
         waiting = [at]
@@ -166,14 +166,14 @@ class Schemas:
             for key in ("allOf", "anyOf", "oneOf"):
                 waiting += part.list_items(key)
 
-    def is_string(self, at: Located) -> bool:
+    def is_string(self, at: LocatedValue) -> bool:
         """Return whether a schema accepts strings, behind references and in alternatives."""
         return any(
             kind == "string" or (isinstance(kind, list) and "string" in kind)
             for kind in (part.get_field("type") for part in self.list_applied(at))
         )
 
-    def without_null(self, at: Located, depth: int = 8) -> Located:
+    def without_null(self, at: LocatedValue, depth: int = 8) -> LocatedValue:
         """Return a schema without the alternative null, behind references, where only one other is left."""
         target = self.documents.resolve(at)
         value = target.value
@@ -190,9 +190,9 @@ class Schemas:
         changed = {key: entry for key, entry in value.items() if key != "nullable"} | (
             {"type": rest[0]} if rest else {}
         )
-        return Located(changed, target.file, target.pointer)
+        return LocatedValue(changed, target.file, target.pointer)
 
-    def name_reference(self, reference: str, at: Located, side: Side, excluded: Names = ()) -> str:
+    def name_reference(self, reference: str, at: LocatedValue, side: Side, excluded: Names = ()) -> str:
         """Return the name of the shared schema for a reference in a schema; it is made later.
 
         Values in `excluded` belong to other alternatives of its union.
@@ -205,7 +205,7 @@ class Schemas:
             raise UnsupportedError(f"the reference `{reference}` does not refer to a schema")
         return self.name_target(target, side, excluded)
 
-    def name_target(self, target: Located, side: Side, excluded: Names = ()) -> str:
+    def name_target(self, target: LocatedValue, side: Side, excluded: Names = ()) -> str:
         """Return the name of the shared schema that a schema becomes; it is made later.
 
         Values in `excluded` belong to other alternatives of its union.
@@ -218,7 +218,7 @@ class Schemas:
             self._waiting.append((name, target, side, excluded))
         return name
 
-    def has_flag(self, at: Located, flag: str) -> bool:
+    def has_flag(self, at: LocatedValue, flag: str) -> bool:
         """Return whether a property's schema says `readOnly` or `writeOnly`, itself or in the target of its
         reference.
         """
@@ -233,7 +233,7 @@ class Schemas:
             at = self.documents.find_target(at.value["$ref"], at.file, at.pointer)
         return False
 
-    def as_parent(self, part: Located) -> Located:
+    def as_parent(self, part: LocatedValue) -> LocatedValue:
         """Return a part of an `allOf`; a parent whose alternatives inherit from it comes without these alternatives.
 
         The schema around the part is one of them. A parent that some union means without its heirs comes as a copy,
@@ -252,15 +252,15 @@ class Schemas:
             "in them, it is read without its alternatives"
         )
         own = {key: entry for key, entry in parent.value.items() if key not in back | {"discriminator"}}
-        return Located(own, parent.file, parent.pointer)
+        return LocatedValue(own, parent.file, parent.pointer)
 
-    def find_children(self, parent: Located) -> frozenset[str]:
+    def find_children(self, parent: LocatedValue) -> frozenset[str]:
         """Return the keywords of a schema with alternatives that inherit from it."""
         return frozenset(
             key for key in ("oneOf", "anyOf") if any(self._inherits(item, parent) for item in parent.list_items(key))
         )
 
-    def _inherits(self, at: Located, parent: Located, depth: int = 8) -> bool:
+    def _inherits(self, at: LocatedValue, parent: LocatedValue, depth: int = 8) -> bool:
         """Return whether a schema is `allOf` another and more, itself or by what it inherits from."""
         if not depth:
             return False
@@ -270,7 +270,7 @@ class Schemas:
             for part in parts
         )
 
-    def _flatten(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> FlatObject | None:
+    def _flatten(self, at: LocatedValue, above: tuple[tuple[str, tuple[str, ...]], ...]) -> FlatObject | None:
         pinned = self.discriminators.find_pins(at)
         at = self.discriminators.pin(at)
         value = at.value
@@ -289,7 +289,7 @@ class Schemas:
         is_closed = additional is not None and additional.value is False
         if "allOf" in value and ((additional is not None and not is_closed) or not all(flats)):
             return None
-        properties: dict[str, Located] = {}
+        properties: dict[str, LocatedValue] = {}
         parts = [*(flat.properties.items() for flat in flats if flat), self.documents.list_entries(at, "properties")]
         for name, schema in chain.from_iterable(parts):
             if name in properties and name not in pinned and not _is_same(properties[name].value, schema.value):
@@ -305,7 +305,7 @@ class Schemas:
             return None
         return FlatObject(properties, frozenset(required), additional)
 
-    def _differs(self, at: Located) -> bool:
+    def _differs(self, at: LocatedValue) -> bool:
         """Return whether a schema, or one that it refers to, is another in requests than in responses."""
         start = (at.file, at.pointer)
         if start in self._same_on_both_sides:
@@ -325,7 +325,7 @@ class Schemas:
         self._same_on_both_sides |= visited
         return False
 
-    def _scan(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
+    def _scan(self, at: LocatedValue) -> tuple[bool, tuple[LocatedValue, ...]]:
         """Return whether `readOnly` or `writeOnly` is in a schema, and return the targets of its references."""
         key = (at.file, at.pointer)
         if key not in self._scans:
@@ -335,7 +335,7 @@ class Schemas:
             self._scans[key] = flagged, tuple(self._find_targets(references, at))
         return self._scans[key]
 
-    def _find_targets(self, references: Iterable[str], at: Located) -> Iterator[Located]:
+    def _find_targets(self, references: Iterable[str], at: LocatedValue) -> Iterator[LocatedValue]:
         for reference in references:
             try:
                 yield self.documents.find_target(reference, at.file, at.pointer)
@@ -397,7 +397,7 @@ _BESIDE: Final = frozenset({"$ref", "title", "description", "summary"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ObjectPart:
     """A part of an object: the properties that it names, and whether it forbids all others."""
 
     names: frozenset[str]
@@ -413,7 +413,7 @@ class _Conversion:
     uses: set[str] = field(default_factory=set)
 
     def convert(
-        self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False, excluded: Names = ()
+        self, at: LocatedValue, absent: frozenset[str] = frozenset(), *, is_part: bool = False, excluded: Names = ()
     ) -> Json:
         """Return a schema; properties in `absent` are not required, values in `excluded` belong to other alternatives.
 
@@ -477,7 +477,7 @@ class _Conversion:
                 converted[exclusive] = converted.pop(bound)
         return _make_nullable(converted) if value.get("nullable") is True else converted
 
-    def _convert_keyword(self, key: str, entry: Json, at: Located, absent: frozenset[str]) -> dict[str, Json]:
+    def _convert_keyword(self, key: str, entry: Json, at: LocatedValue, absent: frozenset[str]) -> dict[str, Json]:
         below = at / key
         if key == "properties":
             hidden = self._find_hidden(at)
@@ -512,13 +512,13 @@ class _Conversion:
             return self._convert_discriminator(entry, at)
         return {key: entry}
 
-    def _find_excluded(self, union: Located, item: Located) -> Names:
+    def _find_excluded(self, union: LocatedValue, item: LocatedValue) -> Names:
         """Return the values that an alternative of a union leaves to the others."""
         if not isinstance(item.get_field("$ref"), str):
             return ()
         return self.schemas.discriminators.find_excluded(union, self.schemas.documents.resolve(item))
 
-    def _convert_discriminator(self, entry: Json, at: Located) -> dict[str, Json]:
+    def _convert_discriminator(self, entry: Json, at: LocatedValue) -> dict[str, Json]:
         """Return a discriminator as an annotation, with a `mapping` to shared schemas."""
         if not isinstance(entry, dict) or not any(at.list_items(key) for key in ("oneOf", "anyOf")):
             return {}
@@ -533,7 +533,7 @@ class _Conversion:
         kept = {"propertyName": entry.get("propertyName"), "mapping": mapping}
         return {"discriminator": {key: kept[key] for key in entry if kept.get(key)}}
 
-    def _excludes_itself(self, at: Located) -> bool:
+    def _excludes_itself(self, at: LocatedValue) -> bool:
         """Return whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
 
         Then the whole is meant. Alternatives do not have to know each other's properties.
@@ -547,10 +547,10 @@ class _Conversion:
             part.is_closed and not common <= part.names for part in alternatives
         )
 
-    def _list_parts(self, at: Located) -> tuple[list[_Part], list[_Part]]:
+    def _list_parts(self, at: LocatedValue) -> tuple[list[_ObjectPart], list[_ObjectPart]]:
         """Return the parts that an `allOf` puts together, and the parts of the alternatives in them."""
-        parts: list[_Part] = []
-        alternatives: list[_Part] = []
+        parts: list[_ObjectPart] = []
+        alternatives: list[_ObjectPart] = []
         visited = set[tuple[str, tuple[str, ...]]]()
         waiting = [(at, False)]
         for part, is_alternative in waiting:  # grows while it is read
@@ -559,20 +559,20 @@ class _Conversion:
                 continue
             visited.add((target.file, target.pointer))
             names = frozenset(name for name, _ in self.schemas.documents.list_entries(target, "properties"))
-            (alternatives if is_alternative else parts).append(_Part(names, self._is_closed(target)))
+            (alternatives if is_alternative else parts).append(_ObjectPart(names, self._is_closed(target)))
             waiting += [(inner, is_alternative) for inner in target.list_items("allOf")]
             waiting += [(inner, True) for key in self._list_alternatives(target) for inner in target.list_items(key)]
         return parts, alternatives
 
-    def _is_closed(self, at: Located) -> bool:
+    def _is_closed(self, at: LocatedValue) -> bool:
         return at.get_field("additionalProperties") is False and at.get_field("patternProperties") is None
 
-    def _list_alternatives(self, at: Located) -> list[str]:
+    def _list_alternatives(self, at: LocatedValue) -> list[str]:
         """Return the keywords of a schema whose alternatives are parts of the whole; not those of heirs."""
         heirs = self.schemas.find_children(at)
         return [key for key in ("oneOf", "anyOf") if at.list_items(key) and key not in heirs]
 
-    def _find_absent(self, at: Located, depth: int = 8) -> frozenset[str]:
+    def _find_absent(self, at: LocatedValue, depth: int = 8) -> frozenset[str]:
         """Return the properties that are not required on this side, of a schema and of what it combines with
         `allOf`.
         """
@@ -586,7 +586,7 @@ class _Conversion:
             names |= self._find_absent(self.schemas.documents.resolve(part), depth - 1)
         return frozenset(names)
 
-    def _find_hidden(self, at: Located) -> frozenset[str]:
+    def _find_hidden(self, at: LocatedValue) -> frozenset[str]:
         """Return the properties that requests do not have: `readOnly`, unless the schema or its examples need them.
 
         An object that is part of a request may be a reference to what there is, by an `id` that only the API makes.
@@ -597,7 +597,7 @@ class _Conversion:
         shown = {name for example in examples if isinstance(example, dict) for name in example}
         return self._find_absent(at) - _to_strings(at.get_field("required")) - shown
 
-    def _add_example(self, at: Located, schema: dict[str, Any]) -> None:
+    def _add_example(self, at: LocatedValue, schema: dict[str, Any]) -> None:
         example = at.get("example")
         if example is None or "examples" in schema or "$ref" in schema:
             return

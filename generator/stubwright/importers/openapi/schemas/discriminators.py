@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
+from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -40,8 +40,8 @@ class _Index:
     names: dict[Key, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
     defaults: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
     required: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
-    heirs: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
-    unions: dict[Key, list[Located]] = field(default_factory=lambda: defaultdict(list))
+    heirs: dict[Key, list[LocatedValue]] = field(default_factory=lambda: defaultdict(list))
+    unions: dict[Key, list[LocatedValue]] = field(default_factory=lambda: defaultdict(list))
 
 
 class Discriminators:
@@ -54,7 +54,7 @@ class Discriminators:
         self._index = _Index()
         self._pins: dict[Key, dict[str, list[str]]] = {}
 
-    def pin(self, at: Located, excluded: Names = ()) -> Located:
+    def pin(self, at: LocatedValue, excluded: Names = ()) -> LocatedValue:
         """Return a schema whose discriminating properties have only the values of this schema and its heirs.
 
         A parent with a discriminator that forbids other properties would refuse its heirs, so it comes open.
@@ -68,7 +68,9 @@ class Discriminators:
             return at
         is_open_parent = at.get_field("additionalProperties") is False and self._is_parent(at) and not excluded
         if is_open_parent:
-            at = Located({key: at.value[key] for key in at.value if key != "additionalProperties"}, at.file, at.pointer)
+            at = LocatedValue(
+                {key: at.value[key] for key in at.value if key != "additionalProperties"}, at.file, at.pointer
+            )
         if excluded and self._is_parent(at):
             pins = self._add_parent(at, pins)
         defaults = self._index.defaults.get(self._key(at), set()) if excluded else set[str]()
@@ -85,9 +87,9 @@ class Discriminators:
                 properties[name] = pinned
         required = self._require(at)
         changed = {**at.value, **({"properties": properties} if properties else {}), **required}
-        return Located(changed, at.file, at.pointer) if properties or required else at
+        return LocatedValue(changed, at.file, at.pointer) if properties or required else at
 
-    def find_excluded(self, union: Located, alternative: Located) -> Names:
+    def find_excluded(self, union: LocatedValue, alternative: LocatedValue) -> Names:
         """Return the values that an alternative leaves to others of the same union, sorted.
 
         The others are its heirs; all others if it is the default (3.2.0, "Discriminator Object", `defaultMapping`).
@@ -107,7 +109,7 @@ class Discriminators:
         others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) in heirs]
         return tuple(sorted({name for other in others for names in self.find_pins(other).values() for name in names}))
 
-    def list_alternatives(self, union: Located, key: str) -> list[Located]:
+    def list_alternatives(self, union: LocatedValue, key: str) -> list[LocatedValue]:
         """Return the alternatives in a `oneOf` or `anyOf`; the default is the last, since models are tried in order."""
         items = union.list_items(key)
         default = self._find_default(union)
@@ -116,12 +118,12 @@ class Discriminators:
         keys = [(item, {self._key(target) for target in (self._resolve(item),) if target}) for item in items]
         return [item for item, _ in sorted(keys, key=lambda pair: self._key(default) in pair[1])]
 
-    def is_split(self, at: Located) -> bool:
+    def is_split(self, at: LocatedValue) -> bool:
         """Return whether a union lists a schema and one of its heirs, so that the schema means itself alone there."""
         self.find_pins(at)
         return any(self.find_excluded(union, at) for union in self._index.unions.get(self._key(at), ()))
 
-    def find_pins(self, at: Located) -> Mapping[str, list[str]]:
+    def find_pins(self, at: LocatedValue) -> Mapping[str, list[str]]:
         """Return the values of a schema and its heirs for each discriminating property.
 
         A parent has them if it has a `mapping` and its property lists no values itself; without a `mapping`, documents
@@ -144,13 +146,13 @@ class Discriminators:
             self._pins[key] = pins
         return self._pins[key]
 
-    def convert_mapping(self, at: Located) -> dict[str, Located]:
+    def convert_mapping(self, at: LocatedValue) -> dict[str, LocatedValue]:
         """Return the alternatives that a schema refers to, by their names in its `mapping`."""
         listed = {self._key(target) for target in self._list_targets(at, *_ALTERNATIVES)}
         targets = self._read_mapping(at).items()
         return {name: target for name, target in targets if self._key(target) in listed}
 
-    def _read_file(self, at: Located) -> None:
+    def _read_file(self, at: LocatedValue) -> None:
         """Add the discriminators of the file of a schema to the index, once."""
         if at.file in self._files:
             return
@@ -181,25 +183,25 @@ class Discriminators:
                 known = self._index.names[self._key(target)].setdefault(name, [])
                 known += [each for each in names if each not in known]
 
-    def _is_parent(self, at: Located) -> bool:
+    def _is_parent(self, at: LocatedValue) -> bool:
         """Return whether a schema has a discriminator for its heirs, and no alternatives of its own."""
         is_union = any(at.list_items(key) for key in _ALTERNATIVES)
         return _get_property(at) is not None and not is_union and bool(self._index.heirs.get(self._key(at)))
 
-    def _lists_values(self, at: Located) -> bool:
+    def _lists_values(self, at: LocatedValue) -> bool:
         """Return whether a parent's discriminating property has an `enum` or a `const`."""
         described = self._find_property(at, _get_property(at) or "")
         parts = [] if described is None else self._list_applied(described)
         return any(part.get(key) is not None for part in parts for key in ("enum", "const"))
 
-    def _add_parent(self, at: Located, pins: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    def _add_parent(self, at: LocatedValue, pins: Mapping[str, list[str]]) -> dict[str, list[str]]:
         """Return the values of a schema as a parent: its own, and all in its `mapping`."""
         name = _get_property(at) or ""
         mapping = self._read_mapping(at)
         own = pins.get(name) or self._list_names(at, mapping)
         return {**pins, name: [*dict.fromkeys([*own, *mapping])]}
 
-    def _find_own(self, at: Located) -> dict[str, list[str]]:
+    def _find_own(self, at: LocatedValue) -> dict[str, list[str]]:
         """Return the values of a schema itself, as an alternative and as an heir."""
         own = {name: [*names] for name, names in self._index.names.get(self._key(at), {}).items()}
         for parent in self._list_ancestors(at):
@@ -220,7 +222,7 @@ class Discriminators:
                 own |= {name: names} if names else {}
         return own
 
-    def _pin_property(self, at: Located, name: str, names: list[str]) -> Json:
+    def _pin_property(self, at: LocatedValue, name: str, names: list[str]) -> Json:
         """Return the schema of a property with these values alone; None if its own schema stays."""
         described = self._find_property(at, name)
         parts = [] if described is None else list(self._list_applied(described))
@@ -240,7 +242,7 @@ class Discriminators:
                     schema[key] = part.get_field(key)
         return {**schema, "const": values[0]} if len(values) == 1 else {**schema, "enum": values}
 
-    def _exclude(self, at: Located, name: str, names: Names) -> dict[str, Json]:
+    def _exclude(self, at: LocatedValue, name: str, names: Names) -> dict[str, Json]:
         """Return the property of a default alternative without the values of the others; empty if it forbids it."""
         described = self._find_property(at, name)
         if described is None and self._is_closed(at):
@@ -251,7 +253,7 @@ class Discriminators:
         parts = [] if described is None else list(self._list_applied(described))
         return {name: {**kept, "not": {"enum": _convert_names(names, parts)}}}
 
-    def _require(self, at: Located) -> dict[str, Json]:
+    def _require(self, at: LocatedValue) -> dict[str, Json]:
         """Return the `required` of a schema that is an alternative next to a default; empty if it stays."""
         names = sorted(self._index.required.get(self._key(at), ()))
         known = at.get_field("required")
@@ -262,10 +264,10 @@ class Discriminators:
         ]
         return {"required": [*listed, *new]} if new else {}
 
-    def _is_closed(self, at: Located) -> bool:
+    def _is_closed(self, at: LocatedValue) -> bool:
         return at.get_field("additionalProperties") is False and at.get("allOf") is None
 
-    def _find_property(self, at: Located, name: str, depth: int = 8) -> Located | None:
+    def _find_property(self, at: LocatedValue, name: str, depth: int = 8) -> LocatedValue | None:
         for entry_name, entry in at.list_entries("properties"):
             if entry_name == name:
                 return entry
@@ -274,7 +276,7 @@ class Discriminators:
             (found for parent in parents if (found := self._find_property(parent, name, depth - 1)) is not None), None
         )
 
-    def _list_applied(self, at: Located, depth: int = 8) -> Iterator[Located]:
+    def _list_applied(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
         """Yield a schema, and those behind its reference and in its `allOf`."""
         if depth:
             yield at
@@ -283,17 +285,17 @@ class Discriminators:
             for part in at.list_items("allOf"):
                 yield from self._list_applied(part, depth - 1)
 
-    def _list_ancestors(self, at: Located, depth: int = 8) -> Iterator[Located]:
+    def _list_ancestors(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
         for parent in self._list_targets(at, "allOf", inline=True) if depth else ():
             yield parent
             yield from self._list_ancestors(parent, depth - 1)
 
-    def _list_heirs(self, at: Located, depth: int = 8) -> Iterator[Located]:
+    def _list_heirs(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
         for heir in self._index.heirs.get(self._key(at), ()) if depth else ():
             yield heir
             yield from self._list_heirs(heir, depth - 1)
 
-    def _list_names(self, at: Located, mapping: Mapping[str, Located]) -> list[str]:
+    def _list_names(self, at: LocatedValue, mapping: Mapping[str, LocatedValue]) -> list[str]:
         """Return the names of a schema in a mapping; if there are none, the name of the component."""
         names = self._list_mapped(at, mapping)
         above = (("components", "schemas"), ("definitions",), *([()] if at.file != self._documents.root.file else []))
@@ -301,50 +303,50 @@ class Discriminators:
         is_union = any(at.list_items(key) for key in _ALTERNATIVES)
         return names or ([at.pointer[-1]] if is_component and not is_union else [])
 
-    def _list_mapped(self, at: Located, mapping: Mapping[str, Located]) -> list[str]:
+    def _list_mapped(self, at: LocatedValue, mapping: Mapping[str, LocatedValue]) -> list[str]:
         return [name for name, target in mapping.items() if self._key(target) == self._key(at)]
 
-    def _read_mapping(self, at: Located) -> dict[str, Located]:
+    def _read_mapping(self, at: LocatedValue) -> dict[str, LocatedValue]:
         """Return the schemas of a `mapping` by name, except broken references."""
         discriminator = at.get("discriminator")
         entries = discriminator.list_entries("mapping") if discriminator is not None else []
-        found: dict[str, Located] = {}
+        found: dict[str, LocatedValue] = {}
         for name, entry in entries:
             target = self._find_named(str(entry.value), at.file)
             if target is not None:
                 found[str(name)] = target
         return found
 
-    def _find_default(self, union: Located) -> Located | None:
+    def _find_default(self, union: LocatedValue) -> LocatedValue | None:
         """Return the alternative of a union that is its default."""
         default = self._find_named_default(union)
         listed = () if default is None else self._list_targets(union, *_ALTERNATIVES)
         return next((target for target in listed if default and self._key(target) == self._key(default)), None)
 
-    def _find_named_default(self, at: Located) -> Located | None:
+    def _find_named_default(self, at: LocatedValue) -> LocatedValue | None:
         """Return the schema that a `defaultMapping` means; OpenAPI before 3.2 has no such field."""
         discriminator = at.get_field("discriminator")
         name = discriminator.get("defaultMapping") if isinstance(discriminator, dict) else None
         is_known = isinstance(name, str) and self._documents.minor >= _DEFAULT_SINCE
         return self._find_named(name, at.file) if is_known and isinstance(name, str) else None
 
-    def _find_named(self, name: str, file: str) -> Located | None:
+    def _find_named(self, name: str, file: str) -> LocatedValue | None:
         """Return the schema that a name or a reference of a `mapping` means."""
         is_name = "#" not in name and "/" not in name  # `com.acme.Cat` may be a component or a file
         references = [f"#/components/schemas/{name}", f"#/definitions/{name}"] if is_name else []
         for reference in [*references, name]:
-            target = self._resolve(Located({"$ref": reference}, file, ()))
+            target = self._resolve(LocatedValue({"$ref": reference}, file, ()))
             if target is not None:
                 return target
         return None
 
-    def _list_targets(self, at: Located, *keys: str, inline: bool = False) -> list[Located]:
+    def _list_targets(self, at: LocatedValue, *keys: str, inline: bool = False) -> list[LocatedValue]:
         """Return the targets of references in lists of schemas; with `inline`, also the schemas written there."""
         items = [item for key in keys for item in at.list_items(key)]
         kept = [item for item in items if inline or isinstance(item.get_field("$ref"), str)]
         return [target for item in kept if (target := self._resolve(item)) is not None]
 
-    def _resolve(self, at: Located) -> Located | None:
+    def _resolve(self, at: LocatedValue) -> LocatedValue | None:
         try:
             target = self._documents.resolve(at)
         except UnsupportedError:
@@ -352,25 +354,25 @@ class Discriminators:
         return target if isinstance(target.value, dict) else None
 
     @staticmethod
-    def _key(at: Located) -> Key:
+    def _key(at: LocatedValue) -> Key:
         return at.file, at.pointer
 
 
-def _get_property(at: Located) -> str | None:
+def _get_property(at: LocatedValue) -> str | None:
     """Return the `propertyName` of a schema's discriminator, if there is one."""
     discriminator = at.get_field("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
     return name if isinstance(name, str) and name else None
 
 
-def _convert_names(names: Iterable[str], parts: Iterable[Located]) -> list[Json]:
+def _convert_names(names: Iterable[str], parts: Iterable[LocatedValue]) -> list[Json]:
     """Return names as values of a property whose schema has these parts: some documents number their alternatives."""
     if any(part.get_field("type") == "integer" for part in parts):
         return [int(name) for name in names if name.lstrip("-").isdecimal()]
     return [*names]
 
 
-def _walk(root: Located) -> Iterator[Located]:
+def _walk(root: LocatedValue) -> Iterator[LocatedValue]:
     """Yield the mappings in a document."""
     waiting = [root]
     while waiting:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from stubwright.importers.openapi import media as media_types
-from stubwright.importers.openapi.documents import Located, UnsupportedError, walk
+from stubwright.importers.openapi.documents import LocatedValue, UnsupportedError, walk
 from stubwright.importers.openapi.schemas.conversion import REFERENCE, drop_text
 from stubwright_runtime.http.media import is_text
 
@@ -44,12 +44,12 @@ def is_bytes(media: str) -> bool:
     return media.startswith(_BYTE_RANGES) or media in _BYTES
 
 
-def is_binary(at: Located | None, schemas: Schemas) -> bool:
+def is_binary(at: LocatedValue | None, schemas: Schemas) -> bool:
     """Return whether a schema is of bytes by its own keywords, behind references and in alternatives."""
     return at is not None and any(_is_unencoded(part.value) for part in schemas.list_applied(at))
 
 
-def is_base64(at: Located | None, schemas: Schemas) -> bool:
+def is_base64(at: LocatedValue | None, schemas: Schemas) -> bool:
     """Return whether the API itself wants base64, and no bytes."""
     return at is not None and any(
         part.get_field("format") == "byte" or part.get_field("contentEncoding") == "base64"
@@ -57,7 +57,7 @@ def is_base64(at: Located | None, schemas: Schemas) -> bool:
     )
 
 
-def name_lone_file(entry: Located, schemas: Schemas) -> Located:
+def name_lone_file(entry: LocatedValue, schemas: Schemas) -> LocatedValue:
     """Return the media type object of a form whose schema is a file, a list of files, or null, with a part `file` for
     it.
 
@@ -72,13 +72,13 @@ def name_lone_file(entry: Located, schemas: Schemas) -> Located:
     if schema is None or is_form or not any(_is_file(part.value) for part in applied):
         return entry
     form = {"type": "object", "properties": {"file": schema.value}, "additionalProperties": False}
-    return Located({**entry.value, "schema": form}, entry.file, entry.pointer)
+    return LocatedValue({**entry.value, "schema": form}, entry.file, entry.pointer)
 
 
 class Parts:
     """The parts of one form, or the fields of a URL-encoded one."""
 
-    def __init__(self, entry: Located, schemas: Schemas, *, is_multipart: bool) -> None:
+    def __init__(self, entry: LocatedValue, schemas: Schemas, *, is_multipart: bool) -> None:
         """Take the media type object of the form, and the converter of its schemas."""
         self._entry = entry
         self._schemas = schemas
@@ -95,12 +95,12 @@ class Parts:
             others = [at for _, at in applied.list_entries("patternProperties")]
             if (rest := applied.get("additionalProperties")) is not None:
                 others.append(rest)
-            named: list[tuple[str | None, Located]] = [*applied.list_entries("properties")]
+            named: list[tuple[str | None, LocatedValue]] = [*applied.list_entries("properties")]
             if any(self._describes_file(name, at) for name, at in [*named, *((None, at) for at in others)]):
                 return True
         return False
 
-    def _describes_file(self, name: str | None, at: Located, depth: int = 8) -> bool:
+    def _describes_file(self, name: str | None, at: LocatedValue, depth: int = 8) -> bool:
         types = self._list_media(name)
         for part in self._schemas.list_applied(at) if depth else ():
             items = part.get("items")
@@ -152,7 +152,7 @@ class Parts:
                 types[name] = {"contentType": media.replace("{", "{{").replace("}", "}}")}
         return types
 
-    def convert(self, name: str | None, at: Located) -> tuple[Json, frozenset[str]]:
+    def convert(self, name: str | None, at: LocatedValue) -> tuple[Json, frozenset[str]]:
         """Return the schema of an argument for a part, and the names of the shared schemas in it.
 
         Args:
@@ -168,7 +168,7 @@ class Parts:
         schema = self._convert_part(name, converted, self._schemas.list_shared(uses))
         return schema, uses if schema is converted else _find_uses(schema)
 
-    def convert_whole(self, at: Located) -> tuple[Json, frozenset[str]]:
+    def convert_whole(self, at: LocatedValue) -> tuple[Json, frozenset[str]]:
         """Return the schema of one argument for the whole form, and the names of the shared schemas in it.
 
         Raises:
@@ -256,7 +256,7 @@ def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
     return is_any_string and bool(types) and not any(map(_is_text_type, types))
 
 
-def _may_be_object(at: Located) -> bool:
+def _may_be_object(at: LocatedValue) -> bool:
     """Return whether a schema has properties, or the type of objects, by its own keywords."""
     kind = at.get_field("type")
     return kind == "object" or (isinstance(kind, list) and "object" in kind) or at.get_field("properties") is not None

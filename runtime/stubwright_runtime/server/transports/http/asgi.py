@@ -19,14 +19,14 @@ from ...app.toolsets import ASKED, HEADER, list_named
 from ...core.principal import ANONYMOUS, find_current
 from ...core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
+from .cors import CorsPolicy, check_places
 from .endpoint import HttpEndpoint
-from .heads import Allowed
+from .heads import Allowlist
 from .health import make_routes as health_routes
 from .listener.direct import Endpoint
-from .resumption.awaited import Awaited
+from .resumption.awaited_sessions import AwaitedSessions
 from .resumption.replay import Archive
 from .resumption.shared import Resumption, SharedReplay
-from .sharing import Sharing, check_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -135,15 +135,15 @@ def asgi_app(
     is_protected = "*" not in all_hosts
     hosts = [form for host in all_hosts for form in ([host] if _has_port(host) else [host, f"{host}:*"])]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
-    shared = Sharing(allowed_origins)
+    shared = CorsPolicy(allowed_origins)
     origins += shared.origins
     core.listeners.streams = Streams(max_listeners, max_listeners_each)
-    awaited = Awaited(core.store) if core.store.is_shared and not stateless else None
+    awaited = AwaitedSessions(core.store) if core.store.is_shared and not stateless else None
     core.has_sessions = not stateless
     direct = HttpEndpoint(
         core,
-        Allowed(hosts, all_=not is_protected),
-        Allowed(origins, all_=not is_protected),
+        Allowlist(hosts, all_=not is_protected),
+        Allowlist(origins, all_=not is_protected),
         most=max_sessions,
         idle=session_idle_timeout,
         stateless=stateless,
@@ -173,7 +173,7 @@ def asgi_app(
     return app
 
 
-def _logs(awaited: Awaited | None) -> Callable[[], EventLog]:
+def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
     """Return a function that opens the log of a session of the current caller."""
     if awaited is not None:
         return partial(SharedReplay, awaited)
@@ -200,7 +200,7 @@ class _Application(Starlette):
 _TOOLSET: Final = HEADER.encode()
 
 
-class _Named:
+class _NamedEndpoint:
     """The endpoint, for all tools or one toolset; its log lines carry the name of its package."""
 
     def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
@@ -230,8 +230,8 @@ class _Named:
 
 def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:
     """Return the endpoint, and one for each toolset below it, by their paths."""
-    below = {f"{path.rstrip('/')}/{name}": _Named(inner, core, name) for name in core.toolsets}
-    return {path: _Named(inner, core), **below}
+    below = {f"{path.rstrip('/')}/{name}": _NamedEndpoint(inner, core, name) for name in core.toolsets}
+    return {path: _NamedEndpoint(inner, core), **below}
 
 
 def _routes(endpoints: Mapping[str, ASGIApp]) -> list[Route]:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ...core.access_tokens import TokenVerifier, VerifiedToken
+    from ...core.feature import Scopes
     from ...core.outcomes import Ending
-    from ...core.parts import Scopes
     from ...core.principal import Principal
     from ...observability.audit import Recorder
 
@@ -198,7 +198,7 @@ class Authentication:
         """Record the refusal of a request; `params` are the parameters of a call that was read."""
         if self._recorder is not None:
             call_state = CallState(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
-            call_state.note_parameters(params or {})
+            call_state.record_parameters(params or {})
             self._recorder.record(call_state)
 
     def _is_current(self, token: VerifiedToken) -> bool:

@@ -19,13 +19,13 @@ from ...core.request import Peer
 from ...core.streams import Streams, TooManyStreamsError
 from ...execution.signals import stop_signals_overheard
 from ...protocol.messages import encode_error, is_batch, read
-from .answering import Answering, come_again
 from .authentication import find_caller
-from .events import EventStream, Line, Response
+from .events import EventStream, EventWriter, Response
+from .headers import NO_SESSION, Rejection, validate_headers
 from .heads import VERSION, Heads, find_named
-from .judging import NO_SESSION, Refused, judge_head
 from .keys import POST, WIRE
-from .posts.unattended import Unattended
+from .post_handler import PostHandler, with_retry_after
+from .posts.detached_requests import DetachedRequests
 from .sessions import Sessions
 from .uploads import Uploads
 
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from ...app.core import Core
-    from .answering import Owner
-    from .heads import Allowed, Head
-    from .keys import Wire
+    from .heads import Allowlist, Head
+    from .keys import RawConnection
+    from .post_handler import Owner
     from .posts.post import Post
     from .resumption.log import EventLog, Position
     from .resumption.shared import Resumption
     from .sessions import Session
 
-_NOT_STARTED: Final = Refused(500, "the server was mounted without its lifespan; see its log")
+_NOT_STARTED: Final = Rejection(500, "the server was mounted without its lifespan; see its log")
 
 _RESUMED: Final = 500
 """The maximum number of open requests with `Last-Event-ID`."""
@@ -56,15 +56,15 @@ class HttpEndpoint:
     """The endpoint.
 
     Attributes:
-        take: Answers a POST whose head and body are read.
+        handle: Answers a POST whose head and body are read.
         parse_head: Returns the head of a POST with plain headers; `None` if it has others.
     """
 
     def __init__(
         self,
         core: Core,
-        hosts: Allowed,
-        origins: Allowed,
+        hosts: Allowlist,
+        origins: Allowlist,
         *,
         most: int,
         idle: float,
@@ -93,11 +93,11 @@ class HttpEndpoint:
         self._stateless = stateless
         budget = Budget.from_manifest(core.package.manifest)
         self._sessions = Sessions(most, budget, idle)
-        self._answering = Answering(core, self._sessions, Unattended(budget), open_log, stateless=stateless)
+        self._post_handler = PostHandler(core, self._sessions, DetachedRequests(budget), open_log, stateless=stateless)
         self._elsewhere = elsewhere
         self._uploads = Uploads()
         self._resumed = Streams(_RESUMED, _RESUMED_EACH)
-        self.take = self._answering.take
+        self.handle = self._post_handler.handle
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
@@ -136,15 +136,15 @@ class HttpEndpoint:
             await _serve(post, receive, send)
             return
         method = scope["method"]
-        head = judge_head(method, scope["headers"], self._heads, stateless=self._stateless)
+        head = validate_headers(method, scope["headers"], self._heads, stateless=self._stateless)
         user = scope.get("user")
         caller = None if user is None else find_caller(user)
         owner = None if caller is None else caller.owner
         before = CALLER.set(caller)
         try:
-            if isinstance(head, Refused):
+            if isinstance(head, Rejection):
                 if head.logged is not None:
-                    self._answering.refused.count(head.logged)
+                    self._post_handler.refused.count(head.logged)
                 is_lost = head.session is not None and self._sessions.find(head.session, owner) is None
                 await (NO_SESSION if is_lost else head).answer(_find_version(scope)).send(send)
             elif method == "POST":
@@ -158,12 +158,12 @@ class HttpEndpoint:
 
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message, or the messages of a batch."""
-        wire: Wire | None = scope.get(WIRE)
+        wire: RawConnection | None = scope.get(WIRE)
         is_there = wire is not None and wire.has_all_of(scope)
         body = await self._uploads.read(receive, send, is_there=is_there)
         if body is None:
             return
-        if body[:1] != b"{" and is_batch(body) and self._answering.takes_batches(head, owner):
+        if body[:1] != b"{" and is_batch(body) and self._post_handler.takes_batches(head, owner):
             entries = [*read(body)]
             if any(entry.message for entry in entries):
                 from ..batches import answer_batch
@@ -180,7 +180,7 @@ class HttpEndpoint:
         peer = _peer(head, scope) if is_observed() else None
         client = scope.get("client")
         address = client[0] if client else ""
-        response = await self.take(head, body, connect, owner, peer, scope["headers"], address)
+        response = await self.handle(head, body, connect, owner, peer, scope["headers"], address)
         if response is not None:
             if wire is not None:
                 wire.hold_head()
@@ -199,7 +199,7 @@ class HttpEndpoint:
                 await self._listen_on(last, head, owner, receive, send)
         except TooManyStreamsError as refusal:
             body = encode_error(None, refusal, find_named(head.revision))
-            await come_again(Response.from_answer(refusal.status, body)).send(send)
+            await with_retry_after(Response.from_answer(refusal.status, body)).send(send)
 
     async def _listen_on(self, last: str | None, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
         session = self._sessions.find(head.session, owner)
@@ -207,10 +207,10 @@ class HttpEndpoint:
             if last is None or self._elsewhere is None or not await self._elsewhere.answer(last, receive, send):
                 await NO_SESSION.answer(head.revision).send(send)
             return
-        line = Line(send, session.id)
+        line = EventWriter(send, session.id)
         position = None if last is None else await session.log.find(last)
         stream = session.listening if last is None else _find_stream(session, position)
-        telling = None
+        announcing = None
         session.is_used = True
         with session.keep_in_use():
             try:
@@ -224,13 +224,13 @@ class HttpEndpoint:
                 if self._core.is_stopping:
                     session.listening.end()
                 if stream is session.listening:
-                    telling = asyncio.create_task(session.tell())
+                    announcing = asyncio.create_task(session.announce())
                 await line.serve(receive)
             finally:
                 stream.disconnect(line)
-                if telling is not None:
-                    telling.cancel()
-                    await asyncio.wait((telling,))
+                if announcing is not None:
+                    announcing.cancel()
+                    await asyncio.wait((announcing,))
 
     async def _delete(self, head: Head, owner: Owner, send: Send) -> None:
         """Answer a DELETE: the client ends its session."""
@@ -247,7 +247,7 @@ async def _serve(post: Post, receive: Receive, send: Send) -> None:
     stream = post.stream
     if stream is None:
         raise RuntimeError("the request has no stream")
-    line = Line(send, stream.session)
+    line = EventWriter(send, stream.session)
     is_left = True  # unless it is known to be answered: a middleware in front may fail
     try:
         await stream.connect(line)

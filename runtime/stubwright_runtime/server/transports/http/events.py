@@ -86,7 +86,7 @@ class Response(NamedTuple):
         await send({"type": "http.response.body", "body": self.body})
 
 
-class Line:
+class EventWriter:
     """One connection that a stream is sent over.
 
     Attributes:
@@ -209,7 +209,7 @@ class EventStream:
         self._log = log
         self._name = name
         self._has_cursor = has_cursor and log is not None
-        self._line: Line | None = None
+        self._line: EventWriter | None = None
         self._sending = asyncio.Lock()
 
     @property
@@ -222,7 +222,7 @@ class EventStream:
         async with self._sending:
             await self._write(as_event(message, await self._keep(message)))
 
-    async def connect(self, line: Line) -> None:
+    async def connect(self, line: EventWriter) -> None:
         """Send further messages over a connection in place of the last one, whose client may be gone unnoticed."""
         self._give_up()
         self._line = line
@@ -230,7 +230,7 @@ class EventStream:
         if self.is_over:
             self._give_up()
 
-    async def resume(self, line: Line, position: Position) -> None:
+    async def resume(self, line: EventWriter, position: Position) -> None:
         """Send the messages after a position, and further ones, over a connection in place of the last one.
 
         Raises:
@@ -254,7 +254,7 @@ class EventStream:
                 await line.write(event)
             self._line = line
 
-    def disconnect(self, line: Line) -> None:
+    def disconnect(self, line: EventWriter) -> None:
         """Note that a connection is not there any more."""
         if self._line is line:
             self._line = None
@@ -302,7 +302,7 @@ class AnswerStream(EventStream):
         self._answer: Response | None = None
         self._is_released = False
 
-    async def connect(self, line: Line) -> None:
+    async def connect(self, line: EventWriter) -> None:
         """Send earlier and further messages over the first connection."""
         async with self._sending:
             # Where messages are retained the answer comes as an event in
@@ -328,7 +328,7 @@ class AnswerStream(EventStream):
         """Note that there will be no first connection: its messages are only kept."""
         self._waiting = None
 
-    def disconnect(self, line: Line) -> None:
+    def disconnect(self, line: EventWriter) -> None:
         """Note that a connection is not there any more, even if it never began."""
         self.abandon()
         super().disconnect(line)

@@ -73,7 +73,7 @@ class Head(NamedTuple):
     is_stateless: bool = False
 
 
-class Allowed:
+class Allowlist:
     """The hosts, or the origins, whose requests are answered (MCP 2025-11-25, basic/transports, "Security Warning").
 
     Neither schemes nor hosts distinguish capitals (RFC 9110, 4.2.3).
@@ -126,7 +126,7 @@ class Heads:
         origins: The origins whose requests are answered.
     """
 
-    def __init__(self, hosts: Allowed, origins: Allowed) -> None:
+    def __init__(self, hosts: Allowlist, origins: Allowlist) -> None:
         """Take the hosts and the origins whose requests are answered."""
         self.hosts = hosts
         self.origins = origins
@@ -178,7 +178,7 @@ class Heads:
 
 
 def find_foreign(
-    headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed
+    headers: Sequence[tuple[bytes, bytes]], hosts: Allowlist, origins: Allowlist
 ) -> tuple[Foreign, bytes] | None:
     """Return the header of a request that names a host or an origin that is not answered; `None` if there is none."""
     named = [value for name, value in headers if name == b"host"] or [b""]

@@ -11,10 +11,10 @@ POST: Final = "stubwright.post"
 """The `Post` that is being answered; its stream gets this connection."""
 
 WIRE: Final = "stubwright.wire"
-"""The `Wire` of a request that came to the server's own listener."""
+"""The `RawConnection` of a request that came to the server's own listener."""
 
 
-class Wire(Protocol):
+class RawConnection(Protocol):
     """The state of a request on its connection that ASGI does not tell."""
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:

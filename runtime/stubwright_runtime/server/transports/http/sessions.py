@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ....state.budget import count_bytes
-from ...protocol.changes import Telling
-from ...protocol.outgoing import Outgoing, Questions
-from ...protocol.wants import Wants
+from ...protocol.changes import ChangeNotifier
+from ...protocol.client_subscriptions import ClientSubscriptions
+from ...protocol.outgoing import MessageSender, Questions
 from .events import AnswerStream, EventStream
 from .posts.accounts import Accounts, make_key
 from .resumption.log import LISTENING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from ....state.budget import Budget
-    from ...protocol.wants import Change, ChangeLog
+    from ...protocol.client_subscriptions import Change, ChangeLog
     from ..clients import Client
     from .posts.accounts import Account
     from .posts.post import Post
@@ -62,10 +62,10 @@ class Session:
         self.log = log
         self.questions = Questions()
         self.listening = self.streams[LISTENING] = EventStream(log, LISTENING, has_cursor=self.is_resumable)
-        self.connection = Outgoing(self.listening.send, self.questions)
+        self.connection = MessageSender(self.listening.send, self.questions)
         self.timer: asyncio.TimerHandle | None = None
         self.note_end: Callable[[], None] | None = None
-        self._telling: Telling | None = None
+        self._telling: ChangeNotifier | None = None
         self._is_ready = asyncio.Event()
         self._under_way = 0
         self._last = 0.0
@@ -104,8 +104,8 @@ class Session:
         handshake.
         """
         if self._telling is None:
-            wants = self.client.wants or Wants()
-            self._telling = Telling.join_handshake(wants, changes, self.connection)
+            wants = self.client.wants or ClientSubscriptions()
+            self._telling = ChangeNotifier.join_handshake(wants, changes, self.connection)
             self._is_ready.set()
             self.questions.begin()
 
@@ -114,7 +114,7 @@ class Session:
         if self._telling is not None:
             self._telling.on_change(change)
 
-    async def tell(self) -> None:
+    async def announce(self) -> None:
         """Tell the client of changes, on the stream that it listens to, until this is cancelled."""
         await self._is_ready.wait()
         if self._telling is not None:

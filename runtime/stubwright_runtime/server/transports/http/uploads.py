@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from ....mcp.errors import INVALID_REQUEST, ProtocolError
-from ....observability.logs import Tally, log
+from ....observability.logs import LogThrottle, log
 from ...protocol.messages import encode_error
 from .events import Response
-from .judging import LARGEST, TOO_LARGE
+from .headers import LARGEST, TOO_LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +45,8 @@ class Uploads:
         """
         self._seconds = seconds
         self._floor = floor
-        self._broken = Tally(log(), "requests that broke off: %d; the last after %d bytes of its body")
-        self._late = Tally(log(), "requests whose body took too long: %d; the last had %d bytes by then")
+        self._broken = LogThrottle(log(), "requests that broke off: %d; the last after %d bytes of its body")
+        self._late = LogThrottle(log(), "requests whose body took too long: %d; the last had %d bytes by then")
 
     async def read(self, receive: Receive, send: Send, *, is_there: bool = False) -> bytes | None:
         """Return the body of a request; `None` if there is none, and the request is answered.

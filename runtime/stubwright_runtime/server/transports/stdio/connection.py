@@ -10,9 +10,9 @@ from ....mcp.errors import ProtocolError
 from ....mcp.revisions import HANDSHAKES
 from ....observability.logs import log
 from ....values.modules import is_observed
-from ...protocol.changes import Telling
+from ...protocol.changes import ChangeNotifier
 from ...protocol.messages import encode_error, judge, parse, read, refuse_long
-from ...protocol.outgoing import Outgoing
+from ...protocol.outgoing import MessageSender
 from ...protocol.requests import (
     STATELESS,
     find_handshake_fault,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...app.core import Core
     from ...core.call_state import Transport
     from ...core.request import Channel
-    from ...protocol.wants import Change
+    from ...protocol.client_subscriptions import Change
     from .reading import Line
 
     _Send: TypeAlias = Callable[[bytes], Awaitable[None]]
@@ -81,7 +81,7 @@ class Connection:
         self._transport: Transport = transport
         self._core = core
         self._output = output
-        self._outgoing = Outgoing(output.send)
+        self._outgoing = MessageSender(output.send)
         self._lifecycle = Lifecycle(core)
         self._requests: dict[str | int, ClientRequest] = {}
         self._batches: set[asyncio.Task[None]] = set()
@@ -93,11 +93,11 @@ class Connection:
         """The client that has shaken hands, up to 2025-11-25."""
         self._handshake: str | int | None = None
         """The id of the request that did."""
-        self._telling: Telling | None = None
+        self._telling: ChangeNotifier | None = None
         self._telling_task: asyncio.Task[None] | None = None
         self._end_session: Callable[[], None] | None = None
         """Records the duration of the session, if telemetry observes it."""
-        core.publishers.append(self._tell)
+        core.publishers.append(self._publish)
 
     def takes(self, line: Line) -> bool:
         """Begin to answer a line if it is one well-formed request, and the output has room; return whether it did."""
@@ -160,7 +160,7 @@ class Connection:
             self._client = Client.from_handshake(params, self._core.changes)
             self._handshake = message["id"]
         client = self._sender(params, fault)
-        is_shaken = self._is_stateless or self._client is not None
+        is_initialized = self._is_stateless or self._client is not None
         request = ClientRequest(
             package=self._lifecycle.package,
             method=message["method"],
@@ -171,10 +171,10 @@ class Connection:
             threads=self._lifecycle.threads,
             open_channel=self._open_channel,
             call_next=self._lifecycle.answer_other,
-            is_admissible=fault is None and is_shaken,
+            is_admissible=fault is None and is_initialized,
             client=client,
             fault=fault,
-            is_shaken=is_shaken,
+            is_initialized=is_initialized,
         )
         if shakes_hands:
             self._end_session = self._core.instrumentation.begin_session(request)
@@ -190,7 +190,7 @@ class Connection:
         """Return the fault of a request in the era of the connection; `None` if there is none."""
         has_tasks = self._lifecycle.has_tasks
         if not self._is_stateless:
-            return find_handshake_fault(message, is_shaken=self._client is not None, has_tasks=has_tasks)
+            return find_handshake_fault(message, is_initialized=self._client is not None, has_tasks=has_tasks)
         if message["method"] == "initialize":
             return refuse_late_handshake(message)
         return find_stateless_fault(message, has_tasks=has_tasks)
@@ -233,7 +233,7 @@ class Connection:
         if message["method"] == _INITIALIZED and self._client is not None and self._telling is None:
             self._outgoing.questions.begin()
             if self._client.wants is not None:
-                self._telling = Telling.join_handshake(self._client.wants, self._core.changes, self._outgoing)
+                self._telling = ChangeNotifier.join_handshake(self._client.wants, self._core.changes, self._outgoing)
                 self._telling_task = asyncio.create_task(self._telling.run())
         # `True` equals the id 1, and would find its call.
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
@@ -244,7 +244,7 @@ class Connection:
             request.task.add_done_callback(lambda _: self._forget(request_id, request))
             request.cancel()
 
-    async def _tell(self, change: Change) -> None:
+    async def _publish(self, change: Change) -> None:
         """Tell the client of a change."""
         if self._telling is not None:
             self._telling.on_change(change)
@@ -280,7 +280,7 @@ class Connection:
         """End all that is in progress."""
         if self._end_session is not None:
             self._end_session()
-        self._core.publishers.remove(self._tell)
+        self._core.publishers.remove(self._publish)
         tasks = self._list_tasks()
         if self._telling_task is not None:
             tasks.append(self._telling_task)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from ...app.core import Core
-    from .wire import Wire
+    from .wire import StdioPipes
 
 
-def run(core: Core, wire: Wire) -> None:
+def run(core: Core, wire: StdioPipes) -> None:
     """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
 
     All of these are clean stops: this function returns. Interrupted requests are answered with an error. A second
@@ -35,7 +35,7 @@ def run(core: Core, wire: Wire) -> None:
     asyncio.run(_serve(core, wire))
 
 
-async def _serve(core: Core, wire: Wire) -> None:
+async def _serve(core: Core, wire: StdioPipes) -> None:
     stopping, gone = asyncio.Event(), asyncio.Event()
     output = Output(wire.sink, gone.set)
     connection = Connection(core, output)
@@ -58,7 +58,7 @@ async def _serve(core: Core, wire: Wire) -> None:
         output.close()
 
 
-async def _serve_client(core: Core, wire: Wire, connection: Connection) -> None:
+async def _serve_client(core: Core, wire: StdioPipes, connection: Connection) -> None:
     async with core.lifespan(), read_lines(wire.source, connection.takes, connection.end) as lines:
         try:
             with watch_loop(core.package.name):

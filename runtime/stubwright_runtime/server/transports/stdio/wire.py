@@ -20,7 +20,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class StdioPipes:
     """The file descriptors that messages come in on and go out on."""
 
     source: int
@@ -28,7 +28,7 @@ class Wire:
 
 
 @contextmanager
-def hold_wire() -> Generator[Wire, None, None]:
+def claim_stdio() -> Generator[StdioPipes, None, None]:
     """Hold standard input and output for messages alone.
 
     Until the end of the block, file descriptor 0 is empty and 1 goes to standard error, for this process and for the
@@ -42,7 +42,7 @@ def hold_wire() -> Generator[Wire, None, None]:
     os.dup2(_STDERR, _STDOUT)
     try:
         with _flush_lines():
-            yield Wire(source, sink)
+            yield StdioPipes(source, sink)
     finally:
         sys.stdout.flush()
         os.dup2(source, _STDIN)

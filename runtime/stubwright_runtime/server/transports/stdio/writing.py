@@ -18,7 +18,7 @@ UNREAD: Final = 16 * 1024 * 1024
 
 
 @dataclass(eq=False, slots=True)
-class _Unwritten:
+class _PendingLine:
     """The rest of a line that waits for its client to read.
 
     Attributes:
@@ -39,7 +39,7 @@ class Output:
         """Take the file descriptor, and the function to call once when its reader is gone."""
         self._descriptor = descriptor
         self._gone: Callable[[], None] | None = gone
-        self._unwritten: deque[_Unwritten] = deque()
+        self._unwritten: deque[_PendingLine] = deque()
         self._size = 0
         self._changed = asyncio.Event()
         self._is_pipe = is_pipe(descriptor)
@@ -72,7 +72,7 @@ class Output:
         loop = asyncio.get_running_loop()
         if not self._unwritten:
             loop.add_writer(self._descriptor, self._write_waiting)
-        waiting = _Unwritten(rest, loop.create_future(), is_begun=len(rest) < len(whole))
+        waiting = _PendingLine(rest, loop.create_future(), is_begun=len(rest) < len(whole))
         self._unwritten.append(waiting)
         self._size += len(rest)
         await waiting.written

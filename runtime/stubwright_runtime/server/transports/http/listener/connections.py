@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from .....observability.logs import Tally, log
+from .....observability.logs import LogThrottle, log
 from .....values.json import is_list
 from ..keys import POST, WIRE
 from .direct import CLOSE, DirectReader
@@ -127,10 +127,10 @@ class Connections:
         self._of: Counter[str] = Counter()
         self._waiting = _WaitingConnections()
         self._waiting_of: dict[str, _WaitingConnections] = {}
-        self._refused = Tally(
+        self._refused = LogThrottle(
             log(), "connections refused: %d, because too many are open (see --connections in docs/deploy.md)"
         )
-        self._dropped = Tally(log(), "connections closed: %d, because no complete request arrived in time")
+        self._dropped = LogThrottle(log(), "connections closed: %d, because no complete request arrived in time")
 
     def has_any_since(self, moment: float) -> bool:
         """Return whether a connection waits for a request that was made or answered since then, by the loop's clock."""
@@ -155,22 +155,22 @@ class Connections:
         self._waiting_of.setdefault(address, _WaitingConnections())
         return True
 
-    def note_left(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         """Note that a connection is closed."""
-        self.note_heard(connection)
+        self.mark_active(connection)
         address = self._open.pop(connection, None)
         if address is not None:
             self._of[address] -= 1
             if not self._of[address]:
                 del self._of[address], self._waiting_of[address]
 
-    def note_waiting(self, connection: Connection) -> None:
+    def mark_waiting(self, connection: Connection) -> None:
         """Note that a connection keeps the server waiting from now on, unless it does so already."""
         if connection in self._open:
             self._waiting.add(connection)
             self._waiting_of[self._open[connection]].add(connection)
 
-    def note_heard(self, connection: Connection) -> None:
+    def mark_active(self, connection: Connection) -> None:
         """Note that a connection does not keep the server waiting any more."""
         if connection in self._open:
             self._waiting.remove(connection)
@@ -179,7 +179,7 @@ class Connections:
     def drop(self, connection: Connection) -> None:
         """Close a connection that kept the server waiting."""
         self._dropped.count()
-        self.note_left(connection)
+        self.remove(connection)
         connection.transport.abort()
 
     def _make_room(self, line: _WaitingConnections) -> bool:
@@ -190,7 +190,7 @@ class Connections:
         return oldest is not None
 
 
-class Corked:
+class BufferedTransport:
     """A transport that joins the writes of one turn of the event loop: the head of an answer and its body.
 
     All but writing and closing is the transport's own.
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
             transport.write(_FULL)
             transport.close()
             return
-        self._corked = Corked(transport, self.loop)
+        self._corked = BufferedTransport(transport, self.loop)
         super().connection_made(cast("asyncio.Transport", self._corked))
         self._wait(0.0)
 
@@ -291,7 +291,7 @@ class Connection(asyncio.Protocol):
         """Stop counting the connection."""
         if self._direct is not None:
             self._direct.release()  # the log has a line of each request that breaks off
-        self._all.note_left(self)
+        self._all.remove(self)
         self._is_lost = True
         if self._timer is not None:
             self._timer.cancel()
@@ -322,7 +322,7 @@ class Connection(asyncio.Protocol):
     def on_request(self) -> None:
         """Note the arrival of a request."""
         self._deadline = None
-        self._all.note_heard(self)
+        self._all.mark_active(self)
         self.is_used = True
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -349,7 +349,7 @@ class Connection(asyncio.Protocol):
         self._corked.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))
         if is_last or self._all.is_closing:
             self.transport.close()
-        self._all.note_heard(self)
+        self._all.mark_active(self)
         self._wait(float(self.timeout_keep_alive))
         self.server_state.total_requests += 1
         self.flow.resume_reading()
@@ -381,7 +381,7 @@ class Connection(asyncio.Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        self._all.note_heard(self)
+        self._all.mark_active(self)
         self._wait(float(self.timeout_keep_alive))
         super().on_response_complete()  # type: ignore[misc]  # uvicorn's protocols have it; it may find that it has come
         self._look()
@@ -394,16 +394,16 @@ class Connection(asyncio.Protocol):
         if cycle is not self._seen:
             self._seen = cycle
             self._deadline = None
-            self._all.note_heard(self)
+            self._all.mark_active(self)
         if cycle.more_body:
-            self._all.note_waiting(self)  # the time limit is the application's, since only it knows when it reads
+            self._all.mark_waiting(self)  # the time limit is the application's, since only it knows when it reads
         else:
             self.is_used = True
-            self._all.note_heard(self)
+            self._all.mark_active(self)
 
     def _wait(self, more: float) -> None:
         """Give the client time for the head of a request, which no part of one prolongs."""
-        self._all.note_waiting(self)
+        self._all.mark_waiting(self)
         self._unsent = self.transport.get_write_buffer_size()
         self.waits_since = self.loop.time()
         self._deadline = self.waits_since + self._all.bounds.head + more
@@ -456,9 +456,9 @@ def _connection_kind() -> type[Connection]:
     return HttptoolsConnection
 
 
-def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
+def log_accept_errors(loop: asyncio.AbstractEventLoop) -> None:
     """Log failures to take connections in one line, even if there are many; asyncio tries again later."""
-    failed = Tally(log(), "connections not taken: %d attempts, because the system ran out of resources: %s")
+    failed = LogThrottle(log(), "connections not taken: %d attempts, because the system ran out of resources: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

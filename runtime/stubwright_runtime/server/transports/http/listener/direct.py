@@ -48,7 +48,7 @@ _FAILED: Final = Response(
 )
 
 
-class Known(NamedTuple):
+class ParsedHead(NamedTuple):
     """A head that was read.
 
     Attributes:
@@ -81,7 +81,7 @@ class Endpoint:
         self._path = path
         self.known = lru_cache(_HEADS)(self._known)
 
-    def read(self, head: bytes) -> tuple[Known | None, bytes]:
+    def read(self, head: bytes) -> tuple[ParsedHead | None, bytes]:
         """Read the bytes of a head, and the credentials in it if callers are authenticated.
 
         The head is `None` if the parser, or the application, has to read it. Heads are cached without credentials.
@@ -93,17 +93,17 @@ class Endpoint:
             return None, b""
         return self.known(head[: match.start()] + head[match.end() :]), match[1]
 
-    def _known(self, head: bytes) -> Known | None:
+    def _known(self, head: bytes) -> ParsedHead | None:
         lower = head.lower()
         post = read_post(head, self._path.encode())
         is_whole = post is not None and _TOOLSET not in lower  # which the application looks at
         if self.authentication is not None and b"\r\nauthorization:" in lower:  # one more, which is refused
             return None
         parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
-        return None if post is None or parsed is None else Known(parsed, post.length, _FORWARDED in lower)
+        return None if post is None or parsed is None else ParsedHead(parsed, post.length, _FORWARDED in lower)
 
 
-class Line(Protocol):
+class DirectConnection(Protocol):
     """The interface of a connection that is needed here."""
 
     address: str
@@ -140,7 +140,7 @@ class DirectReader:
         is_answering: True if a request is being answered here.
     """
 
-    def __init__(self, endpoint: Endpoint, line: Line) -> None:
+    def __init__(self, endpoint: Endpoint, line: DirectConnection) -> None:
         """Take the endpoint, and the connection."""
         self.is_answering = False
         self._endpoint = endpoint
@@ -205,7 +205,12 @@ class DirectReader:
             self._give_back(data)
             return
         answer = partial(
-            self._endpoint.direct.take, head, body, partial(self._connect, data), peer=peer, address=self._line.address
+            self._endpoint.direct.handle,
+            head,
+            body,
+            partial(self._connect, data),
+            peer=peer,
+            address=self._line.address,
         )
         authentication = self._endpoint.authentication
         if authentication is None:

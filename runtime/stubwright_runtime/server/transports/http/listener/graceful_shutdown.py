@@ -20,7 +20,7 @@ from .connections import (
     Bounds,
     Connections,
     choose_protocol,
-    tell_of_errors,
+    log_accept_errors,
 )
 from .direct import CLOSE
 
@@ -93,7 +93,7 @@ class _Lifespan(LifespanOn):
         await super().send(message)
 
 
-class _Closing:
+class _ClosingApp:
     """The application (ASGI), each of whose answers ends its connection once the server is asked to stop."""
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
@@ -144,7 +144,7 @@ class GracefulServer(uvicorn.Server):
         connections = self._connections = Connections(bounds or Bounds.choose(None, None), endpoint)
         super().__init__(
             uvicorn.Config(
-                _Closing(app, connections),
+                _ClosingApp(app, connections),
                 interface="asgi3",
                 http=choose_protocol(connections),
                 ws="none",
@@ -169,7 +169,7 @@ class GracefulServer(uvicorn.Server):
         await super().startup(sockets)
         for listener in sockets or []:
             listener.listen(_BACKLOG)
-        tell_of_errors(asyncio.get_running_loop())
+        log_accept_errors(asyncio.get_running_loop())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more requests, and end after those under way."""

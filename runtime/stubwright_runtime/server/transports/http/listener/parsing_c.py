@@ -74,7 +74,7 @@ class _Parser:
         return parser
 
 
-class _Unframed:
+class _UnchunkedApp:
     """The application (ASGI) for a request of HTTP/1.0, whose client does not know chunks (RFC 9112, 7.1).
 
     A response of unknown length ends with its connection.
@@ -157,7 +157,7 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             super().on_headers_complete()
             return
         self.expect_100_continue = False  # RFC 9110, 10.1.1
-        self.app = unframed = _Unframed(self.app)  # the connection ends with this request
+        self.app = unframed = _UnchunkedApp(self.app)  # the connection ends with this request
         super().on_headers_complete()
         unframed.cycle = self.cycle
 

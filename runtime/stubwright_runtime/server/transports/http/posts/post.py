@@ -16,7 +16,7 @@ from ..events import AnswerStream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..answering import Answering
+    from ..post_handler import PostHandler
     from ..sessions import Session
     from .accounts import Account
 
@@ -44,7 +44,7 @@ class Post(ClientRequest):
         length: The bytes of its message.
     """
 
-    answering: Answering
+    answering: PostHandler
     connect: Callable[[Post], object]
     session: Session | None
     account: Account

@@ -20,14 +20,14 @@ from .....state.budget import BudgetExceeded
 from .....state.store import StateLost
 from ....core.principal import ANONYMOUS, find_current
 from ..events import CONTENT, RETRY, as_event, wait_until_closed
-from .awaited import LOOK, PATIENCE
+from .awaited_sessions import LOOK, PATIENCE
 from .log import LISTENING, Position
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Send
 
     from .....state.store import Store
-    from .awaited import Awaited
+    from .awaited_sessions import AwaitedSessions
     from .log import Sending
 
 _KIND: Final = "event"
@@ -79,7 +79,7 @@ class _Stream:
 class SharedReplay:
     """The last messages of one session."""
 
-    def __init__(self, awaited: Awaited) -> None:
+    def __init__(self, awaited: AwaitedSessions) -> None:
         """Take the sessions that clients wait for; the new session belongs to the current caller."""
         self._awaited = awaited
         self._store = awaited.store
@@ -124,7 +124,7 @@ class SharedReplay:
             self._numbers.pop(stream, None)
         else:
             self._numbers[stream] = number
-        await self._awaited.tell(self._session)
+        await self._awaited.announce(self._session)
         return place
 
     async def find(self, last: str) -> Position | None:
@@ -191,7 +191,7 @@ async def _read(store: Store, key: str) -> bytes | None:
 class Resumption:
     """Answers to clients whose session is not in this process: the messages that they missed."""
 
-    def __init__(self, awaited: Awaited) -> None:
+    def __init__(self, awaited: AwaitedSessions) -> None:
         """Take the sessions that clients wait for."""
         self._awaited = awaited
         self._store = awaited.store

@@ -24,7 +24,7 @@ _ASKED: Final = "events-asked"
 _KEPT: Final = "events-kept"
 
 
-class Awaited:
+class AwaitedSessions:
     """The sessions that clients wait for at another process: only messages of these are published.
 
     A process that begins to wait asks all processes, and the owner of the session announces messages from then on.
@@ -44,7 +44,7 @@ class Awaited:
         """Note a session of this process."""
         self._here[session] = replay
 
-    async def tell(self, session: str) -> None:
+    async def announce(self, session: str) -> None:
         """Publish that a session has another message, if a process waits for it. Raises StateLost."""
         if (until := self._until.get(session)) is None:
             return
@@ -75,7 +75,7 @@ class Awaited:
             now = asyncio.get_running_loop().time()
             self._until = {name: until for name, until in self._until.items() if until > now}
             self._until[session] = now + PATIENCE + LOOK
-            await self.tell(session)
+            await self.announce(session)
 
     async def _heard(self, data: bytes | None) -> None:
         sessions = [*self._waiting] if data is None else [data.decode()]

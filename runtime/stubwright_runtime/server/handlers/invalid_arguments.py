@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Misfits:
+class InvalidArguments:
     """Arguments that do not fit the schema, in place of a model."""
 
     values: Mapping[str, Any]
@@ -20,15 +20,15 @@ class Misfits:
 class LenientHandlers:
     """Handlers with HTTP calls, some of which may take misfits."""
 
-    def takes_misfits(self, tool: Tool) -> bool:
+    def accepts_invalid(self, tool: Tool) -> bool:
         """Return whether a call of a tool may have arguments that do not fit."""
         raise NotImplementedError
 
 
-def takes_misfits(handlers: object, tool: Tool) -> bool:
+def accepts_invalid(handlers: object, tool: Tool) -> bool:
     """Return whether a tool is an HTTP call that is sent even if the schema refuses it."""
-    if not tool.takes_misfits:
+    if not tool.accepts_invalid:
         return False
     if not tool.is_bound:  # of a mock, which makes no call and takes what the server takes
         return True
-    return isinstance(handlers, LenientHandlers) and handlers.takes_misfits(tool)
+    return isinstance(handlers, LenientHandlers) and handlers.accepts_invalid(tool)

@@ -40,20 +40,20 @@ from stubwright_runtime.mcp.parameter_headers import (
 from stubwright_runtime.mcp.vocabulary import MAX_SAFE_INTEGER
 from stubwright_runtime.server.calls.old_names import find_mirrored_schema
 from stubwright_runtime.server.protocol.requests import find_stateless_fault
-from stubwright_runtime.server.transports.http.heads import Allowed, Head, Heads
-from stubwright_runtime.server.transports.http.judging import (
+from stubwright_runtime.server.transports.http.headers import (
     LARGEST,
     NO_SESSION,
     TOO_LARGE,
-    Refused,
+    Rejection,
     find_header_fault,
-    judge_head,
+    validate_headers,
 )
+from stubwright_runtime.server.transports.http.heads import Allowlist, Head, Heads
 
 FOLDER = Path(__file__).parents[2] / "messages"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
-HOSTS = Allowed([form for host in LOCAL for form in (host, f"{host}:*")], all_=False)
-ORIGINS = Allowed(
+HOSTS = Allowlist([form for host in LOCAL for form in (host, f"{host}:*")], all_=False)
+ORIGINS = Allowlist(
     [f"{scheme}://{host}{port}" for host in LOCAL for port in ("", ":*") for scheme in ("http", "https")], all_=False
 )
 HEADS = Heads(HOSTS, ORIGINS)
@@ -119,8 +119,8 @@ def test_the_endpoint_answers_odd_heads_as_recorded(package: ModuleType, update:
 def judged(setting: Setting, change: cases.Changes) -> str:
     """What a head comes to with the endpoint's sessions and the message."""
     headers = cases.headers_of(setting, change, KNOWN)
-    head = judge_head(setting.method, headers, HEADS, stateless=setting.stateless)
-    if isinstance(head, Refused):
+    head = validate_headers(setting.method, headers, HEADS, stateless=setting.stateless)
+    if isinstance(head, Rejection):
         return refused(head if head.session in (None, KNOWN) else NO_SESSION)
     if not setting.stateless and not head.is_stateless and head.session not in (None, KNOWN):
         return refused(NO_SESSION)
@@ -129,7 +129,7 @@ def judged(setting: Setting, change: cases.Changes) -> str:
     return said(fault or (find_stateless_fault(message) if head.is_stateless else None))
 
 
-def refused(answer: Refused) -> str:
+def refused(answer: Rejection) -> str:
     response = answer.answer()
     headers = {name.decode(): value.decode() for name, value in response.headers}
     assert headers["content-length"] == str(len(response.body))
@@ -152,9 +152,9 @@ def test_judge_head_says_what_the_endpoint_answers() -> None:
 
 
 def test_no_host_and_no_origin_is_foreign_where_all_are_allowed() -> None:
-    everything = Allowed([], all_=True)
+    everything = Allowlist([], all_=True)
     headers = encoded({**cases.USUAL, "host": [], "origin": ["http://evil.example"]})
-    head = judge_head("POST", headers, Heads(everything, everything), stateless=False)
+    head = validate_headers("POST", headers, Heads(everything, everything), stateless=False)
     assert head == Head(None, None, None, None)
 
 
@@ -162,8 +162,8 @@ def test_no_host_and_no_origin_is_foreign_where_all_are_allowed() -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "br, gzip", "GZIP"])
 def test_a_compressed_body_is_refused(revision: str, encoding: str) -> None:
     headers = encoded({**cases.USUAL, "mcp-protocol-version": [revision], "content-encoding": [encoding]})
-    refused = judge_head("POST", headers, HEADS, stateless=False)
-    assert isinstance(refused, Refused)
+    refused = validate_headers("POST", headers, HEADS, stateless=False)
+    assert isinstance(refused, Rejection)
     answer = refused.answer()
     assert answer.status == 415
     assert (b"accept-encoding", b"identity") in answer.headers
@@ -172,14 +172,14 @@ def test_a_compressed_body_is_refused(revision: str, encoding: str) -> None:
 
 def test_an_encoding_that_changes_nothing_is_accepted() -> None:
     headers = encoded({**cases.USUAL, "content-encoding": ["Identity"]})
-    assert isinstance(judge_head("POST", headers, HEADS, stateless=False), Head)
+    assert isinstance(validate_headers("POST", headers, HEADS, stateless=False), Head)
 
 
 def test_a_body_as_large_as_can_be_is_taken() -> None:
     accept = (b"accept", b"application/json, text/event-stream")
     usual = [(b"host", b"localhost"), (b"content-type", b"application/json"), accept]
     judged = [
-        judge_head("POST", [*usual, (b"content-length", b"%d" % size)], HEADS, stateless=True)
+        validate_headers("POST", [*usual, (b"content-length", b"%d" % size)], HEADS, stateless=True)
         for size in (LARGEST, LARGEST + 1)
     ]
     assert isinstance(judged[0], Head)
@@ -189,8 +189,8 @@ def test_a_body_as_large_as_can_be_is_taken() -> None:
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_a_406_names_the_types_that_are_needed(revision: str) -> None:
     headers = encoded({**cases.USUAL, "mcp-protocol-version": [revision], "accept": ["application/json"]})
-    refused = judge_head("POST", headers, HEADS, stateless=False)
-    assert isinstance(refused, Refused)
+    refused = validate_headers("POST", headers, HEADS, stateless=False)
+    assert isinstance(refused, Rejection)
     answer = refused.answer()
     assert answer.status == 406
     assert b"application/json and text/event-stream" in answer.body
@@ -206,9 +206,9 @@ def test_a_head_says_what_remains_to_be_known() -> None:
         "mcp-param-x": ["1"],
         "last-event-id": ["e"],
     }
-    head = judge_head("GET", encoded(named), HEADS, stateless=False)
+    head = validate_headers("GET", encoded(named), HEADS, stateless=False)
     assert head == Head("s", "2025-11-25", "m", "n", last_event="e", has_parameters=True, doubled="mcp-name")
-    posted = judge_head("POST", encoded(named), HEADS, stateless=False)
+    posted = validate_headers("POST", encoded(named), HEADS, stateless=False)
     assert posted == Head("s", "2025-11-25", "m", "n", has_parameters=True, doubled="mcp-name")
 
 
@@ -241,7 +241,7 @@ def test_find_header_fault_says_what_the_endpoint_answers() -> None:
     for name, body in cases.odd_bodies():
         for label, change in cases.routings(body):
             headers = encoded(change)
-            head = judge_head("POST", headers, HEADS, stateless=False)
+            head = validate_headers("POST", headers, HEADS, stateless=False)
             assert isinstance(head, Head)
             fault = find_header_fault(head, body, headers, has_tasks=True)
             if fault is None and head.is_stateless and {"id", "method"} <= body.keys():
@@ -295,7 +295,7 @@ def test_find_parameter_fault_says_what_the_endpoint_answers(package: ModuleType
         body, usual = called(name, arguments)
         for label, change in cases.parameter_headers():
             headers = encoded({**usual, **change})
-            head = judge_head("POST", headers, HEADS, stateless=False)
+            head = validate_headers("POST", headers, HEADS, stateless=False)
             assert isinstance(head, Head)
             compared = find_mirrored_schema(schema, whole.aliases.get(name), has_headers=head.has_parameters)
             sent = body["params"].get("arguments") or {}

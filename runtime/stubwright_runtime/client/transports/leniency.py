@@ -19,17 +19,17 @@ _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 """Keys whose values MCP does not mention, so that nothing can be wrong with them."""
 
 
-def thin(value: Json) -> Json:
+def drop_invalid_fields(value: Json) -> Json:
     """Return the value, or a copy with only some of the entries of each list or object that has very many."""
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
-        below = [thin(item) for item in some]
+        below = [drop_invalid_fields(item) for item in some]
         return value if _same(below, value) else below
     if isinstance(value, dict):
         keys = list(value)
         if len(keys) > _KEYS:
             keys = [*islice(keys, _KEYS // 2), *random.sample(keys[_KEYS // 2 :], _KEYS // 2)]
-        entries = {key: value[key] if key in _ANYTHING else thin(value[key]) for key in keys}
+        entries = {key: value[key] if key in _ANYTHING else drop_invalid_fields(value[key]) for key in keys}
         return value if _same(list(entries.values()), list(value.values())) else entries
     return value
 
@@ -38,7 +38,7 @@ def _same(some: list[Any], others: list[Any]) -> bool:
     return len(some) == len(others) and all(item is other for item, other in zip(some, others, strict=True))
 
 
-def thin_if_wrong(result: dict[str, Any], method: str, revision: str) -> dict[str, Any]:
+def repair_fields(result: dict[str, Any], method: str, revision: str) -> dict[str, Any]:
     """Return a result, or a sample of its entries if the sample is invalid.
 
     Args:
@@ -46,7 +46,7 @@ def thin_if_wrong(result: dict[str, Any], method: str, revision: str) -> dict[st
         method: The method of the request.
         revision: The revision of the protocol.
     """
-    some = thin(result)
+    some = drop_invalid_fields(result)
     if some is result or not isinstance(some, dict):
         return result
 

@@ -33,7 +33,7 @@ _OF_TASKS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 """The methods whose `Mcp-Name` is the task (the extension, "Streamable HTTP: Routing Headers")."""
 
 
-class Refused(NamedTuple):
+class Rejection(NamedTuple):
     """The answer to a request that is refused by its headers.
 
     Attributes:
@@ -65,13 +65,13 @@ class Refused(NamedTuple):
         return Response(self.status, headers, body)
 
 
-UNNAMED_SESSION: Final = Refused(400, "Bad Request: Missing session ID", INVALID_REQUEST)
+UNNAMED_SESSION: Final = Rejection(400, "Bad Request: Missing session ID", INVALID_REQUEST)
 """The answer to a request that names no session and needs one."""
 
-NO_SESSION: Final = Refused(404, "Session not found", INVALID_REQUEST)
+NO_SESSION: Final = Rejection(404, "Session not found", INVALID_REQUEST)
 """The answer to a request whose session is not there, or belongs to another caller."""
 
-_FOREIGN: Final = {"Host": Refused(421, "Invalid Host header"), "Origin": Refused(403, "Invalid Origin header")}
+_FOREIGN: Final = {"Host": Rejection(421, "Invalid Host header"), "Origin": Rejection(403, "Invalid Origin header")}
 _ALLOWING: Final = {
     "Host": "use `--allow-host`, or `allowed_hosts` of `asgi_app`",
     "Origin": "use `--allow-origin`, or `allowed_origins` of `asgi_app`",
@@ -79,25 +79,27 @@ _ALLOWING: Final = {
 _SHOWN: Final = 100
 """The maximum number of bytes of a header that are logged."""
 
-TOO_LARGE: Final = Refused(413, "Request body too large")
+TOO_LARGE: Final = Rejection(413, "Request body too large")
 """The answer to a request whose body is too large."""
 
-_NO_TYPE: Final = Refused(400, "Invalid Content-Type header")
-_NOT_JSON: Final = Refused(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
+_NO_TYPE: Final = Rejection(400, "Invalid Content-Type header")
+_NOT_JSON: Final = Rejection(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
 _NEEDS_BOTH: Final = "Not Acceptable: Client must accept both application/json and text/event-stream"
-_ACCEPTS_NOT_BOTH: Final = Refused(406, _NEEDS_BOTH, INVALID_REQUEST)
-_ENCODED: Final = Refused(
+_ACCEPTS_NOT_BOTH: Final = Rejection(406, _NEEDS_BOTH, INVALID_REQUEST)
+_ENCODED: Final = Rejection(
     415, "Unsupported Media Type: The body must not be compressed (Content-Encoding)", accepted_encoding="identity"
 )
 """The answer to a body that is compressed (RFC 9110, 15.5.16)."""
 
-_ACCEPTS_NO_EVENTS: Final = Refused(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
-_UNKNOWN_REVISION: Final = Refused(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
-_NO_SESSIONS: Final = Refused(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
+_ACCEPTS_NO_EVENTS: Final = Rejection(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
+_UNKNOWN_REVISION: Final = Rejection(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
+_NO_SESSIONS: Final = Rejection(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
 """The answer without sessions: a client cannot listen, or end a session."""
 
 
-def judge_head(method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads, *, stateless: bool) -> Head | Refused:
+def validate_headers(
+    method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads, *, stateless: bool
+) -> Head | Rejection:
     """Return the head of a request, or the refusal of its headers, without a look at its body.
 
     An unknown revision is not refused here, since the answer to a message names its id.
@@ -140,8 +142,8 @@ def judge_head(method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads
     if _is_large(fields.get(b"content-length")):
         return TOO_LARGE
     if head.is_stateless:
-        return _judge_stateless(method, fields, head.revision) or head
-    refused = _judge_handshake(method, fields, stateless=stateless)
+        return _validate_stateless(method, fields, head.revision) or head
+    refused = _validate_handshake(method, fields, stateless=stateless)
     return head if refused is None else refused._replace(session=None if stateless else head.session)
 
 
@@ -210,7 +212,7 @@ def _find_other_revision(
     return ProtocolError(HEADER_MISMATCH, message)
 
 
-def _judge_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Refused | None:
+def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Rejection | None:
     """Return the refusal of a request that names no revision with a handshake; `None` if it is fine.
 
     A GET or a DELETE of an unknown revision may be one of a session (MCP 2025-11-25, basic/transports, "Protocol
@@ -219,13 +221,13 @@ def _judge_stateless(method: str, fields: Mapping[bytes, str], revision: str | N
     if method in ("GET", "DELETE") and revision not in STATELESS:
         return _UNKNOWN_REVISION
     if method != "POST":
-        return Refused(405, allow="POST")
+        return Rejection(405, allow="POST")
     if not _begins_as_json(fields):
         return _NO_TYPE
-    return None if all(_accepted(fields)) else Refused(406, _NEEDS_BOTH)
+    return None if all(_accepted(fields)) else Rejection(406, _NEEDS_BOTH)
 
 
-def _judge_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Refused | None:
+def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Rejection | None:
     """Return the refusal of a request up to 2025-11-25; `None` if it is fine."""
     if method == "POST":
         if not _begins_as_json(fields):
@@ -236,7 +238,7 @@ def _judge_handshake(method: str, fields: Mapping[bytes, str], *, stateless: boo
     if stateless:
         return _NO_SESSIONS
     if method not in ("GET", "DELETE"):
-        return Refused(405, "Method Not Allowed", INVALID_REQUEST, allow="GET, POST, DELETE")
+        return Rejection(405, "Method Not Allowed", INVALID_REQUEST, allow="GET, POST, DELETE")
     if method == "GET" and not _accepted(fields)[1]:
         return _ACCEPTS_NO_EVENTS
     return None if b"mcp-session-id" in fields else UNNAMED_SESSION

@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(slots=True)
-class Roster:
+class RecordIndex:
     """One roster.
 
     Attributes:
@@ -55,7 +55,7 @@ class Roster:
     nonces: dict[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
-    def load(cls, data: bytes) -> Roster:
+    def load(cls, data: bytes) -> RecordIndex:
         """Parse the output of `dump`."""
         number, over, oldest, records, nonces = json.loads(data)
         return cls(number, over, oldest, {name: Entry(*entry) for name, entry in records.items()}, nonces)
@@ -106,7 +106,7 @@ class Roster:
         self.over = -1 if over < 0 or self.over < 0 else max(self.over, over)
 
 
-class Seen:
+class HighWaterMarks:
     """The highest numbers of rosters that this process has seen, or has heard of."""
 
     def __init__(self, most: int = _SEEN) -> None:
@@ -131,10 +131,10 @@ class Seen:
         if len(self._numbers) > self._most:
             self._numbers.popitem(last=False)
 
-    def make_empty(self, roster: str, now: int) -> Roster:
+    def make_empty(self, roster: str, now: int) -> RecordIndex:
         """Return an empty roster in place of one that was put back or removed; all marks count as spent."""
         number, end = self._numbers[roster]
-        return Roster(number, over=now + _LONG if end is None else end, oldest=make_nonce())
+        return RecordIndex(number, over=now + _LONG if end is None else end, oldest=make_nonce())
 
 
 def choose_part(name: str) -> int:

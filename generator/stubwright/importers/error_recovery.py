@@ -34,7 +34,9 @@ class _OddError(ValueError):
     """A fault of the text that cannot be forgiven after all."""
 
 
-def forgive(text: str, problems: Sequence[Problem], name: str, *, is_json: bool) -> tuple[Json, list[str]] | None:
+def recover_errors(
+    text: str, problems: Sequence[Problem], name: str, *, is_json: bool
+) -> tuple[Json, list[str]] | None:
     """Return the value of a text in spite of its problems, and what to say of that; None if there are others, too.
 
     Args:
@@ -50,7 +52,7 @@ def forgive(text: str, problems: Sequence[Problem], name: str, *, is_json: bool)
             return None
         kinds[kind].append(problem)
     try:
-        value = json.loads(text) if is_json else _merge(yamltext.read_anyway(text, any_keys=True))
+        value = json.loads(text) if is_json else _merge(yamltext.read_lenient(text, any_keys=True))
         if kinds["odd"]:
             value = _leave_out(value)
             _require_finite(value)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .post import Post
 
 
-class Moments:
+class StreamTimer:
     """The requests of one server that still have a moment."""
 
     def __init__(self, seconds: float) -> None:

@@ -55,7 +55,7 @@ class _Request:
             self.timeout.reschedule(asyncio.get_running_loop().time())
 
 
-class InFlight:
+class PendingRequests:
     """The requests and callbacks under way over one connection.
 
     Attributes:
@@ -137,7 +137,9 @@ class InFlight:
             RuntimeError: The connection was opened in another event loop.
             Exception: The exception of a callback that answered the server in the meantime, or the one given to `fail`.
         """
-        return _Sending(self, _Request(asyncio.timeout(None if self._questions else seconds), seconds, is_asked_in))
+        return _RequestTimer(
+            self, _Request(asyncio.timeout(None if self._questions else seconds), seconds, is_asked_in)
+        )
 
     def begin(self, request: _Request) -> None:
         """Count a request; raises as `request` does."""
@@ -207,12 +209,12 @@ class InFlight:
                 request.resume_clock(now)
 
 
-class _Sending(AbstractAsyncContextManager[None, bool]):
+class _RequestTimer(AbstractAsyncContextManager[None, bool]):
     """The time of one request. It is a class, since a generator leaves a reference cycle with its exception (Python
     3.13).
     """
 
-    def __init__(self, in_flight: InFlight, request: _Request) -> None:
+    def __init__(self, in_flight: PendingRequests, request: _Request) -> None:
         self._in_flight = in_flight
         self._request = request
         self._seconds = request.left

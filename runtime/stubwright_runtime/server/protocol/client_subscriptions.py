@@ -39,7 +39,7 @@ Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Wants:
+class ClientSubscriptions:
     """The log messages and changes that one connection wants to hear of.
 
     Attributes:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
-from stubwright.jsonschema.instances.parts import Part
+from stubwright.jsonschema.instances.parts import Subschema
 from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def find(
     The search ends without one as soon as the budget is spent.
     """
     whole = (
-        *(Part(judge.schema, judge) for judge in accepting),
-        *(Part(judge.schema, judge).negate(judge.schema) for judge in rejecting),
+        *(Subschema(judge.schema, judge) for judge in accepting),
+        *(Subschema(judge.schema, judge).negate(judge.schema) for judge in rejecting),
     )
     different = {json.dumps(hint, default=str): hint for hint in hints}.values()  # decimals are exact multiples
-    hinted = [(Part(hint, replace(accepting[0], schema=hint)),) for hint in different]
+    hinted = [(Subschema(hint, replace(accepting[0], schema=hint)),) for hint in different]
     groups = (*hinted, whole)
     unfinished = [*product(_LEVELS, range(len(groups)))]
     for steps in _ROUNDS:

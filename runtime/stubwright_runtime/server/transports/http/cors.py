@@ -48,7 +48,7 @@ def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> Non
             raise ValueError(f"{host!r} is not a host; write one such as api.example.com, without a scheme and a path")
 
 
-class Sharing:
+class CorsPolicy:
     """The permission for pages of some origins to call.
 
     Attributes:

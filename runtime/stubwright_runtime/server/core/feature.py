@@ -1,6 +1,6 @@
-"""The parts of a server, each of which answers some of the protocol's methods, and the host that they share.
+"""The features of a server, each of which answers some of the protocol's methods, and the objects that they share.
 
-A part does not know any transport.
+A feature does not depend on any transport.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Scopes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class HandlerMethod:
     """A method of the handlers: its name, its parameters and result as a stub has them.
 
     An optional method is only checked if it is defined.
@@ -83,8 +83,8 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """The objects that the parts of one server share.
+class ServerContext:
+    """The objects that the features of one server share.
 
     Attributes:
         package: The package.
@@ -124,10 +124,10 @@ class Host:
         return extent
 
 
-class Part(Protocol):
-    """One part."""
+class Feature(Protocol):
+    """One feature."""
 
-    def list_needed(self) -> list[Needed]:
+    def list_required_methods(self) -> list[HandlerMethod]:
         """Return the methods that the handlers must have for it."""
         ...
 
@@ -135,6 +135,6 @@ class Part(Protocol):
         """Return its lists by their names in results, each with its definitions by their keys, in order."""
         ...
 
-    def list_answers(self, host: Host) -> Mapping[str, Answer]:
+    def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
         """Return the methods that it answers, such as `prompts/get`."""
         ...

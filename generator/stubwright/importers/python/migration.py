@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.importers import live, sources
 from stubwright.importers.python import contexts
 from stubwright.importers.reading import SourceError
-from stubwright.project.moving import Old
+from stubwright.project.migration import Old
 from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.values.terminal import to_one_line
 

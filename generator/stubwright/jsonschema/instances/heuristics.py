@@ -42,7 +42,7 @@ _OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "o
 
 
 @dataclass(frozen=True)
-class Likeness:
+class ExampleValues:
     """The preferences of a search that has a choice.
 
     With `is_exemplary`, examples, defaults and everything optional are preferred; otherwise chance decides. With

@@ -19,7 +19,7 @@ _STOPPED: Final = (
 )
 
 
-class InFlight:
+class PendingRequests:
     """The requests under way."""
 
     def __init__(self) -> None:

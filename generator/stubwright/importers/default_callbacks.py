@@ -19,7 +19,7 @@ _REJECTED: Final = -1
 """The code of a sample that a person did not allow (MCP 2025-11-25, client/sampling, "Error Handling")."""
 
 
-class Declining:
+class DefaultCallbacks:
     """The client's side of a connection. It declines, and remembers the requests."""
 
     def __init__(self) -> None:

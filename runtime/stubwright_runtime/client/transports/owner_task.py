@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 
-class OwnTask:
+class OwnerTask:
     """A context manager in its own task, from `open` to `close`."""
 
     def __init__(

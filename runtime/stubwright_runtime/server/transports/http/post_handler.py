@@ -24,21 +24,21 @@ from ....mcp.errors import (
 from ....mcp.parameter_headers import find_parameter_fault
 from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
-from ....observability.logs import Tally, log
+from ....observability.logs import LogThrottle, log
 from ...calls.old_names import find_mirrored_schema
 from ...core.streams import AGAIN, TooManyStreamsError
 from ...middlewares.expiry import count_own_seconds_left
 from ...protocol.messages import Refusal, encode_error, is_batch, read
-from ...protocol.outgoing import Outgoing
+from ...protocol.outgoing import MessageSender
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, get_meta, refuse_id_in_use
 from ..channel import ClientChannel
 from ..clients import Client
 from ..lifecycle import Lifecycle
 from .events import Response
+from .headers import NO_SESSION, UNNAMED_SESSION, Rejection, find_header_fault
 from .heads import find_named
-from .judging import NO_SESSION, UNNAMED_SESSION, Refused, find_header_fault
-from .posts.moments import Moments
 from .posts.post import CANCELLED, Post
+from .posts.stream_timer import StreamTimer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ...app.core import Core
     from ...core.request import Channel, Peer, Result
     from .heads import Head
-    from .posts.unattended import Unattended
+    from .posts.detached_requests import DetachedRequests
     from .resumption.log import EventLog
     from .sessions import Session, Sessions
 
@@ -73,11 +73,11 @@ _STATUS: Final = dict.fromkeys(
 ) | {METHOD_NOT_FOUND: 404}
 """The status of a response with an error, from 2026-07-28 on; for all others, it is 200."""
 
-_FULL: Final = Refused(503, "Too many open sessions", INTERNAL_ERROR)
-_NO_ROOM: Final = Refused(
+_FULL: Final = Rejection(503, "Too many open sessions", INTERNAL_ERROR)
+_NO_ROOM: Final = Rejection(
     429, "The handshakes of your open sessions use up your share of memory; end a session", INTERNAL_ERROR
 )
-_NO_ROOM_FOR_ADDRESS: Final = Refused(
+_NO_ROOM_FOR_ADDRESS: Final = Rejection(
     429,
     "The handshakes of open sessions from your address use up its share of memory; end a session, or try again later",
     INTERNAL_ERROR,
@@ -93,14 +93,14 @@ class _Sender(NamedTuple):
     fault: ProtocolError | None = None
 
 
-class Answering:
+class PostHandler:
     """The handler of messages to one server."""
 
     def __init__(
         self,
         core: Core,
         sessions: Sessions,
-        unattended: Unattended,
+        unattended: DetachedRequests,
         open_log: Callable[[], EventLog],
         *,
         stateless: bool,
@@ -121,10 +121,10 @@ class Answering:
         self._open_log = open_log
         self._stateless = stateless
         self._mirroring: dict[str, bool] = {}
-        self._moments = Moments(_MOMENT)
-        self.refused = Tally(log(), "requests refused: %d; of the last: %s")
+        self._moments = StreamTimer(_MOMENT)
+        self.refused = LogThrottle(log(), "requests refused: %d; of the last: %s")
 
-    def take(
+    def handle(
         self,
         head: Head,
         body: bytes,
@@ -239,7 +239,7 @@ class Answering:
             if fault is not None:
                 return _Sender(Client.make_unknown(STATELESS[-1], stateless=True), fault)
             return _Sender(Client.from_request(get_meta(message), logs=self._core.logs))
-        fault = find_handshake_fault(message, is_shaken=session is not None, has_tasks=has_tasks)
+        fault = find_handshake_fault(message, is_initialized=session is not None, has_tasks=has_tasks)
         if session is not None:
             return _Sender(session.client, fault)
         if message["method"] == "initialize":
@@ -273,9 +273,9 @@ class Answering:
         session, opens = post.session, post.method == "initialize" and post.is_admissible
         if opens and not self._stateless:
             if not self._sessions.has_place():
-                return come_again(_FULL.answer(post.revision.date))
+                return with_retry_after(_FULL.answer(post.revision.date))
             if not self._sessions.has_room(post.client, post.account):
-                return come_again((_NO_ROOM if owner else _NO_ROOM_FOR_ADDRESS).answer(post.revision.date))
+                return with_retry_after((_NO_ROOM if owner else _NO_ROOM_FOR_ADDRESS).answer(post.revision.date))
             session = post.session = self._sessions.open(post.client, owner, self._open_log(), post.account)
             session.posts[post.key] = post
         post.task = asyncio.current_task()
@@ -327,7 +327,7 @@ class Answering:
         return ClientChannel(
             post.client,
             post.params,
-            Outgoing(post.say, None if session is None else session.questions),
+            MessageSender(post.say, None if session is None else session.questions),
             self._core.input_requests.urls,
             connection=None if session is None else session.connection,
             session=None if session is None else session.id,
@@ -346,11 +346,11 @@ class Answering:
         if not isinstance(result, ProtocolError) or post.client.wants is not None:
             return Response.from_answer(200, body, None if post.session is None else post.session.id)
         if isinstance(result, TooManyStreamsError):
-            return come_again(Response.from_answer(result.status, body))
+            return with_retry_after(Response.from_answer(result.status, body))
         return Response.from_answer(_STATUS.get(result.code, 200), body)
 
 
-def come_again(response: Response) -> Response:
+def with_retry_after(response: Response) -> Response:
     """Return a refusal with the time to try again (`Retry-After`)."""
     return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % AGAIN)))
 

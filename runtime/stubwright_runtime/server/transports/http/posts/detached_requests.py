@@ -21,7 +21,7 @@ _COPIES: Final = 3
 """Copies of the arguments in memory: bytes, parsed values and a model."""
 
 
-class Unattended:
+class DetachedRequests:
     """The requests of one server that go on without their clients."""
 
     def __init__(self, budget: Budget) -> None:
