@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,15 @@ def manifest() -> str:
         "# The manifest",
         "",
         "This page is generated from the JSON Schema of manifests, which `stubwright schema` prints. Keys that MCP",
-        "defines are written as in MCP and go on the wire; stubwright's own keys are under `stubwright` and never do.",
+        "defines are sent to clients; stubwright's own keys are under `stubwright` and are never sent.",
         "",
         "See also [Shorthand](shorthand.md) for less to write, [State between calls](handles.md) for `handles`, and",
         "[Tasks](tasks.md) for `task`.",
     ]
-    lines += _Sections(titles).of("The whole manifest", schema)
+    sections = _Sections(titles)
+    lines += sections.of("The whole manifest", schema)
     for name, part in schema["$defs"].items():
-        lines += _Sections(titles).of(_sentence(titles[f"#/$defs/{name}"]), part)
+        lines += sections.of(_sentence(titles[f"#/$defs/{name}"]), part)
     return "\n".join(lines) + "\n"
 
 
@@ -107,34 +108,55 @@ def _code(path: str | None) -> str:
     return "none" if path is None else "`" + re.sub(r"\$\{(\w+):", r"${\1:-", path) + "`"
 
 
+_FEWEST_SHARED = 5  # keys in common with an earlier section; fewer are repeated
+
+
 @dataclass(frozen=True, slots=True)
 class _Sections:
     """Writes sections; `titles` has the title of each definition by its reference."""
 
     titles: Mapping[str, str]
+    written: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The properties of each section so far, by its title."""
 
-    def of(self, title: str, part: Mapping[str, Any]) -> Iterator[str]:
-        """The section of one kind of object, and those of the objects that stand in it."""
+    def of(self, title: str, part: Mapping[str, Any], *, is_nested: bool = False) -> Iterator[str]:
+        """The section of one kind of object, and the sections of the objects in it."""
         yield from ("", f"## {title}", "")
-        yield part.get("description", "")
+        if not is_nested:  # otherwise the row has the description
+            yield part.get("description", "")
         properties = {name: rule for name, rule in part.get("properties", {}).items() if isinstance(rule, dict)}
         if not properties:
             yield f"Written as {self._type(part)}."
             return
-        yield from ("", "| key | value | meaning |", "|---|---|---|")
+        source, shared = self._find_shared(properties)
+        self.written[title] = properties
+        yield from (*([] if is_nested else [""]), "| key | value | meaning |", "|---|---|---|")
         for name, rule in properties.items():
-            required = " (required)" if name in part.get("required", ()) else ""
-            yield f"| `{name}`{required} | {_cell(self._type(rule))} | {_cell(_words(rule))} |"
+            if name not in shared:
+                required = " (required)" if name in part.get("required", ()) else ""
+                yield f"| `{name}`{required} | {_cell(self._type(rule))} | {_cell(_words(rule))} |"
+        if shared:
+            names = ", ".join(f"`{name}`" for name in shared)
+            yield f"| {names} | the same | as in [{_lower(source)}](#{_anchor(source)}) |"
         for name, rule in properties.items():
-            if rule.get("properties"):
-                yield from self.of(f"`{name}` of {_lower(title)}", rule)
+            if rule.get("properties") and name not in shared:
+                yield from self.of(f"`{name}` of {_lower(title)}", rule, is_nested=True)
+
+    def _find_shared(self, properties: Mapping[str, Any]) -> tuple[str, list[str]]:
+        """Return the earlier section that has most of the properties unchanged, and their names."""
+        shared = {
+            title: [name for name, rule in properties.items() if earlier.get(name) == rule]
+            for title, earlier in self.written.items()
+        }
+        title, names = max(shared.items(), key=lambda item: len(item[1]), default=("", []))
+        return (title, names) if len(names) >= _FEWEST_SHARED else ("", [])
 
     def _type(self, rule: Mapping[str, Any] | bool) -> str:
         if isinstance(rule, bool):
             return "anything"
         if "$ref" in rule:
             title = _sentence(self.titles[rule["$ref"]])
-            return f"[{_lower(title)}](#{re.sub(r'[^a-z0-9 _-]', '', title.lower()).replace(' ', '-')})"
+            return f"[{_lower(title)}](#{_anchor(title)})"
         if "const" in rule:
             return f"`{json.dumps(rule['const'])}`"
         if "enum" in rule:
@@ -159,6 +181,10 @@ def _words(rule: Mapping[str, Any]) -> str:
     if "examples" in rule:
         words += f" Example: `{json.dumps(rule['examples'][0], ensure_ascii=False)}`."
     return words.strip()
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-")
 
 
 def _sentence(text: str) -> str:
