@@ -1,4 +1,4 @@
-"""The recipes of `docs/around.md`, taken from the page, in handlers of a generated package."""
+"""The recipes for `around` in `docs/handlers.md`, in handlers of a generated package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
 
-PAGE: Final = (ROOT / "docs" / "around.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "handlers.md").read_text("utf-8")
 RECIPES: Final = dict(re.findall(r"^```python\n# (\w+)\.py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 TEXT: Final = {"type": "string"}
@@ -85,7 +85,8 @@ def connect(package: ModuleType, handlers: object, **options: Any) -> Any:
 
 def test_each_recipe_is_short_and_tested() -> None:
     assert list(RECIPES) == ["timing", "transaction", "tenants", "errors", "cache", "several"]
-    assert len(RECIPES) == PAGE.count("```python")
+    section = PAGE.partition("\n### Recipes for `around`\n")[2].partition("\n## ")[0]
+    assert len(RECIPES) == section.count("```python")
     for name in list(RECIPES)[:5]:
         assert len([line for line in RECIPES[name].splitlines() if line]) < 20, name
 

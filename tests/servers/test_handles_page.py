@@ -1,4 +1,4 @@
-"""What `docs/handles.md` says, taken from the page: its manifest compiles, and its handlers work and are typed."""
+"""The section "State between calls" of `docs/handlers.md`: its manifest compiles, and its handlers work and are typed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from conftest import ROOT
 from packages import imported
 from stubwright import cli
 
-PAGE = (ROOT / "docs" / "handles.md").read_text("utf-8")
-BLOCKS = dict(re.findall(r"^```(yaml|python)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+PAGE = (ROOT / "docs" / "handlers.md").read_text("utf-8").partition("\n## State between calls\n")[2]
+BLOCKS = dict(re.findall(r"^```(yaml|python)\n(.*?)^```$", PAGE.partition("\n## ")[0], re.MULTILINE | re.DOTALL))
 
 TYPED = """
 from stall_mcp import BasketId, Handle, StallClient
