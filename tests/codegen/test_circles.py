@@ -246,7 +246,7 @@ def test_the_work_grows_as_the_circle_does(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.long
 def test_a_long_circle_is_read(tmp_path: Path) -> None:
-    recurses = Version(pydantic.VERSION) < Version("2.14")  # docs/compatibility.md, "Python, and the libraries below"
+    recurses = Version(pydantic.VERSION) < Version("2.14")  # docs/ci.md, "Python and libraries"
     size = 120 if recurses else 300
     package = packages.generate(tmp_path, large(size))
     with packages.imported(tmp_path, package) as made:

@@ -322,7 +322,7 @@ async def test_scopes_are_those_of_the_tool(vault: ModuleType, name: str, revisi
 
 
 async def test_the_page_is_true(tmp_path: Path, revision: str) -> None:
-    page = (ROOT / "docs" / "compatibility.md").read_text("utf-8")
+    page = (ROOT / "docs" / "diff.md").read_text("utf-8")
     [example] = re.findall(r"^## Renaming a tool$.*?^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     generate(tmp_path, {**yaml.safe_load(example), "python": {"package": "page_mcp"}})
 
