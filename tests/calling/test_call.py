@@ -30,7 +30,7 @@ from stubwright.importers.listing import ServerListing
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "calling.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 MANIFEST: Final = """\
 stubwright: 1
