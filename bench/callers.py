@@ -4,7 +4,7 @@
 
 Each program is started as its own help says, against the same server on standard input and output, and what it printed,
 its exit status, and what reached the server's tools are looked at. Prints a table in Markdown, the one in
-docs/calling.md. Needs npx; FastMCP is installed into `bench/.venv`. A program that cannot be had is omitted.
+docs/overview.md. Needs npx; FastMCP is installed into `bench/.venv`. A program that cannot be had is omitted.
 """
 
 from __future__ import annotations
@@ -268,10 +268,10 @@ CHECKS: Mapping[str, Callable[[Server, Caller], bool]] = {
         s.call(c, "echo", "place.city=Paris"), place={"city": "Paris"}
     ),
     "a wrong argument is named, and the tool is not called": lambda s, c: _is_named(s.call(c, "echo", "days=soon")),
-    "a tool that fails is an exit status of its own": lambda s, c: _differ(s, c),
+    "a failed tool has a separate exit status": lambda s, c: _differ(s, c),
     "a misspelt tool: the nearest is named": lambda s, c: _is_guessed(s.call(c, "ecko")),
     "progress is shown at a terminal": lambda s, c: s.type(c, "steps", "half way"),
-    "what the server asks is asked at a terminal": lambda s, c: s.type(c, "greet", "hello Ada", b"Ada\n"),
+    "questions of the server appear at a terminal": lambda s, c: s.type(c, "greet", "hello Ada", b"Ada\n"),
     "the whole result as JSON": lambda s, c: is_json(s.call(c, "echo", "days=3", as_json=True).out),
 }
 
