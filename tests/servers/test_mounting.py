@@ -1,4 +1,4 @@
-"""The recipe of `docs/mounting.md`: generated servers inside another application."""
+"""The recipes of `docs/operating.md`: generated servers inside another application."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_server_without_its_lifespan_is_not_ready(packages: list[ModuleType]) 
 
 def test_metadata_are_at_the_root(tmp_path: Path) -> None:
     auth = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com/notes/"}
-    [line] = re.findall(r"^routes = \[Mount.*$", (ROOT / "docs" / "mounting.md").read_text("utf-8"), re.MULTILINE)
+    [line] = re.findall(r"^routes = \[Mount.*$", (ROOT / "docs" / "operating.md").read_text("utf-8"), re.MULTILINE)
     with imported(tmp_path, generate(tmp_path, manifest([tool("say")], name="guarded", auth=auth))) as package:
         mcp = package.asgi_app(Handlers(), path="/")
         made: dict[str, list[Mount | Route]] = {}
@@ -163,14 +163,14 @@ def test_metadata_are_at_the_root(tmp_path: Path) -> None:
 
 
 def read_blocks() -> list[str]:
-    text = (ROOT / "docs" / "mounting.md").read_text("utf-8")
+    text = (ROOT / "docs" / "operating.md").read_text("utf-8")
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
 def test_the_recipe_is_python() -> None:
     assert read_blocks()
     for block in read_blocks():
-        compile(block, "mounting.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        compile(block, "operating.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
