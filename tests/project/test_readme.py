@@ -59,7 +59,7 @@ def test_all_pages_link_to_what_there_is() -> None:
     pages = [
         *ROOT.glob("*.md"),
         *(ROOT / "docs").glob("*.md"),
-        ROOT / "examples" / "README.md",
+        *(ROOT / "examples").glob("*.md"),
         ROOT / "bench" / "README.md",
     ]
     broken = []

@@ -504,7 +504,7 @@ async def test_there_are_limits(shop: ModuleType) -> None:
 
 @pytest.mark.long
 def test_the_way_on_the_page_is_the_way(shop: ModuleType) -> None:
-    page = (ROOT / "docs" / "shop.md").read_text("utf-8")
+    page = (ROOT / "examples" / "shop.md").read_text("utf-8")
     [program, shown] = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0]
     done = forked.python(["-c", program], ROOT, conformance.paths())
     said, expected = done.stdout.splitlines(), shown.splitlines()
