@@ -4,7 +4,7 @@
 
 Each client is installed into an environment of its own, below a temporary folder unless one is named, and does the same
 steps against the servers of `specs/`. What it was given is compared with what the server has to say. Prints the table
-in docs/targets.md, and below it each step that went wrong. Needs npm and Node.js 20 for the TypeScript SDK; a
+in bench/README.md, and below it each step that went wrong. Needs npm and Node.js 20 for the TypeScript SDK; a
 client that cannot be installed is omitted.
 """
 

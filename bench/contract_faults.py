@@ -5,7 +5,7 @@
 Installs each server of `SERVERS` from npm or PyPI below a temporary folder, unless one is named, and tests it in a
 folder and with a home of its own, without a network if `unshare` can take it away. Only tools that say
 `readOnlyHint: true` are called, except of servers that cannot write outside that folder. Prints the table in
-docs/testing-servers.md, and below it each error that `JUDGED` does not explain; if there is one, the run fails, because
+bench/README.md, and below it each error that `JUDGED` does not explain; if there is one, the run fails, because
 somebody has to read it first. Needs Node.js 20, npm and uv.
 """
 

@@ -6,7 +6,7 @@ The same tools are compiled three times: their schemas refer to shared ones, hav
 server that validates nothing (`client_programs/canned.py`) has these tools, and right and wrong results. Each client is
 installed into an environment of its own, below a temporary folder unless one is named. What it makes of the results,
 and the schema of the arguments that it passes on to a model, are compared with what the schemas say. Prints the table
-in docs/targets.md. Needs npx; a client that cannot be installed is omitted.
+in bench/README.md. Needs npx; a client that cannot be installed is omitted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes into docs/targets.md what clients and APIs take, and what that means for the tools of public servers.
+"""Writes the tables of docs/targets.md: `_meta` that hosts read, and the tools of public servers that targets refuse.
 
     python docs/targets.py [FOLDER]
 
@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from stubwright import targets
 from stubwright.targets import metadata
-from stubwright.targets.wording import say
 from stubwright_runtime.projection.forms import FORMS
 from stubwright_runtime.projection.functions import project_tools
 
@@ -75,17 +74,6 @@ def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
         row.projected += len({each.tool for each in refused if each.rule.kind not in _NOT_REFUSED} - {None})
 
 
-def rules() -> Iterator[str]:
-    """The rules of each target, with who says them."""
-    for target in targets.TARGETS.values():
-        yield f"### `{target.name}`: {target.title}\n\nOtherwise {target.consequence}.\n\n"
-        yield "| rule | known by | read |\n|---|---|---|\n"
-        for rule in target.rules:
-            words = say(rule).replace("|", "\\|")
-            yield f"| {words} | [{rule.certainty}]({rule.source}) | {rule.read} |\n"
-        yield "\n"
-
-
 def keys() -> Iterator[str]:
     """What hosts read of `_meta`, with who says so."""
     yield "| in `_meta` of | key | says | takes | who reads it |\n|---|---|---|---|---|\n"
@@ -97,7 +85,6 @@ def keys() -> Iterator[str]:
 
 def page(text: str, folder: Path | None) -> str:
     """The page, with the parts that come from the table and from lists of tools as they are now."""
-    text = _put(text, "rules", "".join(rules()).rstrip() + "\n")
     text = _put(text, "metadata", "".join(keys()))
     return text if folder is None else _put(text, "measured", measure(folder))
 

@@ -156,7 +156,8 @@ def gallery(folder: Path) -> str:
     lines = [
         "# Gallery",
         "",
-        "The pages that [`stubwright docs`](../docs/publishing.md#web-pages) makes of [the examples](../examples/README.md).",
+        "The pages that [`stubwright docs`](../docs/publishing.md#web-pages) makes of "
+        "[the examples](../examples/README.md).",
         "",
     ]
     for page in sorted(folder.glob("*.html")):
