@@ -35,8 +35,8 @@ def manifest() -> str:
         "This page is generated from the JSON Schema of manifests, which `stubwright schema` prints. Keys that MCP",
         "defines are sent to clients; stubwright's own keys are under `stubwright` and are never sent.",
         "",
-        "See also [Shorthand](shorthand.md) for less to write, [State between calls](handles.md) for `handles`, and",
-        "[Tasks](tasks.md) for `task`.",
+        "See also [Shorthand](shorthand.md) for less to write, [State between",
+        "calls](handlers.md#state-between-calls) for `handles`, and [Tasks](tasks.md) for `task`.",
     ]
     sections = _Sections(titles)
     lines += sections.of("The whole manifest", schema)
