@@ -1,4 +1,4 @@
-"""The section "State between calls" of `docs/handlers.md`: its manifest compiles, and its handlers work and are typed."""
+"""The section on state in `docs/handlers.md`: its manifest compiles, and its handlers work and are typed."""
 
 from __future__ import annotations
 
