@@ -251,28 +251,31 @@ async def test_where_all_are_at_work_the_next_is_refused_at_once(caplog: pytest.
 
 
 async def test_an_upload_that_is_slow_goes_on_and_one_that_stops_is_answered() -> None:
-    uploads = Uploads(seconds=0.3, floor=100)
+    """A body that stops never comes, however busy the machine is; one that goes on has 20 seconds for each part."""
+    uploads = {b"": Uploads(seconds=0.3, floor=100), b"slow": Uploads(seconds=0.3, floor=1)}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan" or await uploads.read(receive, send) is not None:
+        if scope["type"] == "lifespan" or await uploads[scope["query_string"]].read(receive, send) is not None:
             await App()(scope, receive, send)
 
     async with served(app, Bounds(9, None)) as (port, _):
-        head = b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
 
-        async def sent(*parts: bytes) -> bytes:
-            reader, writer = await link(port, head)
+        async def sent(path: bytes, *parts: bytes) -> bytes:
+            head = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n" % path
+            reader, writer = await link(port, head + parts[0])
             answered = asyncio.create_task(reader.readuntil(b"\r\n\r\n"))
-            for part in parts:
+            for part in parts[1:]:
+                await asyncio.sleep(0.1)
                 if not answered.done():
                     writer.write(part)
-                    await asyncio.sleep(0.1)
             async with asyncio.timeout(60):
                 said = await answered + await reader.read(1000)
             writer.close()
             return said
 
-        slow, stopped, trickled = await asyncio.gather(sent(*[b"x" * 20] * 10), sent(b"x" * 30), sent(*[b"x"] * 6))
+        slow, stopped, trickled = await asyncio.gather(
+            sent(b"/body?slow", *[b"x" * 20] * 10), sent(b"/body", b"x" * 30), sent(b"/body", *[b"x"] * 6)
+        )
     assert slow.endswith(b"done")
     for said in (stopped, trickled):
         assert said.startswith(b"HTTP/1.1 408 ")
