@@ -27,9 +27,9 @@ demo: .venv/uv/ready
 
 # With MANY=1 it runs the long tests too, and takes many cases where it takes a sample otherwise; with SEED, seeds are fixed.
 test: .venv/ready
-	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS)
+	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS) $(if $(MANY),,TYPED_TESTS=)
 	$(if $(MANY),STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_DIFF=many STUBWRIGHT_WHOLE_PAYLOADS=many) \
-		$(BIN)/pytest -n 3 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
+		$(BIN)/pytest -n 4 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
 
 # What to run while you work: ruff, mypy with its cache, the ratchets, and rooms whose tests start hardly any processes.
 check: .venv/ready
@@ -139,8 +139,11 @@ lint-ruff:
 	$(BIN)/ruff check --isolated generated
 	$(BIN)/ruff format --check --quiet $(CODE)
 
+# `make test` leaves out the types of the tests, which `make check` and `make verify` include.
+TYPED_TESTS := tests
+
 lint-mypy:
-	$(BIN)/mypy generator/stubwright runtime/stubwright_runtime examples tests generated/weather_mcp generated/helpdesk_mcp \
+	$(BIN)/mypy generator/stubwright runtime/stubwright_runtime examples $(TYPED_TESTS) generated/weather_mcp generated/helpdesk_mcp \
 		generated/database_mcp generated/shop_mcp generated/everything_mcp
 
 # All of our code in `make verify`; mypy checks the same, so that `make test` shows two generated packages to pyright.
