@@ -15,6 +15,8 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, settings
 
+import amounts
+import forked
 import processes
 import redis_server
 import reporting
@@ -27,7 +29,13 @@ processes.heed_interrupts()
 gc.disable()  # while tests are collected: what is imported then is never garbage
 
 # How long an example takes depends on what runs beside it.
-settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed",
+    settings(),
+    deadline=None,
+    max_examples=40 if amounts.IS_SAMPLE else 100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("untimed")
 
 ROOT = Path(__file__).parents[1]
@@ -117,6 +125,7 @@ def watch_shortly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """Servers of tests of `stubwright test` that end late end soon, so that they are not watched for long."""
     if request.path.parent.name == "contract_tests":
         monkeypatch.setattr("stubwright.contract_tests.crashes.LAST_MOMENT", 0.2)
+        monkeypatch.setenv(forked.LAST_MOMENT, "0.2")
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,9 @@ _OTHERS = (
 _EXECUTABLE = "STUBWRIGHT_STANDIN"
 """The variable with the program that a forked interpreter is to take for itself."""
 
+LAST_MOMENT = "STUBWRIGHT_TESTS_LAST_MOMENT"
+"""The variable with the seconds for which a forked `stubwright test` watches a server at its end."""
+
 _HERE = VERBS.keys() - {"dev", "mock", "record", "replay", "test"}
 """Commands that can run in the process of a test: they do not serve until they are stopped."""
 
@@ -287,6 +290,8 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
             os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False),
         )
         sys.stdin, sys.stdout, sys.stderr = streams
+        if (seconds := os.environ.pop(LAST_MOMENT, "")) and "stubwright" in sys.modules:
+            vars(import_module("stubwright.contract_tests.crashes"))["LAST_MOMENT"] = float(seconds)
         if command[0] == "stubwright":
             sys.argv = command
             import_module("stubwright.cli").main()

@@ -373,6 +373,7 @@ async def test_whatever_does_not_fit_is_asked_again_saying_why(package: ModuleTy
             }
         )
         await receive()
+        await send({"method": "notifications/initialized"})  # until then, a question waits
         await send({"id": 2, "method": "tools/call", "params": {"name": name, "arguments": {"sum": 3}}})
         while "method" in (message := await receive()):
             params = message.get("params") or {}
