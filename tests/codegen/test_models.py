@@ -691,7 +691,7 @@ def test_real_tools(corpus: Path, rich: bool) -> None:
     wrong: list[str] = []
     loose: list[str] = []
     drawn = 0
-    wires = [*tools_of(corpus)][:: choose(VARIABLE, 40, 12, 1)]
+    wires = [*tools_of(corpus)][:: choose(VARIABLE, 80, 12, 1)]
     for wire in wires if rich else ():
         chance = random.Random(wire["name"])
         wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}
@@ -733,7 +733,7 @@ def test_official_suite(corpus: Path, draft: str, rich: bool) -> None:
         (path.stem, case)
         for path in suite.files(corpus, draft, "**/*.json")
         for case in json.loads(path.read_text("utf-8"))
-    ][:: choose(VARIABLE, 24 if rich else 8, 1, 1)]
+    ][:: choose(VARIABLE, 48 if rich else 16, 1, 1)]
     tools = []
     for number, (stem, case) in enumerate(cases):
         plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}

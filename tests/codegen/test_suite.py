@@ -50,7 +50,7 @@ NEED_A_FETCH = {
 def test_required_cases_are_decided_right(draft: str, corpus: Path, tmp_path: Path) -> None:
     every = [*groups(corpus, draft)]
     assert kinds(group.name for group in every) >= NEED_A_FETCH[draft]
-    made = every[:: choose(public.VARIABLE, 5, 1, 1)]
+    made = every[:: choose(public.VARIABLE, 10, 1, 1)]
     refused = refused_by_check(tmp_path, made)
     assert kinds(refused) == NEED_A_FETCH[draft] & kinds(group.name for group in made)
     assert decided(tmp_path, [group for group in made if group.name not in refused]) == []

@@ -481,7 +481,7 @@ FULL = "stubwright: the output cannot be written: No space left on device\n"
     [
         ("check weather.yaml >&-", (0, "")),
         amounts.mark_long(("check weather.yaml 2>&-", (0, ""))),
-        ("check nothing.yaml 2>/dev/full", (1, "")),
+        amounts.mark_long(("check nothing.yaml 2>/dev/full", (1, ""))),
         ("schema >/dev/full", (1, FULL)),
         amounts.mark_long(("--help >/dev/full", (1, FULL))),
         amounts.mark_long(("diff weather.yaml weather.yaml >/dev/full", (1, FULL))),
@@ -506,7 +506,7 @@ def test_output_is_in_utf_8_wherever_it_goes(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are Unicode there")
-@pytest.mark.parametrize("command", [["check", "é.yaml"], ["lock", "é.yaml", "-o", "ö.yaml"]])
+@pytest.mark.parametrize("command", [amounts.mark_long(["check", "é.yaml"]), ["lock", "é.yaml", "-o", "ö.yaml"]])
 def test_file_names_are_in_utf_8_in_every_locale(command: list[str], tmp_path: Path) -> None:
     """In a process of its own, since the encoding of file names is that of the interpreter."""
     text = "stubwright: 1\nserver: {name: a, version: 1.0.0}\ninclude: [ü/*.yaml]\n"

@@ -657,7 +657,7 @@ def test_objects_that_are_merged_accept_the_same() -> None:
 
 def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
     merged = proved = 0
-    seeds = choose(corpus.VARIABLE, 200, 700, 2000)
+    seeds = choose(corpus.VARIABLE, 100, 700, 2000)
     for seed in range(seeds):
         pick = random.Random(seed)
         text = json.dumps([_object(pick, 1, "$defs"), _object(pick, 1, "$defs")])

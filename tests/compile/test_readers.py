@@ -81,7 +81,7 @@ def test_node_says_the_same_of_random_patterns() -> None:
     if node is None:
         pytest.skip("node is not installed; the patterns of ecma262.json were judged")
     chance = random.Random(1)
-    patterns = ["".join(chance.choices(PARTS, k=chance.randint(1, 6))) for _ in range(20_000)]
+    patterns = ["".join(chance.choices(PARTS, k=chance.randint(1, 6))) for _ in range(5_000)]
     done = subprocess.run([node, "-e", _JUDGE], input=json.dumps(patterns), capture_output=True, text=True, check=True)
     verdicts = json.loads(done.stdout)
     assert sum(verdicts) > 500

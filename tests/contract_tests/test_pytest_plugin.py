@@ -195,16 +195,21 @@ def test_the_server_of_a_manifest_passes(pytester: pytest.Pytester, monkeypatch:
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "outcome"),
+    [
+        amounts.mark_long(("", "skipped")),
+        (", scopes=['db:read'], tools=['list_tables'], handlers='database:Databases', env={'ANY': '1'}", "passed"),
+    ],
+)
 def test_the_caller_has_scopes_and_the_server_handlers(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    options: str, outcome: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = Path(__file__).parents[2]
     monkeypatch.chdir(root)
     chosen = ("-k", "valid-is-no-protocol-error", "--rootdir", str(root), str(pytester.path))
-    granted = ", scopes=['db:read'], tools=['list_tables'], handlers='database:Databases', env={'ANY': '1'}"
-    for options, outcome in (("", "skipped"), (granted, "passed")):
-        write(pytester, target=str(root / "specs" / "database.yaml"), options=options)
-        assert run(pytester, *chosen).parseoutcomes()[outcome] == 1
+    write(pytester, target=str(root / "specs" / "database.yaml"), options=options)
+    assert run(pytester, *chosen).parseoutcomes()[outcome] == 1
 
 
 @pytest.mark.long

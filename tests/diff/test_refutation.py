@@ -17,7 +17,7 @@ from stubwright.jsonschema import dialects
 
 Json = Any
 
-PAIRS: Final = choose("STUBWRIGHT_WHOLE_DIFF", 60, 300, 10_000)
+PAIRS: Final = choose("STUBWRIGHT_WHOLE_DIFF", 30, 300, 10_000)
 DRAFT_4: Final = {"$schema": dialects.DRAFT_4.uri}
 DRAFT_7: Final = {"$schema": dialects.DRAFT_7.uri}
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import amounts
 import schema_edits
 from amounts import choose
 from stubwright import ir
@@ -87,6 +88,7 @@ def test_what_is_proved_across_dialects_is_so(seed: int) -> None:
 
 def test_edits_that_are_compatible_by_construction_are_called_so() -> None:
     found: Counter[tuple[str, bool]] = Counter()
+    names: set[str] = set()
     for seed in range(PAIRS):
         chance = random.Random(seed)
         old = schema_edits.schema(chance)
@@ -94,10 +96,13 @@ def test_edits_that_are_compatible_by_construction_are_called_so() -> None:
         if edit is None:
             continue
         name, new = edit
+        if amounts.IS_SAMPLE and name in names and seed % 3:
+            continue  # each edit once, and a third of the others
+        names.add(name)
         assert counterexample(old, new, str(seed)) is None, ("the edit does not widen", name, old, new)
         found[name, is_harmless(compared(old, new, "input"))] += 1
         found[name, is_harmless(compared(new, old, "output"))] += 1
-    assert {name for name, _ in found} == {name for name, _ in schema_edits.WIDENING}
+    assert names == {name for name, _ in schema_edits.WIDENING}
     known = sum(count for (_, harmless), count in found.items() if harmless)
     assert known / found.total() >= 0.95, sorted(found.items())
 

@@ -224,6 +224,7 @@ def test_pyright_finds_no_error(corpus: Path, built: Path) -> None:
     assert "0 errors, 0 warnings" in output(["pyright", f"--pythonpath={sys.executable}"], built)
 
 
+@pytest.mark.long
 def test_ruff_finds_nothing_with_its_default_rules(corpus: Path, built: Path) -> None:
     packages = sorted(server.package for server in every_package(corpus, built).values())
     assert output(["ruff", "check", "--isolated", "--no-cache", *packages], built) == "All checks passed!\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import RedirectResponse, Response
 
+import forked
 from command_line import stubwright
 from fake_api import Answer, Asked, api
 from openapi_documents import HERE, imported, query
@@ -199,7 +199,7 @@ def test_a_length_that_is_none_is_a_wrong_command_line(number: str, tmp_path: Pa
 
 
 def test_standard_input_is_a_source(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "stubwright", "import", "openapi", "-"]
+    command = [*forked.interpreter(), "-m", "stubwright", "import", "openapi", "-"]
     text = (HERE / "library.yaml").read_text()
     done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr

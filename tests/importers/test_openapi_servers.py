@@ -33,6 +33,7 @@ def documents(corpus: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_petstore(documents: Path, tmp_path: Path) -> None:
     pets: dict[str, Any] = {}
 

@@ -52,6 +52,7 @@ def test_each_block_of_code_is_a_file() -> None:
     assert len(FILES) == len(re.findall(r"^```(?:yaml|python)$", PAGE, re.MULTILINE))
 
 
+@pytest.mark.long
 def test_its_tests_pass(project: Path) -> None:
     assert "1 passed" in run_pytest(project, "tests/test_golden.py", UPDATE="1")
     output = run_pytest(project, "tests", "-rA")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import amounts
 from stubwright import __version__
 from stubwright.codegen.pages.artifacts import Artifact
 from stubwright.diagnostics import Place
@@ -309,8 +310,17 @@ def replaced(path: Path, to: Path) -> None:
 
 @pytest.mark.parametrize("files", [{"p/m/a.py": "1"}, {"p/m/a.py": "2"}, {"p/c.py": "3"}, {}], ids=str)
 @pytest.mark.parametrize("where", ["p", "p/m", "p/m/a.py"])
-@pytest.mark.parametrize("leads", ["outside", "inside", "nowhere"])
-@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("leads", "force"),
+    [
+        ("outside", False),
+        ("outside", True),
+        ("inside", True),
+        ("nowhere", False),
+        amounts.mark_long(("inside", False)),
+        amounts.mark_long(("nowhere", True)),
+    ],
+)
 def test_nothing_is_done_through_a_link(
     files: dict[str, str], where: str, leads: str, force: bool, tmp_path: Path
 ) -> None:

@@ -87,7 +87,7 @@ async def connected(folder: Path, package: ModuleType, transport: str, mode: Any
 
 @pytest.mark.parametrize(
     ("transport", "mode"),
-    [("stdio", "legacy"), ("http", "auto"), *map(amounts.mark_long, [("stdio", "auto"), ("http", "legacy")])],
+    [("http", "auto"), *map(amounts.mark_long, [("stdio", "legacy"), ("stdio", "auto"), ("http", "legacy")])],
 )
 async def test_calls_are_answered_at_any_depth(folder: Path, package: ModuleType, transport: str, mode: Any) -> None:
     async with connected(folder, package, transport, mode) as client:

@@ -25,6 +25,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+import amounts
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 
@@ -241,7 +242,7 @@ async def mounted(package: ModuleType, stack: Sequence[Middleware], place: str, 
             yield Client(app, path, root_path)
 
 
-@pytest.mark.parametrize(("stack", "place", "revision"), list(product(STACKS, PLACES, (OLD, NEW))))
+@pytest.mark.parametrize(("stack", "place", "revision"), amounts.sample(product(STACKS, PLACES, (OLD, NEW)), 11))
 def test_answers_behind_middlewares(stack: str, place: str, revision: str, package: ModuleType) -> None:
     """Each answer twice: what a middleware does to the first must not be seen in the second."""
     middlewares, expected = STACKS[stack]
@@ -279,8 +280,9 @@ class FailingMiddleware:
         await self._app(scope, receive, fail)
 
 
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("revision", [OLD, NEW])
+@pytest.mark.parametrize(
+    ("revision", "number"), [(OLD, 0), (NEW, 1), amounts.mark_long((OLD, 1)), amounts.mark_long((NEW, 0))]
+)
 def test_middlewares_that_fail(revision: str, number: int, package: ModuleType) -> None:
     """The host gets the exception, once; no task is left that nothing waits for, and the server goes on."""
 

@@ -330,7 +330,7 @@ def test_no_answer_is_false() -> None:
     assert (Accepted(), Declined(), Cancelled()) == (Accepted(), Declined(), Cancelled())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 async def test_without_callbacks_nothing_is_announced(kind: str) -> None:
     async def handler(ctx: Any) -> Mapping[str, Any]:
         return _text("[]")
@@ -398,7 +398,7 @@ async def _ask_model(ctx: Any) -> Mapping[str, Any]:
     return _text(json.dumps(await ask(ctx, "s", "sampling/createMessage", _SAMPLING)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 async def test_a_model_is_asked(kind: str) -> None:
     asked: list[mcp_types.CreateMessageRequestParams] = []
 
@@ -452,7 +452,7 @@ async def _log_each_level(ctx: Any) -> Mapping[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 async def test_the_log_is_heard_from_the_level_that_is_wanted(kind: str) -> None:
     heard: list[Any] = []
 
@@ -470,7 +470,7 @@ async def test_the_log_is_heard_from_the_level_that_is_wanted(kind: str) -> None
 
 
 @pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 async def test_a_callback_may_hear_the_log_at_once(kind: str) -> None:
     heard: list[str] = []
 
@@ -610,7 +610,7 @@ def test_a_client_of_the_sdk_brings_its_own_callbacks() -> None:
 # --- prompts, resources, completions, lists ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 async def test_prompts_and_resources_may_ask(kind: str) -> None:
     async def prompt(ctx: Any) -> Mapping[str, Any]:
         said = (await _ask_form(ctx))["content"][0]

@@ -142,7 +142,7 @@ async def test_changes_are_heard(kind: str) -> None:
     assert news.subscribed == (wanted if kind.endswith("legacy") else [])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 async def test_only_what_was_wanted_is_heard(kind: str) -> None:
     async with (
         _reached(kind, News()) as client,
@@ -228,7 +228,7 @@ async def test_the_server_may_end_the_subscription(kind: str) -> None:
             assert [change async for change in told] == [ListChanged("tools")]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", amounts.sample(KINDS, 2))
 async def test_the_end_of_the_connection_is_the_end(kind: str) -> None:
     heard: set[Change] = set()
     ended = anyio.Event()

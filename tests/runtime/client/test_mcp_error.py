@@ -62,14 +62,9 @@ async def main(target):
 asyncio.run(main("http://127.0.0.1:9/mcp"))
 asyncio.run(main([sys.executable, "-c", "raise SystemExit(3)"]))
 print([name for name in sys.modules if name.partition(".")[0] == "mcp"])
-import mcp
-try:
-    asyncio.run(Client.connect("http://127.0.0.1:9/mcp").__aenter__())
-except mcp.MCPError as error:
-    print(type(error).__name__)
 """
 
 
 def test_a_url_and_a_command_need_no_sdk() -> None:
     ran = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=60, check=False)
-    assert ran.stdout.split("\n") == ["Unreachable", "ServerExited", "[]", "Unreachable", ""], ran.stderr
+    assert ran.stdout.split("\n") == ["Unreachable", "ServerExited", "[]", ""], ran.stderr

@@ -215,7 +215,7 @@ HEADS = [*product([b"POST /mcp HTTP/1.1", *LINES], [(), *((odd,) for odd in ODD)
 
 
 @pytest.mark.parametrize(
-    ("line", "more"), [*HEADS[: len(ODD) + 1], *amounts.sample(HEADS[len(ODD) + 1 :], 31)], ids=repr
+    ("line", "more"), [*HEADS[: len(ODD) + 1], *amounts.sample(HEADS[len(ODD) + 1 :], 10)], ids=repr
 )
 def test_each_odd_head(more: tuple[bytes, ...], line: bytes, ports: tuple[int, int]) -> None:
     alike(ports, [[post(json.dumps(CALL).encode(), *more, line=line)], [LAST]], 0)

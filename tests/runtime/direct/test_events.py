@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+import amounts
 import prompt_ends
 from conversations import request, usual
 from packages import generate, imported, logging_server, manifest, tool
@@ -26,7 +27,7 @@ ends_are_prompt = prompt_ends.ends_are_prompt
 
 REVISION = "2026-07-28"
 TOOLS = [tool(name, {}) for name in ("talk", "slow", "fail", "drop")]
-EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+EVERY_WAY = pytest.mark.parametrize("way", [*WAYS[:2], amounts.mark_long(WAYS[2])], ids=["asgi", "httptools", "h11"])
 
 
 class Handlers:

@@ -70,7 +70,7 @@ async def send(port: int, requests: Sequence[Sequence[bytes]]) -> list[int]:
 
 @pytest.mark.parametrize(
     ("is_pipelined", "way", "head"),
-    amounts.sample(product((True, False), CUTS, HEADS), 11),
+    amounts.sample(product((True, False), CUTS, HEADS), 5),
 )
 def test_no_request_is_hidden_in_another(is_pipelined: bool, way: int, head: str, server: tuple[Parser, int]) -> None:
     """The server answers no more requests than a strict reader sees, or uvicorn if it refuses them; then it closes."""

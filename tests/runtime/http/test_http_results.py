@@ -127,7 +127,7 @@ PETS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_a_part_of_a_response_is_kept(mode: str, tmp_path: Path) -> None:
     http = {"url": "/pets", "select": ["/data/*/id"]}
     body = {"data": [{"id": 1, "tag": "a"}, {"id": 2, "more": [1]}], "next": "n", "secret": "s"}
@@ -150,7 +150,7 @@ def test_a_part_of_a_response_without_a_schema(tmp_path: Path) -> None:
         assert server.text("pets") == '{"a": "é"}'
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_headers_of_a_response_are_typed(mode: str, tmp_path: Path) -> None:
     wanted = {"total": {"name": "X-Total", "type": "integer"}, "on": {"name": "X-On", "type": "boolean"}, "tag": "ETag"}
     wanted |= {"allowed": {"name": "Allow", "type": "array"}}
@@ -500,7 +500,7 @@ def test_an_argument_called_cursor_is_one_of_the_pages(tmp_path: Path) -> None:
 # --- Files ---
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_a_download_from_another_host_is_a_link(mode: str, tmp_path: Path) -> None:
     target = "https://files.example.com/a/report%201.pdf?signature=x"
     answer = Response(status_code=302, headers={"Location": target})
@@ -604,7 +604,7 @@ def streamed(server: Running, name: str, mode: str) -> tuple[Any, list[tuple[flo
     return asyncio.run(go()), told
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_events_arrive_as_progress_and_end_as_a_result(mode: str, tmp_path: Path) -> None:
     http = {"url": "/x", "accept": "text/event-stream"}
     tools = [called("watch", {}, http), called("last", {}, http, outputSchema=STRICT)]
@@ -617,7 +617,7 @@ def test_events_arrive_as_progress_and_end_as_a_result(mode: str, tmp_path: Path
         assert server.api.last.headers["accept"] == "text/event-stream"
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_progress_of_events_has_no_credentials(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("X_KEY", "s3cret-value")
     auth = {"key": {"type": "bearer", "env": "X_KEY"}}
@@ -682,7 +682,7 @@ def test_a_long_line_in_many_pieces_costs_what_it_is_long() -> None:
 # --- Large results ---
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: Path) -> None:
     body = {"id": 1, "more": "é" * 1000}
     tools = [called("get", {}, {"url": "/x", "large": "resource"}, outputSchema={"type": "object"})]
@@ -707,7 +707,7 @@ def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: P
             outcome(server, lambda client: client.get())
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", amounts.sample(MODES, 1))
 def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, tmp_path: Path) -> None:
     """The part, the note and the link fit into it together, so that nothing is cut a second time."""
     body = "é" * 1000 + "\n" + "x" * 1000

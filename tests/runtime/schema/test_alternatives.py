@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import amounts
 import modules
 import trees
 from stubwright_runtime.schema import validation
@@ -125,7 +126,7 @@ NODES = st.recursive(
 
 @pytest.mark.parametrize("tagged", [True, False])
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
-@settings(max_examples=20)
+@settings(max_examples=amounts.choose("STUBWRIGHT_WHOLE_CORPUS", 10, 20, 20))
 @given(node=NODES)
 def test_the_second_schema_finds_errors_where_the_first_does(tagged: bool, keyword: str, node: Any) -> None:
     schema = trees.schema(keyword, tagged=tagged)

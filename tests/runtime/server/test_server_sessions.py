@@ -105,7 +105,7 @@ def large(kind: str) -> dict[str, Any]:
         amounts.mark_long("unknown method"),
         amounts.mark_long("subscription"),
         amounts.mark_long("answer"),
-        "handshake",
+        amounts.mark_long("handshake"),
     ],
 )
 def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) -> None:

@@ -128,7 +128,7 @@ def told(said: dict[str, Any]) -> str:
     return text
 
 
-@pytest.mark.parametrize("revision", amounts.sample(ERAS, 2))
+@pytest.mark.parametrize("revision", amounts.sample(ERAS, 1))
 async def test_tasks_and_handles_share_the_bytes_of_their_caller(
     package: ModuleType, revision: str, state: str
 ) -> None:

@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+import amounts
 import tasked
 from packages import generate
 from stubwright_runtime.server.app.core import Core
@@ -648,7 +649,7 @@ class Handlers:
 """
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
+@pytest.mark.parametrize("revision", amounts.sample([HANDSHAKE, STATELESS], 1))
 async def test_tasks_over_stdio(tmp_path: Path, revision: str) -> None:
     value = {**MANIFEST, "server": {"name": "piped", "version": "1"}}
     name = generate(tmp_path, {**value, "python": {"handlers": "handlers:Handlers"}})
