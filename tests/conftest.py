@@ -83,8 +83,7 @@ def pytest_collection_finish() -> None:
 
     Commands look for none at all, and tests call what is below them.
     """
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # with the little garbage that there is: to look for it takes half a second in each process
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
 
