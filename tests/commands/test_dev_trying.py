@@ -146,6 +146,7 @@ def test_a_run_takes_its_own_token_alone(guarded: Path, tmp_path: Path) -> None:
         process.wait(20)
 
 
+@pytest.mark.long
 def test_a_token_has_no_more_than_it_was_given(guarded: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     given = command(guarded, "--scope", "diary:write")

@@ -481,6 +481,7 @@ def test_a_fragment_is_a_file_for_an_include(tmp_path: Path) -> None:
     assert "it needs stubwright-runtime" in made.stdout
 
 
+@pytest.mark.long
 def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
     options = ("--include", "books", "--rename", "listBooks=list_books")
     done = stubwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), *options, cwd=tmp_path)
