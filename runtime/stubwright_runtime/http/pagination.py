@@ -83,7 +83,7 @@ class Page:
         """Return a cursor.
 
         Raises:
-            Deviation: What the API says is too long for one.
+            SchemaMismatch: What the API says is too long for one.
         """
         text = json.dumps([_VERSION, self._tag, position], separators=(",", ":"))
         cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
@@ -151,7 +151,7 @@ class PageRequest:
         """Return the items that a response has.
 
         Raises:
-            Deviation: There is no list.
+            SchemaMismatch: There is no list.
         """
         items: Json = get_value(body, self.page.items)
         if items is None:
@@ -165,7 +165,7 @@ class PageRequest:
         """Return the cursor of the next page; None if this is the last.
 
         Raises:
-            Deviation: What leads to the next page cannot be followed.
+            SchemaMismatch: What leads to the next page cannot be followed.
         """
         page = self.page
         if page.more is not None and get_value(body, page.more) is False:
@@ -191,7 +191,7 @@ class PageRequest:
         """Return a cursor for what the API says of the next page.
 
         Raises:
-            Deviation: It holds a credential, which a cursor would show to callers, or is too long.
+            SchemaMismatch: It holds a credential, which a cursor would show to callers, or is too long.
         """
         if holds_secret(json.dumps(position, ensure_ascii=False), self.secrets):
             raise SchemaMismatch("The API's own cursor has the server's credentials in it, and cannot be followed.")

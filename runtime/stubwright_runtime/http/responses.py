@@ -154,7 +154,7 @@ def make_result(
         secrets: Texts that must stay secret.
 
     Raises:
-        Deviation: The answer is not the JSON that the tool promises.
+        SchemaMismatch: The answer is not the JSON that the tool promises.
     """
     if tool.output_name is None and (shape is None or not answer.is_json):
         return make_content(conceal(answer, secrets))
@@ -188,7 +188,7 @@ def parse(answer: Answer) -> Any:
     """Return the JSON of an answer.
 
     Raises:
-        Deviation: It is none.
+        SchemaMismatch: It is none.
     """
     try:
         return json.loads(answer.body, parse_constant=refuse_constant, parse_float=_number)

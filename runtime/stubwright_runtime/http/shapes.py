@@ -51,7 +51,7 @@ class Shape:
             following: The page of this response, for a tool with pages.
 
         Raises:
-            Deviation: There is no list at the place of the items, or no way to the next page.
+            SchemaMismatch: There is no list at the place of the items, or no way to the next page.
         """
         if following is not None:
             shaped: dict[str, Any] = {"items": select(following.find_items(body), _walked(self._tree, following.where))}

@@ -375,7 +375,7 @@ async def test_a_call_whose_cancellation_is_read_before_it_begins(package: Modul
     def take(message: Any, session: str | None) -> Any:
         headers = [(name.lower().encode(), value.encode()) for name, value in usual(message, REVISION, session)]
         head = direct.parse_head([*headers, (b"host", b"127.0.0.1:80"), (b"content-length", b"2")])
-        return direct.take(head, json.dumps(message).encode(), lambda _: None)
+        return direct.handle(head, json.dumps(message).encode(), lambda _: None)
 
     async with direct.run(), asyncio.timeout(60):
         opened = await take(shaking(REVISION), None)

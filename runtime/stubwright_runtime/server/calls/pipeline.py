@@ -94,7 +94,7 @@ def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Ha
 
         Raises:
             MissingCapability: The handler asks a question that the client cannot answer.
-            Suspended: The handler waits for an answer.
+            CallSuspension: The handler waits for an answer.
         """
         arguments, size = request.arguments, request.size
         try:

@@ -46,7 +46,7 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
     """Return the reason that a tool must not run; `None` if it may.
 
     Raises:
-        Suspended: The answer comes with the next request.
+        CallSuspension: The answer comes with the next request.
         MissingCapability: The client cannot ask, from 2026-07-28 on (basic/index, "Error Codes").
     """
     title = tool.definition.get("title") or tool.name
