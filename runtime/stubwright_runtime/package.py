@@ -118,7 +118,7 @@ class Tool:
 
     @property
     def accepts(self) -> dict[str, Any]:
-        """The schema of the arguments that handlers get: the `inputSchema` and what the server sets itself."""
+        """The schema of the arguments that handlers get: the `inputSchema` and the arguments that the server sets."""
         schema: dict[str, Any] = self.definition["inputSchema"]
         bound: dict[str, Any] = self.extension.get("bind") or {}
         if not bound:
@@ -144,7 +144,7 @@ class Tool:
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The tool's policy in the manifest: its own, and the default of all tools for what it does not set.
+        """The tool's policy in the manifest: its own keys, and the defaults for other keys.
 
         Do not change it.
         """
@@ -180,7 +180,7 @@ class Tool:
 
     @property
     def result_budget(self) -> int | None:
-        """The most tokens of a result: the tool's own `budget`, or that of all tools; `None` without either."""
+        """The most tokens of a result: the `budget` of the tool, or of all tools; `None` without either."""
         budgets = (self.extension.get("budget") or {}, self.package.manifest.get("budget") or {})
         return next((budget["result"] for budget in budgets if "result" in budget), None)
 
@@ -204,7 +204,7 @@ class Tool:
 
     @property
     def is_lenient(self) -> bool:
-        """True if the result of the HTTP call need not fit the `outputSchema` (`http: {output: lenient}`)."""
+        """True if the result of the HTTP call may violate the `outputSchema` (`http: {output: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
         return http.get("output") == "lenient"
 
@@ -291,7 +291,7 @@ class Package:
 
     @property
     def version(self) -> str:
-        """The server's version, of which the package was made."""
+        """The version of the server that the package was made from."""
         return str(self.manifest.get("server", {}).get("version", "0"))
 
     @property
@@ -313,13 +313,13 @@ class Package:
 
     @property
     def exchanges_tokens(self) -> bool:
-        """True if an API takes tokens in exchange for those of the server's callers (RFC 8693)."""
+        """True if an API takes tokens in exchange for the callers' tokens (RFC 8693)."""
         apis: Iterable[Mapping[str, Any]] = (self.manifest.get("apis") or {}).values()
         return any(scheme.get("flow") == EXCHANGE for api in apis for scheme in (api.get("auth") or {}).values())
 
     @cached_property
     def policies(self) -> frozenset[str]:
-        """The keys that policies set: those of tools, including the defaults, and those of resources and prompts."""
+        """The policy keys that tools (with the defaults), resources and prompts set."""
         policies: list[Mapping[str, Any]] = [tool.policy for tool in self.tools.values()]
         policies += [
             extension.get("policy") or {}
@@ -329,7 +329,7 @@ class Package:
         return frozenset(key for policy in policies for key, value in policy.items() if value)
 
     def find_policy(self, name: str) -> dict[str, Any]:
-        """Return the policy of a tool: its own, and the default of all tools for what it does not set."""
+        """Return the policy of a tool: its own keys, and the defaults for other keys."""
         if name not in self._policies:
             own: Mapping[str, Any] = self.list_entries("tools")[name][1].get("policy") or {}
             policy = {**(self.manifest.get("policy") or {}), **own}

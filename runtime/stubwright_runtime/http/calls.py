@@ -94,7 +94,7 @@ def bind(package: Package, handlers: object) -> Handlers:
 
 
 class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
-    """The handlers of a package with bound tools. Entered, it enters those that were written, and keeps connections."""
+    """The handlers of a package with HTTP tools: a context manager that enters the user's handlers, too."""
 
     def __init__(self, package: Package, handlers: object) -> None:
         """Take the package, and the handlers that were written."""
@@ -109,7 +109,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                 self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a call, or what the handlers that were written have."""
+        """Return a call, or an attribute of the user's handlers."""
         calls: Mapping[str, Call] = self.__dict__.get("_calls", {})
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 
@@ -123,12 +123,12 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         return find_around(self._handlers)
 
     async def __aenter__(self) -> Self:
-        """Enter the handlers that were written, where they are an async context manager.
+        """Enter the user's handlers if they are an async context manager.
 
         Raises:
-            ValueError: A variable of the environment is not set that has to be, or is set to what it cannot be.
+            ValueError: An environment variable is missing or invalid.
         """
-        # Before anything is entered: a certificate that cannot be used leaves nothing open.
+        # Certificates come first: an invalid one fails before any context is entered.
         contexts = {name: _make_context(name, api) for name, api in self._apis.items() if "clientCertificate" in api}
         self._stack = AsyncExitStack()
         if is_entered(self._handlers):
@@ -232,7 +232,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                     answer = await _sent(client, binding, outgoing, retries)
             if answer.status != _UNAUTHORIZED or number == len(ways):
                 return way, outgoing, answer
-        raise ValueError("there is nothing to try")
+        raise ValueError("no attempt is possible")
 
     async def _outgoing(
         self,
@@ -312,7 +312,7 @@ def _hearing(ctx: Context, api: Api, tool: Tool) -> Hear:
 
 
 def _bounded(value: Any, tool: Tool) -> Any:
-    """Return a result, or the start of one that is too large for an answer."""
+    """Return a result, or the start of a result that is too large."""
     from .large_results import bound_result
 
     return bound_result(value, tool.name, tool.policy, tool.result_budget)
@@ -326,7 +326,7 @@ def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
 
 
 def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    """Return a client that keeps no cookies, since it serves more than one caller.
+    """Return a client without cookies, since it serves more than one caller.
 
     Raises:
         SettingError: A proxy or the certificates of the environment cannot be used.
@@ -407,7 +407,7 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
 
 
 def _reading(outgoing: OutgoingRequest) -> OutgoingRequest:
-    """Return a request that reads, with what it says of the caller, and nothing of the body."""
+    """Return a `GET` request with the caller's headers, and without a body."""
     headers = [each for each in outgoing.headers if not each[0].lower().startswith("content-")]
     return replace(outgoing, method="GET", headers=headers, content=None, parts=())
 

@@ -1,6 +1,6 @@
-"""Client certificates: what the server shows an API that asks for one when it is connected to (RFC 8446, 4.4.2).
+"""Client certificates for APIs that request one (RFC 8446, 4.4.2).
 
-The files are read when the server starts, so that one that is missing is told then, and not to the first caller.
+The files are read when the server starts, so that it reports a missing file before the first call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Answers that deviate from what was promised: what is still given of them.
+"""Responses of APIs that do not match the `outputSchema` of their tool.
 
-Where it does not fit the tool's `outputSchema`, that is content alone, with what did not fit in its `_meta` and in the
-log: the call was made, whatever its answer looks like.
+The call was made, so its content is still returned, with the mismatch in its `_meta` and in the log.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from ..package import Tool
 
 META: Final = "io.stubwright/output"
-"""The key in `_meta`; MCP has prefixes for those that are not its own (2025-11-25, basic, `_meta`)."""
+"""The key in `_meta`; MCP requires a prefix for custom keys (2025-11-25, basic, `_meta`)."""
 
 _MOST: Final = 5
 

@@ -48,13 +48,13 @@ async def read(
     """Return the data of the events of a stream.
 
     Args:
-        chunks: The bytes, as they come.
-        most: How many bytes there may be in all.
+        chunks: The bytes.
+        most: The most bytes in all.
         seconds: How long the call may take.
-        tell: Told of each event: the how manyth it is, and its data.
+        tell: Called for each event with its number and its data.
 
     Raises:
-        ToolError: There are more bytes.
+        ToolError: The stream has more bytes.
     """
     events: list[str] = []
     reader, size = EventReader(), 0
@@ -70,7 +70,7 @@ async def read(
 
 
 def join_events(events: list[str], *, wants_json: bool) -> bytes:
-    """Join the events of a stream: the last one that is JSON if that is wanted; otherwise the data of all."""
+    """Join the events of a stream: the last JSON event if the tool expects JSON; otherwise the data of all."""
     if wants_json:
         for event in reversed(events):
             try:

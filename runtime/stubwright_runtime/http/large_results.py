@@ -1,7 +1,4 @@
-"""Results that are larger than a tool may give: a part, and a link to the whole.
-
-The call was made, and nothing of what came is lost for some minutes, unless it is too large to be kept.
-"""
+"""Results that exceed a tool's limit: a part, and a link to the whole, which is stored for some minutes."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _DEFAULT: Final = 64 * 1024
 
 
 def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
-    """Return a result within its bounds: as it is, or its start and a link to the whole if that is retained.
+    """Return a result within its bounds: unchanged, or its start and a link to the stored whole.
 
     Args:
         value: The result of the tool.

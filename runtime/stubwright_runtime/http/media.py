@@ -18,11 +18,11 @@ _TEXTS: Final = frozenset(
         *("xml", "yaml"),
     )
 )
-"""Those that do not say so."""
+"""Text types without `text/`."""
 
 
 def is_text(media: str) -> bool:
-    """Return whether what is of this type is a text, and no JSON document."""
+    """Return whether this type is a text, and not a JSON document."""
     return media.startswith("text/") or media.endswith(("+xml", "+yaml", "+jwt")) or media in _TEXTS
 
 

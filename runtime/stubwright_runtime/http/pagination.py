@@ -1,8 +1,7 @@
-"""The pages of an API, whichever way it has: a cursor in the body, a `Link` header, an offset, or a number.
+"""The pages of an API, by a cursor in the body, a `Link` header, an offset, or a number.
 
-A cursor is ours: it specifies where a page of this tool starts and nothing else. What it holds goes where the manifest
-    has
-it, encoded like any argument, so that it never reaches another path or host.
+Our cursors contain only the start of a page. It is sent in the place that the manifest declares, encoded like any
+argument, so that it never reaches another path or host.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Page:
         """Return a cursor.
 
         Raises:
-            SchemaMismatch: What the API says is too long for one.
+            SchemaMismatch: The API's cursor is too long.
         """
         text = json.dumps([_VERSION, self._tag, position], separators=(",", ":"))
         cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
@@ -136,9 +135,7 @@ class PageRequest:
         return self.page.items
 
     def make_request(self, request: OutgoingRequest) -> OutgoingRequest:
-        """Return the request for this page: that of the first, with the changes of the last `Link` header to its
-        query.
-        """
+        """Return the request for this page: the first request, with the query changes of the last `Link` header."""
         if self.page.by != "link" or not self.start:
             return request
         names = {name for name, _ in self.start}
@@ -165,7 +162,7 @@ class PageRequest:
         """Return the cursor of the next page; None if this is the last.
 
         Raises:
-            SchemaMismatch: What leads to the next page cannot be followed.
+            SchemaMismatch: The link to the next page cannot be followed.
         """
         page = self.page
         if page.more is not None and get_value(body, page.more) is False:
@@ -188,7 +185,7 @@ class PageRequest:
         return None if is_last else page.write(following)
 
     def _write(self, position: Json) -> str:
-        """Return a cursor for what the API says of the next page.
+        """Return the cursor of the next page.
 
         Raises:
             SchemaMismatch: It holds a credential, which a cursor would show to callers, or is too long.

@@ -51,12 +51,12 @@ Part = tuple[str, tuple[str | None, bytes, str]]
 
 Hear = Callable[[AsyncIterator[bytes], Sequence[str]], Awaitable[tuple[str, bytes]]]
 Constant = str | Mapping[str, str]
-"""A text that is the same in all calls, or the variable of the environment that holds it, and what it is by default."""
+"""A text that is the same in all calls, or an environment variable with its default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API of the manifest, as far as it is the same for all calls. Times are in seconds, sizes in bytes."""
+    """The settings of an API that all calls share. Times are in seconds, sizes in bytes."""
 
     base: str
     base_env: str | None
@@ -72,7 +72,7 @@ class Api:
     def from_entry(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
         """Return the API that an entry of `apis` describes; an empty one is for URLs that are whole.
 
-        What `http` of a tool says of times and sizes goes before it.
+        Times and sizes of a tool's `http` take precedence.
         """
         settings = {**settings, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
         return cls(
@@ -133,7 +133,7 @@ class Binding:
         self._properties: Mapping[str, Any] = schema.get("properties") or {}
         self._used = frozenset(list_used(http))
         page: Mapping[str, Any] = http.get("page") or {}
-        if page:  # `cursor` is ours, and stands for the argument that says where the API's page starts
+        if page:  # `cursor` is our argument, in place of the API's own argument for the start of a page
             own: dict[str, Any] = {page["argument"]: {}} if "argument" in page else {}
             self._properties = {
                 **{name: schema for name, schema in self._properties.items() if name != "cursor"},
@@ -178,11 +178,11 @@ class Binding:
 
         Args:
             values: The arguments.
-            environment: The variables that specify where the API is, and who calls.
+            environment: The variables with the API's address and credentials.
             way: One of the ways to authenticate; by default the first.
 
         Raises:
-            ToolError: An argument cannot stand where it goes, or the environment lacks the API's base URL.
+            ToolError: An argument is not possible at its place, or the environment lacks the API's base URL.
         """
         making = _RequestBuilder()
         url = self._base(environment) + self._filled(values)
@@ -266,12 +266,10 @@ class Binding:
         return usable or [()]
 
     def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
-        """Return whether the environment has what a scheme needs; a token that stands there does for one that gets its
-        own.
-        """
+        """Return whether the environment has the credentials of a scheme, or a token in their place."""
         scheme = self.api.auth[name]
         if is_exchange(scheme):
-            return True  # whoever has no token is told so, and never served with another's
+            return True  # a caller without a token gets an error, never another caller's token
         if scheme["type"] == "oauth2" and environment.get(scheme["env"]):
             return True
         return all(environment.get(variable) for variable in self._variables([name]))
@@ -285,7 +283,7 @@ class Binding:
             making.lacking += [variable for variable in variables if not environment.get(variable)]
         for variable in self._variables(
             self.api.auth, every=True
-        ):  # also what is not sent: the API may know it from other calls
+        ):  # also unsent secrets: the API may repeat them from other calls
             if environment.get(variable) and variable not in self._users:
                 making.secrets.append(environment[variable])
 
@@ -533,10 +531,10 @@ def _checked(name: str, text: str) -> bytes:
 
 
 def _refuse_steps(name: str, value: Any) -> None:
-    """Refuse what some server on the way could take for a step in the path, once it has decoded it."""
+    """Refuse a value that some server could read as a path segment once it is decoded."""
     texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
-        # Some servers take a backslash for a slash, and others cut a step at a semicolon.
+        # Some servers treat a backslash as a slash, and others cut a segment at a semicolon.
         if any(part in (".", "..") for part in re.split(r"[/\\;]", format_plain(text))):
             raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")
 

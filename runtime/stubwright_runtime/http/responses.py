@@ -56,7 +56,7 @@ class Answer:
         name = charset.partition(";")[0].strip(" \"'") or "utf-8"
         try:
             return self.body.decode(name, "replace")
-        except (LookupError, ValueError):  # no such charset, or one that is a compression or knows no "replace"
+        except (LookupError, ValueError):  # an unknown charset, a compression, or a codec without "replace"
             return self.body.decode("utf-8", "replace")
 
     @property
@@ -66,7 +66,7 @@ class Answer:
 
 
 def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
-    """Return an answer without our own credentials, which some APIs repeat: as they are, in JSON, and in a URL.
+    """Return an answer without our own credentials, which some APIs repeat verbatim, in JSON, or in a URL.
 
     Args:
         answer: The answer.
@@ -122,7 +122,7 @@ class SchemaMismatch(ToolError):
     """The answer is not the JSON that the tool promises. `instead` is a result that can be given in its place."""
 
     def __init__(self, message: str, instead: Content | None = None) -> None:
-        """Say what is wrong."""
+        """Show the problem."""
         super().__init__(message)
         self.instead = instead
 

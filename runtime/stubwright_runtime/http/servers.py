@@ -27,10 +27,10 @@ def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -
 
     Args:
         settings: Its entry under `apis`.
-        environment: Where the variables are; one that is not set has its default.
+        environment: The variables; an unset variable has its default.
 
     Raises:
-        ValueError: A variable is set to what it cannot be; the message names it.
+        ValueError: A variable has an invalid value; the message names it.
     """
     variables: Mapping[str, Mapping[str, Any]] = settings.get("variables") or {}
 

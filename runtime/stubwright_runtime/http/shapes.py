@@ -18,7 +18,7 @@ _LONGEST: Final = 40  # digits of a number in a header
 
 
 class PageShape(Protocol):
-    """One page, as far as its shape goes."""
+    """The shape of one page."""
 
     @property
     def where(self) -> str:

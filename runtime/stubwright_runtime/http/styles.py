@@ -18,7 +18,7 @@ RESERVED: Final = ":/?@!$'()*,;"
 
 
 def encode(text: str) -> str:
-    """Return the text percent-encoded, but for unreserved characters (RFC 3986, 2.3)."""
+    """Return the text percent-encoded, except for unreserved characters (RFC 3986, 2.3)."""
     return quote(text, safe="", errors="replace")
 
 
@@ -47,7 +47,7 @@ def refuse_escaping(text: str) -> str:
 
 
 def format_plain(value: Any) -> str:
-    """Return a value as text: a string as it is, a value without its own text as JSON."""
+    """Return a value as text: a string unchanged, any other value as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

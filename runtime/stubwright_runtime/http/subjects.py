@@ -1,7 +1,7 @@
-"""Callers whose own access tokens are exchanged for those of an API (RFC 8693), and what is retained for each of them.
+"""Callers whose access tokens are exchanged for tokens of an API (RFC 8693), and a cache for each caller.
 
-What is retained belongs to that token, so that neither another caller nor an older token of the same caller, which may
-allow more, is served by it.
+An entry belongs to one token: it serves neither another caller nor an older token of the same caller, which may allow
+more.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 
 PRINCIPALS: Final = 1000
-"""The most callers for whom state is retained; the one that called longest ago goes first."""
+"""The most callers for whom state is retained; the caller with the oldest call is dropped first."""
 
 EACH: Final = 8
-"""The most states that are retained for one of them: a token for each scheme, and earlier ones."""
+"""The most states of one caller: a token for each scheme, and earlier tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Subject:
 
 
 def find_subject(principal: Principal) -> Subject | None:
-    """Return the caller with the token of the current request; None if that has none, or belongs to another principal.
+    """Return the caller with the token of the current request; None without a token of this principal.
 
-    A task has none: it runs after its request, in this process or in another one.
+    A task has no token: it runs after its request, perhaps in another process.
     """
     token = find_access_token() if principal.kind == "token" else None
     if token is None or not token.token or make_from_token(token).key != principal.key:

@@ -1,8 +1,8 @@
 """Tokens of OAuth 2.0 for the APIs that are called: by client credentials, by a refresh token (RFC 6749, 4.4 and 6), or
-in exchange for the token of who calls (RFC 8693).
+in exchange for the caller's token (RFC 8693).
 
-They go to the API, and what they are got with goes to the token endpoint, and nowhere else: no redirect is followed,
-and no log and no error holds any of it.
+Tokens go only to the API, and credentials only to the token endpoint: no redirect is followed, and no log or error
+contains them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """The names of this machine in URLs."""
 
 _EXCHANGED: Final = 300.0
-"""Seconds for which a token is used that was got in exchange for one that does not say when it ends."""
+"""Seconds for which an exchanged token is used if its response has no `expires_in`."""
 
 _MARGIN: Final = 30.0
 """Seconds before its end at which a token is renewed; a tenth of its lifetime if that is less."""
@@ -86,13 +86,13 @@ class Tokens:
         environment: Mapping[str, str],
         principal: Principal,
     ) -> Mapping[str, str]:
-        """Return the environment, with tokens in the variables that schemes have for them.
+        """Return the environment with tokens in the variables of the schemes.
 
         Args:
             client: Sends the requests for tokens.
-            schemes: The schemes of a call; those without a grant in the environment are left alone.
+            schemes: The schemes of a call; a scheme without a grant in the environment is ignored.
             environment: Where the grants are.
-            principal: Who calls. What an exchange gives is for them alone; on stdio, it is the variable's token.
+            principal: The caller, to whom an exchanged token belongs; on stdio, the token is in a variable.
 
         Raises:
             ToolError: A token cannot be had; the message holds no secret.
@@ -138,7 +138,7 @@ class Tokens:
     async def _current(
         self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
     ) -> _GrantState:
-        """Return the scheme with a token that is fresh; of many calls that wait, one gets it."""
+        """Return the scheme with a fresh token; concurrent calls request it once."""
         grant_state = self._of(scheme, subject)
         asked = time.monotonic()
         async with grant_state.lock:
@@ -163,10 +163,10 @@ async def _get(
     grant_state: _GrantState,
     subject: Subject | None,
 ) -> None:
-    """Get a token, and keep it.
+    """Request a token, and cache it.
 
     Raises:
-        ToolError: The token endpoint gives none.
+        ToolError: The token endpoint refuses.
     """
     url = urlsplit(str(scheme["tokenUrl"]))
     if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):

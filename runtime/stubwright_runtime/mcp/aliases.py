@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """An old name of a tool, by which it can still be called; no list has it.
+    """An old name of a tool. It is not listed, but can still be called.
 
     Attributes:
         name: The old name.
         tool: The wire name of the tool.
         remove_after: The last version of the server that answers to it; `None` if the manifest does not set one.
-        arguments: The old names of arguments, with those that the tool has for them.
+        arguments: The old names of arguments, with the current ones.
     """
 
     name: str

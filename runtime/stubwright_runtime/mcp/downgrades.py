@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, Any]:
-    """Return a tool as this revision has it.
+    """Return a tool in this revision's form.
 
-    Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
-    if it only follows from its references or alternatives, and one that allows other values is omitted.
+    Before 2026-07-28, an `outputSchema` has `type: object` at its root: it is added if references or alternatives imply
+    it, and a schema that allows other values is omitted.
     """
     if revision.has("any_output") or "outputSchema" not in definition:
         return definition
@@ -47,7 +47,7 @@ def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revi
 
 
 def downgrade_block(block: dict[str, Any], revision: Revision, number: int = 1) -> dict[str, Any]:
-    """Return a block of content as this revision has it; `number` tells sounds of one result apart."""
+    """Return a block of content in this revision's form; `number` distinguishes the sounds of one result."""
     common = {key: value for key, value in block.items() if key in ("annotations", "_meta")}
     if block["type"] == "resource_link" and not revision.has("resource_links"):
         name = block.get("title") or block["name"]

@@ -17,7 +17,7 @@ _ACTIONS: Final = ("accept", "decline", "cancel")
 
 @dataclass(frozen=True, slots=True)
 class ElicitResult:
-    """A client's answer as it came (MCP 2025-11-25, schema, `ElicitResult`).
+    """A client's unchecked answer (MCP 2025-11-25, schema, `ElicitResult`).
 
     Attributes:
         action: The decision: `accept`, `decline` or `cancel`.

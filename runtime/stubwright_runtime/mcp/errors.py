@@ -1,6 +1,6 @@
 """Errors of the protocol: their codes, and the exception that is answered with one (JSON-RPC 2.0, 5.1; MCP 2026-07-28).
 
-Pure data, so that modules without a transport need not load the SDK for a number.
+Pure data, so that modules without a transport do not load the SDK for a number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Problems with answers that the SDK's models refuse, in words for people.
 
-Of a union, such as the blocks of a content, pydantic names the problems with each of its classes: those with classes
-for another `type` say nothing.
+For a union, such as the blocks of a content, pydantic lists the problems with each class; classes for another `type`
+are omitted here.
 """
 
 from __future__ import annotations

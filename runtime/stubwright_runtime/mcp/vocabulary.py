@@ -1,6 +1,6 @@
 """Terms of the Model Context Protocol, stated once: lists of servers, hints of tools, and kinds of content.
 
-Pure data. Names are spelled as they are on the wire, and as in manifests.
+Pure data. Names have the spelling of the wire and of manifests.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ REPLAY_META_KEY: Final = "io.stubwright/replayed"
 def is_reserved(key: str) -> bool:
     """Return whether a key of `_meta` is MCP's own, by the labels of its prefix.
 
-    Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the last label but one, from 2026-07-28 on the second (basic,
+    Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the second-last label, from 2026-07-28 on the second (basic,
     "_meta"); as the first label it belongs to no other owner, either.
     """
     prefix, slash, _ = key.rpartition("/")

@@ -1,6 +1,7 @@
 """The base classes of generated models: a Python view of JSON that never rejects or changes what its schema accepts.
 
-Nothing is coerced: a string is never read as a number, nor a boolean as 1. Models do not decide whether an instance is
+Values are not coerced: a string is never read as a number, nor a boolean as 1. Models do not decide whether an instance
+is
 valid; the schema does.
 """
 
@@ -44,8 +45,7 @@ _NULL_ALLOWED = "null allowed"
 class _NullAllowed:
     """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only mean absence.
 
-    The mark is in pydantic's core schema: what pydantic knows of a field is incomplete while a class waits for one
-    that is defined after it.
+    The mark is in pydantic's core schema: pydantic's `FieldInfo` is incomplete while a class waits for a later class.
     """
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -67,9 +67,9 @@ the key is absent, and that `None` is never sent.
 class _Wire:
     """The facts about a class's fields, computed once.
 
-    `aliases` has the wire name of each field whose Python name differs. The rest are the optional fields: `absent` are
-    those whose `None` means absence; `fixed`, with their wire names, those with an immutable default; `growing` those
-    with a mutable default, with their wire names and a function that creates it.
+    `aliases` has the wire name of each field whose Python name differs. The rest are the optional fields: `absent` have
+    `None` for absence; `fixed`, with their wire names, have an immutable default; `growing` have a mutable default,
+    with their wire names and a function that creates it.
     """
 
     aliases: Mapping[str, str]
@@ -78,9 +78,7 @@ class _Wire:
     growing: tuple[tuple[str, str, Callable[[], object]], ...]
 
     def find_defaulted(self) -> Iterator[tuple[str, str]]:
-        """Yield the fields, with their wire names, of which only `model_fields_set` specifies whether they were
-        given.
-        """
+        """Yield the fields, with their wire names, whose presence only `model_fields_set` records."""
         yield from self.fixed.items()
         yield from ((name, key) for name, key, _ in self.growing)
 
@@ -127,7 +125,7 @@ def _make_serializer(cls: type[Model]) -> Callable[..., Any]:
 def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
     """Return a validator that does not mistake an extra key for a field with another wire name.
 
-    Pydantic records both in one set of names; `hidden` are the fields, with their wire names, for which that matters.
+    Pydantic records both in one set of names; `hidden` are the affected fields, with their wire names.
     """
 
     def validate(value: Mapping[str, object], handler: Callable[[object], Any]) -> Any:
@@ -335,14 +333,12 @@ class Model(BaseModel):
     _stubwright_redacted: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
-        """Take the wire names of what the manifest's `policy.redact` keeps out of `repr`, `str` and logs."""
+        """Set the wire names of the fields that `policy.redact` hides in `repr`, `str` and logs."""
         super().__init_subclass__(**kwargs)
         cls._stubwright_redacted |= {*redacted}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield the fields for `repr`: all but redacted ones and, if any are redacted, keys that the schema does not
-        name.
-        """
+        """Yield the fields for `repr`, without redacted fields; if some are redacted, without additional keys, too."""
         hidden, fields = self._stubwright_redacted, type(self).__pydantic_fields__
         for name, value in super().__repr_args__():
             known = fields.get(name or "")
@@ -355,7 +351,7 @@ class Model(BaseModel):
             wire = _wire(type(self))
             super().__init__(**_to_wire(wire, values))
 
-        # As on the method that this one replaces: validation need not call it.
+        # As on the replaced method: validation may skip it.
         __init__.__pydantic_base_init__ = True
 
         @classmethod
@@ -365,7 +361,7 @@ class Model(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return pydantic's schema of the fields, without coercions, and with our rule of what is sent."""
+        """Return pydantic's schema of the fields, without coercions, and with our serializer."""
         return _build_one_by_one(cls, handler, lambda: cls._stubwright_schema(source, handler))
 
     @classmethod

@@ -49,7 +49,7 @@ class _DateTime(dt.datetime):
 
 
 class _PathlessUrl(AnyUrl):
-    """A URL such as `https://example.com`, to which pydantic would add a slash."""
+    """A URL without a path, such as `https://example.com`; pydantic would add a slash."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the function and arguments that unpickle it."""
@@ -58,7 +58,7 @@ class _PathlessUrl(AnyUrl):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type that strings are read as: its class, a function that reads a string, and one that writes a value.
+    """A type that strings are read as: its class, and functions to parse a string and to format a value.
 
     `read` raises a `ValueError` for a string that the type cannot represent.
     """

@@ -1,6 +1,6 @@
 """The base classes of models of JSON objects whose keys are data: mappings to values of one type.
 
-`Map` is for objects that are only mappings, `OpenModel` for those that have fields, too. A schema's
+`Map` is for objects that are only mappings, `OpenModel` for objects with fields, too. A schema's
 `additionalProperties` and `patternProperties` define the values.
 """
 

@@ -1,6 +1,6 @@
-"""Choose the alternative of a union for a value, without trying each of them to the bottom.
+"""The choice of a union's alternative for a value, without validating each alternative completely.
 
-Of the alternatives that are models, those are tried whose constants, required keys and forbidden keys allow the value;
+Only models whose constants, required keys and forbidden keys allow the value are tried;
 if several do, the one with the most fields set wins, and is remembered while the value is read, so that the work does
 not multiply with each level. If nothing distinguishes a model from a plain mapping, pydantic's smart mode may choose
 the mapping; here the model is chosen.
@@ -28,7 +28,7 @@ OUTLINE: Final = "_stubwright_outline"
 
 _ALL: Final = -1
 _ANY: Final = "any of them"
-"""Means all alternatives; none has this label, since that of `Any` is `any`."""
+"""Represents all alternatives; no alternative has this label, since the label of `Any` is `any`."""
 
 _SCALARS: Final = frozenset({"str", "int", "float", "bool", "none", "literal", "function-plain"})
 _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})

@@ -1,1 +1,1 @@
-"""Logs, telemetry, and what is redacted from both."""
+"""Logs, telemetry, and the redaction of secrets in both."""

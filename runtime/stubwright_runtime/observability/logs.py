@@ -98,7 +98,7 @@ def name_records(package: str) -> ContextValue[Scope]:
 
 
 class LogThrottle:
-    """Logs an event that may happen often: the first at once, then at most one line in a while, with a count."""
+    """Logs an event that may happen often: the first immediately, then at most one line per period, with a count."""
 
     def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
         """Take the message, whose first argument is the count, and the seconds between two lines."""
@@ -167,7 +167,7 @@ def set_up(level: str) -> None:
     for name in _OTHERS:
         logging.getLogger(name).setLevel(max(least, logging.INFO if name == "uvicorn" else logging.WARNING))
     logging.captureWarnings(capture=True)
-    threading.excepthook = partial(_thread_failed, log())  # a thread has a context of its own
+    threading.excepthook = partial(_thread_failed, log())  # each thread has its own context
 
 
 def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> None:

@@ -53,7 +53,7 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
 
     Args:
         arguments: The arguments as JSON.
-        pointers: JSON Pointers (RFC 6901) to the values, from the root; those that lead nowhere are ignored.
+        pointers: JSON Pointers (RFC 6901) to the values, from the root; dangling pointers are ignored.
     """
     ways = [split_pointer(pointer) for pointer in pointers]
     return {
@@ -82,7 +82,7 @@ def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
 
 
 def make_hider() -> Callable[[str], None]:
-    """Return a function that makes a text a secret of the current call, wherever it is called."""
+    """Return a function that marks a text as a secret of the current call, in any context."""
     current = SCOPE.get().secrets
 
     def hide(text: str) -> None:
@@ -120,9 +120,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def _without(value: Json, ways: list[list[str]]) -> Any:
-    """Copy `value` without what `ways` lead to; an empty way leads to the value itself.
-
-    A string in place of what contains a secret may be JSON that contains it, and is removed completely.
+    """Copy `value` without the values at `ways`; an empty way is the value itself. A string on the way may be JSON with
+    the secret, and is removed completely.
     """
     if [] in ways or (ways and isinstance(value, str)):
         return REDACTED
@@ -140,7 +139,7 @@ def _words(tool: Tool) -> str:
 
 
 def _texts(value: Json | Mapping[str, Any], way: list[str], known: str) -> Iterator[str]:
-    """Yield the texts that a way leads to: strings, numbers, and keys that are not in `known`, the definition."""
+    """Yield the texts at a way: strings, numbers, and keys that are not in `known`, the definition."""
     if isinstance(value, str):
         yield value
         if value[:1] in "{[" and value[1:]:

@@ -1,6 +1,6 @@
 """OpenTelemetry for servers and clients: attributes of requests, and histograms of durations.
 
-Without an OpenTelemetry SDK, nothing is recorded.
+This requires an OpenTelemetry SDK.
 """
 
 from __future__ import annotations
@@ -88,5 +88,5 @@ def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str,
 
 
 def hash_session(key: str) -> str:
-    """Name a session without its id, with which anyone could continue the session."""
+    """Name a session without its id, which would allow others to continue it."""
     return hashlib.sha256(key.encode()).hexdigest()[:16]

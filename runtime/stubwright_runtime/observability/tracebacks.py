@@ -11,9 +11,9 @@ _RUNTIME: Final = f"{Path(__file__).parents[1]}"
 
 
 def format_folded(error: BaseException) -> str:
-    """Return the traceback of an exception and of its causes, in which a line represents each run of our frames.
+    """Return the traceback of an exception and its causes, with one line for each run of our frames.
 
-    A traceback that ends in our code is not folded: there the fault may be ours.
+    A traceback that ends in our code is not folded, since the fault may be ours.
     """
     formatted = traceback.TracebackException.from_exception(error)
     waiting = [formatted]

@@ -78,7 +78,7 @@ def read_value(value: Any, schema: Json) -> Any:
 
 @cache
 def _judge(tool: Tool, name: str) -> Validator:
-    """Return the validator of an argument's value; the other arguments need not exist."""
+    """Return the validator of an argument's value; other arguments may be absent."""
     schema = {key: value for key, value in tool.accepts.items() if key in _APART}
     return compile_validator(tool, {**schema, "type": "object", "required": [name]})
 

@@ -28,10 +28,10 @@ _PAUSE: Final = 30.0
 """The minimum seconds between two questions to the issuer, for any tokens."""
 
 _FIRST_PAUSE: Final = 5.0
-"""The same, as long as the issuer has given none."""
+"""The same, until the issuer has returned keys once."""
 
 _LONGEST: Final = 86400.0
-"""Seconds for which keys hold that cannot be asked for again; one of them may have been withdrawn since."""
+"""Seconds for which keys stay valid that cannot be fetched again; a key may have been withdrawn since."""
 
 _TIMEOUT: Final = 5.0
 """Seconds that one answer may take."""
@@ -132,7 +132,7 @@ class Keys:
         """Ask for the keys; without an answer, the known ones stay."""
         self._asked = time.monotonic()
         try:
-            is_away = self._issuer.startswith("https:")  # a proxy of the environment knows nothing of this machine
+            is_away = self._issuer.startswith("https:")  # a proxy of the environment cannot reach this machine
             if is_away:
                 check_proxies()
             async with httpx2.AsyncClient(

@@ -60,7 +60,7 @@ def _limit_size(tool: Tool, most: int, call_next: Handle) -> Handle:
 
 
 def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -> Handle:
-    """Give the calls of a tool a place and a clock; `begin` goes on with those that only begin a task."""
+    """Give each call of a tool a slot and a deadline; `begin` only starts a task."""
     slots, timeout = bounds.slots, bounds.timeout
 
     async def call(request: Request) -> Outcome:

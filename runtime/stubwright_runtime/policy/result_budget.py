@@ -44,7 +44,7 @@ def limit_result(tool: Tool, call_next: Handle) -> Handle:
 
     async def call(request: Request) -> Outcome:
         outcome = await call_next(request)
-        # If a task begins, the result is that of its run.
+        # For a task, the result of its run.
         if request.begin is not None or outcome.ending not in ("completed", "tool_error"):
             return outcome
         size = measure(outcome.result)
@@ -81,7 +81,7 @@ def measure(result: Mapping[str, Any]) -> int:
 
 
 def count_characters(block: Mapping[str, Any]) -> int:
-    """Return the number of characters of a content block, as it goes on the wire, that a model reads."""
+    """Return the number of characters of a content block on the wire that a model reads."""
     match block["type"]:
         case "text":
             return len(block["text"])
@@ -115,7 +115,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
         )
 
     kept, left_out, at = [], 0, 0
-    # No note is longer than the one that omits all lines.
+    # The longest note is the note that omits all lines.
     room = _find_room(content, most) - len(write_note(lines))
     for block in content:
         if block["type"] != "text":

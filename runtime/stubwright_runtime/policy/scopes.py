@@ -60,7 +60,7 @@ class Scopes:
         return not needed or principal.scopes.issuperset(needed)
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Return whether a principal may be notified about a resource: those that it may not read seem not to exist."""
+        """Return whether a principal may be notified about a resource: an unreadable resource seems not to exist."""
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)
         fitting = [

@@ -27,9 +27,9 @@ redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000) + 1)
 return 0
 """
-"""Gives 0, or the microseconds to wait. Hits are a list of microseconds, the newest first, which the limit bounds. A
-clock that went back, as that of another server to which Redis failed over may, leaves hits in the future: they count as
-made now."""
+"""Gives 0, or the microseconds to wait. Hits are a list of microseconds, the newest first, which the limit bounds.
+After a failover, the clock of Redis may be behind, which leaves hits in the future: these count as made now.
+"""
 
 
 class SharedWindows:

@@ -70,7 +70,7 @@ class Tokens:
 
         Args:
             auth: The issuer and the audience of tokens.
-            keys: The issuer's keys; by default those that it publishes.
+            keys: The issuer's keys; by default its published keys.
             keeps_text: True if a verified token keeps its own text. Otherwise no handler can pass it on.
         """
         self._issuer: str = auth["issuer"]
@@ -97,12 +97,12 @@ class Tokens:
         self._verified.move_to_end(digest)
         if len(self._verified) > _VERIFIED:
             self._verified.popitem(last=False)
-        # A copy, since the verified token is retained, and the claims of one request must not change those of the next.
+        # A copy, since the verified token is cached, and a request must not change the claims of the next.
         text = token if self._keeps_text else ""
         return replace(verified.token, token=text, claims=dict(verified.token.claims or {}))
 
     async def _known(self, digest: bytes) -> _VerifiedToken | None:
-        """Return a token's verified claims, unless it has expired or its key is not the one that verified it."""
+        """Return a token's verified claims, unless it has expired or its key has changed."""
         verified = self._verified.pop(digest, None)
         if verified is None or (verified.token.expires_at or 0) <= time.time():
             return None

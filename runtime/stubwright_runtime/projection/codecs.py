@@ -1,7 +1,7 @@
-"""Codecs: a schema that an API takes, with the two ways between its instances and those of the contract.
+"""Codecs between instances of a contract's schema and of the schema that an API accepts.
 
-`encode` makes an instance of the API's schema of one of the contract's. `decode` is the way back; it is made for what a
-model wrote, so what does not look like an instance is left unchanged, for the contract's validator to judge.
+`encode` converts to the API's schema, `decode` from it. A model writes the input of `decode`, so invalid parts are left
+unchanged for the contract's validator.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Json: TypeAlias = Any
 
 
 class ProjectionError(ValueError):
-    """A model's arguments cannot be read: the message shows where, and what was expected there."""
+    """A model's arguments cannot be decoded; the message shows the place and the expected value."""
 
 
 class NotExpressibleError(ValueError):
-    """An instance of the contract has no equal in what an API takes."""
+    """An instance of the contract has no equivalent in the API's schema."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Object(Codec):
         return {member.name: name for name, member in self.members.items()}
 
     def encode(self, value: Json) -> Json:
-        """Encode each property; what is omitted is null if null says so."""
+        """Encode each property; an omitted property is null where null represents absence."""
         given = super().encode(value)
         encoded: dict[str, Json] = {}
         pairs = []
@@ -223,7 +223,7 @@ class Union(Codec):
         return [compile_schema(branch.schema, formats=False) for branch in self.branches]
 
     def encode(self, value: Json) -> Json:
-        """Encode by the first branch from which the way back leads to the same value."""
+        """Encode with the first branch that decodes to the same value."""
         for branch, validator in zip(self.branches, self._validators, strict=True):
             try:
                 encoded = branch.encode(value)

@@ -1,4 +1,4 @@
-"""The tools of a package as functions of an API, and what a model's call means."""
+"""The tools of a package as functions of an API, and the calls of a model."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class ProjectedTool:
         return self.codec.schema
 
     def encode(self, arguments: Any) -> Any:
-        """Return the function's arguments for those of the tool. Raises NotExpressibleError if there are none."""
+        """Convert the tool's arguments to the function's. Raises NotExpressibleError if there are none."""
         return self.codec.encode(arguments)
 
     def decode(self, arguments: Any) -> Any:
-        """Return the tool's arguments for those of the function. Raises ProjectionError if they cannot be read."""
+        """Convert the function's arguments to the tool's. Raises ProjectionError if they are unreadable."""
         return self.codec.decode(arguments, "")
 
 

@@ -1,6 +1,6 @@
-"""A schema's constraints on one value, with references followed and all constraints that must hold at once merged.
+"""A schema's constraints on one value, merged, with references followed.
 
-It may say less than the schema does, and never more: the contract's validator checks the result.
+The result may be weaker than the schema, never stricter: the contract's validator checks the result.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SchemaMerger:
         self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
-        """Combine what schemas that must all hold say of a value; `followed` are the references followed above."""
+        """Combine the constraints of several schemas on a value; `followed` are the references followed above."""
         merged = View(references=followed)
         for part in self._parts(schemas, merged, 0):
             _add(merged, part)
@@ -90,7 +90,7 @@ class SchemaMerger:
                     continue
             yield schema
             yield from self._parts(schema.get("allOf") or (), view, depth + 1)
-            # A branch may not apply: its properties may exist, but nothing that it requires or forbids is certain.
+            # A branch may not apply: its properties are possible, but its requirements are not certain.
             for keyword in _MAYBE:
                 for part in self._parts([schema.get(keyword)], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}

@@ -1,7 +1,8 @@
-"""A contract's schema as one API takes it: closed objects, null for what is omitted, pairs for maps, text otherwise.
+"""A contract's schema in the form that an API accepts: closed objects, null for absence, pairs for maps, text
+otherwise.
 
-What the form cannot say (a bound, a condition) is said in the description or omitted, since the contract's validator
-judges what comes back.
+Constraints outside this form (a bound, a condition) go to the description or are omitted: the contract's validator
+checks the result.
 """
 
 from __future__ import annotations
@@ -336,7 +337,7 @@ class SchemaShaper:
 
 _ALL_TYPES: Final = 7
 _FURTHER: Final = tuple(f"further_properties{suffix}" for suffix in ("", *(f"_{number}" for number in range(2, 100))))
-_LEFT_OUT: Final = "Null omits it; an object with `value` gives it, which may itself be null."
+_LEFT_OUT: Final = "Null means absence; an object with `value` holds the value, which may be null."
 
 
 class _Nullable(Codec):
@@ -363,7 +364,7 @@ class _Nullable(Codec):
 
 
 def make_names(names: Iterable[str], pattern: str) -> dict[str, str]:
-    """Map each name to one that fits a pattern: itself if it does, otherwise a unique one made of it."""
+    """Map each name to a name that fits a pattern: itself, or a unique name made from it."""
     names = [*names]
     taken = {name for name in names if re.search(pattern, name)}
     names_by_wire: dict[str, str] = {}

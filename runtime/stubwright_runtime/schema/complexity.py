@@ -1,7 +1,7 @@
 """The cost of validating a value, computed from the schema and the value before it is validated.
 
-The validator tries each alternative to the bottom: if it can reach one value in several ways, the ways multiply with
-each level. Nothing is validated here, and the work of computing the cost grows with the schema and the value alone.
+The validator tries each alternative completely: several paths to one value multiply with each level. This module
+validates no value, and its own work grows only with the schema and the value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def find_id_keyword(schema: Json) -> str:
 
 @dataclass(slots=True)
 class _AppliedSchemas:
-    """The schemas that one schema applies to a value: each with how often, and those that the validator remembers."""
+    """The schemas that one schema applies to a value, with counts, and the schemas that the validator memoizes."""
 
     times: Counter[int] = field(default_factory=Counter[int])
     remembered: set[int] = field(default_factory=set[int])
@@ -67,7 +67,7 @@ class Cost:
     """
 
     def __init__(self, schema: Json, compile_: Compile) -> None:
-        """Read a schema. References that lead out of it, or nowhere, are ignored.
+        """Read a schema. References out of it and dangling references are ignored.
 
         Args:
             schema: In the dialect that its `$schema` names.
@@ -266,8 +266,8 @@ class Cost:
         return target if isinstance(target, dict) else None
 
     def _link(self, root: Node) -> None:
-        """Follow references as the validator does when it compiles: one that refers to what is being compiled goes
-        back.
+        """Follow references as the validator does when it compiles; a reference to a schema that is being compiled is
+        recursive.
 
         The validator remembers the targets of such references; every other target is compiled, and visited, again.
         """

@@ -1,7 +1,7 @@
-"""Validation errors as a tree, of which only the branches that are asked for are computed.
+"""Validation errors as a tree whose branches are computed on demand.
 
 The validator itself collects the errors of every alternative down to the bottom, which multiplies with each level. Here
-a reference or choice is first only found to fail, and is looked into on demand. For that there is a second schema that
+a reference or choice first only fails, and its errors are computed on demand, with a second schema that
 accepts the same values, in which each reference and choice is wrapped twice in `not`: the validator reports a failing
 `not` without looking inside.
 """
@@ -54,7 +54,7 @@ class _LazyNode:
 
 
 class ShallowSchema:
-    """The second schema, in which references and choices are cut."""
+    """The second schema, with cut references and choices."""
 
     def __init__(self, schema: Any, compile_: Compile) -> None:
         """Build it.
@@ -89,7 +89,7 @@ class ShallowSchema:
         return self._cuts[number]
 
     def _part(self, cut: _LazyNode) -> dict[str, Any]:
-        """Build a schema that refers to what is cut."""
+        """Build a schema that refers to the cut places."""
         dialect = {"$schema": self.schema["$schema"]} if "$schema" in self.schema else {}
         keyword = self._identifier
         name = str(self.schema.get(keyword, _ROOT)).rstrip("#")
@@ -152,7 +152,7 @@ class ShallowSchema:
         return _fragment(target[len(self._place(base)) :])
 
     def _place(self, was: Pointer) -> Pointer:
-        """Return the new pointer of what was at `was`."""
+        """Return the new pointer of the place that was at `was`."""
         now: Pointer = ()
         for length in range(1, len(was) + 1):
             now = self._moved.get(was[:length], (*now, was[length - 1]))

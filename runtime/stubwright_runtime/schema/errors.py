@@ -25,7 +25,7 @@ _NAMED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UnknownKeys:
-    """The keys of an object that may have none; the validator only reports that `false` accepts nothing."""
+    """The keys of an object that must be empty; the validator only reports that `false` accepts nothing."""
 
     keys: Sequence[str]
 

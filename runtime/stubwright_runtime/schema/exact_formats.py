@@ -20,7 +20,7 @@ _WITHOUT_ENCODING: Final = re.compile(r"https?://json-schema\.org/draft-0[346]/s
 """The dialects in which `contentEncoding` means nothing."""
 
 _IN_META_SCHEMAS: Final = ("regex", "uri-reference")
-"""The formats without a type in the meta-schemas of JSON Schema, to which a schema may refer."""
+"""Formats that the meta-schemas of JSON Schema use, without a type of ours; a schema may refer to a meta-schema."""
 
 _LONGEST: Final = 200  # characters of a URL in a message
 _OFFSET: Final = r"([Zz]|[+-]\d\d:\d\d)"

@@ -1,7 +1,4 @@
-"""A check that all instances of a schema are objects, as far as the schema itself shows it.
-
-If the answer is not certain, it is no.
-"""
+"""A check whether a schema allows only objects. An uncertain answer is no."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ def describes_objects(schema: Json) -> bool:
 def as_objects(schema: Any) -> Any:
     """Add `type: object` at the root if all instances are objects; otherwise return the schema unchanged.
 
-    Up to 2025-11-25 the root of an `outputSchema` says so itself (MCP 2025-11-25, schema, `Tool`). If it was
+    Up to 2025-11-25 the root of an `outputSchema` requires it (MCP 2025-11-25, schema, `Tool`). If it was
     missing, it is added first; the same values are valid.
     """
     if not describes_objects(schema) or schema.get("type") == "object":
@@ -58,7 +55,7 @@ class _SchemaPass:
         if kinds in ("object", ["object"]):
             return True
         if isinstance(kinds, str) or (isinstance(kinds, list) and "object" not in kinds):
-            return False  # possibly nothing is valid, which `type: object` would not say
+            return False  # no value may be valid, and `type: object` would allow some
         values: Sequence[Json] = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if values and all(isinstance(value, dict) for value in values):
             return True

@@ -1,6 +1,6 @@
-"""Validate values against a tool's schema, and explain what is wrong in words that a model can act on.
+"""Validates values against a tool's schema, with errors that a model can act on.
 
-The schema decides, never a Python model. Nothing is fetched, and a regular expression that would run forever is a
+The schema decides, never a Python model. No reference is fetched, and a regular expression that would run forever is a
 validation error, not a hang. `alternative_errors` explains alternatives; `complexity` and `error_tree` handle schemas
 that are expensive to explain.
 """
@@ -132,7 +132,8 @@ class Validator:
             self._cost = Cost(schema, self._compile)
 
     def find_errors(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
-        """Find the validation errors of `value`: at most ten lines and one that counts the rest; none if it is valid.
+        """Find the validation errors of `value`: at most ten lines, and a line that counts the rest; empty if it is
+        valid.
 
         Args:
             value: What `json.loads` gives.
@@ -277,12 +278,12 @@ class Validator:
                 yield f"{self.format_path(path, root)}: expected {describe_expected(kind)}{self.describe_actual(node)}"
 
     def describe_actual(self, node: ErrorNode, options: Iterable[Any] = (), kinds: Iterable[Kind | None] = ()) -> str:
-        """Describe the actual value, and suggest what was probably meant.
+        """Describe the actual value, and suggest the probable intention.
 
         Args:
             node: The error.
-            options: The values that are allowed; by default those of the error itself.
-            kinds: What is wrong with it for each of several alternatives; by default what the error itself says.
+            options: The allowed values; by default the error's own.
+            kinds: The keywords that fail, one for each of several alternatives; by default the error's own.
         """
         path, value, kind = node.path, node.instance, node.kind
         if self._is_redacted(path) or (isinstance(value, str) and self._holds_secret(path)):
@@ -532,7 +533,7 @@ def _truncate(text: str) -> str:
 
 
 def _find_nearest(name: str, names: Iterable[str]) -> str | None:
-    """Find the name that was probably meant: equal but for case and punctuation, otherwise spelled similarly."""
+    """Find the probable name: equal except for case and punctuation, or else spelled similarly."""
     names = list(islice(names, 200))
     bare = {_strip_punctuation(other): other for other in names}
     if (same := bare.get(_strip_punctuation(name))) is not None:

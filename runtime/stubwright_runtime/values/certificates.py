@@ -23,17 +23,17 @@ def share_tls_context() -> ssl.SSLContext:
     """Return the TLS context of clients, which all of them share.
 
     Raises:
-        SettingError: The file that `SSL_CERT_FILE` names cannot be read, or holds no certificate.
+        SettingError: The file that `SSL_CERT_FILE` names cannot be read, or contains no certificate.
     """
     age = time.monotonic() // _SECONDS
     return _share_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"), age)
 
 
 def make_tls_context() -> ssl.SSLContext:
-    """Return a new TLS context for clients: that of httpx2, which heeds `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    """Return a new TLS context for clients, made by httpx2, which respects `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 
     Raises:
-        SettingError: The file that `SSL_CERT_FILE` names cannot be read, or holds no certificate.
+        SettingError: The file that `SSL_CERT_FILE` names cannot be read, or contains no certificate.
     """
     import httpx2
 

@@ -20,9 +20,8 @@ _NUMBER: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
 
 def locate(error: ValidationError, value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """Return the path to what an error is about, with keys unchanged, and the value there.
-
-    Take the plainest of the paths that the library would report alike and that lead to the value that it reported.
+    """Return the path of an error with unchanged keys, and the value there. If several paths match the library's report
+    and value, return the simplest.
     """
     readings = [*_readings(error.instance_path, value)]
     return next((reading for reading in readings if len(readings) == 1 or reading[1] == error.instance), readings[0])

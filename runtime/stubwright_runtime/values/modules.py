@@ -14,7 +14,7 @@ _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER"
 """The environment variables that set OpenTelemetry up without a line of code."""
 
 _IS_CONFIGURED: Final = any(os.environ.get(name) for name in _PROVIDERS)
-"""True if one of them does. They are read once, since every message asks."""
+"""True if a module is imported. The result is cached, since every message needs it."""
 
 _NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
 """The modules of the providers that record nothing."""

@@ -28,7 +28,7 @@ def is_too_deep(value: Any, text: str | None = None, size: int | None = None) ->
 
     Args:
         value: Anything that `json.dumps` accepts.
-        text: Its JSON, if it is at hand: a value with few brackets need not be walked.
+        text: Its JSON, if available: a value with few brackets is not walked.
         size: The bytes of its JSON, if they are known: each level takes two of them.
     """
     if size is not None and size <= 2 * DEEPEST:

@@ -53,8 +53,9 @@ def describe(error: BaseException, otherwise: str | None = None, *, url: str | N
 
     Args:
         error: Of `httpx2`, `anyio` or the system.
-        otherwise: What is said where the system gave no reason; by default the error's own text.
-        url: What was asked for, if people may read of the environment: the proxy that it was asked through, and the
+        otherwise: The text if the system gave no reason; by default the error's own.
+        url: The requested URL, if the message may describe the environment: the proxy that it was asked through, and
+            the
             variable for certificates.
     """
     reason = _find_reason(error, otherwise)
@@ -107,7 +108,7 @@ def _find_reason(error: BaseException, otherwise: str | None) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, and what led to it, the innermost last; of several at once the first."""
+    """Yield an error and its causes, the innermost last; of a group, the first error."""
     seen: set[int] = set()
     now: BaseException | None = error
     while now is not None and id(now) not in seen:

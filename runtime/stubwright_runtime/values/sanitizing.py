@@ -46,7 +46,7 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
 
     Args:
         text: The text.
-        count: Updated with what was removed.
+        count: Updated with the number of removed characters.
     """
     if _SUSPECT.search(text) is None:
         return text

@@ -103,7 +103,7 @@ class Binding:
         drift: Literal["ignore", "warn", "error"] = "ignore",
         raise_errors: bool = False,
     ) -> AbstractAsyncContextManager[Self, None]:
-        """Connect for the length of an `async with` block, which gives the client.
+        """Connect for the length of an `async with` block, whose value is the client.
 
         Args:
             target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
@@ -130,7 +130,7 @@ class Binding:
                 `None`, and the unchanged data. May be `async`; its exceptions are logged.
             log_level: The lowest level of these messages (MCP 2026-07-28, server/utilities/logging). A server of an
                 older revision that declares `logging` is asked for it once; lower messages are dropped.
-            on_question: Called with a `Question` that the server asks a person. Returns the values of its form as a
+            on_question: Called with a `Question` to a person. Returns the values of its form as a
                 mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. Missing values get the defaults of
                 the question's schema. May be `async`. Without it, servers know that no person can be asked.
             on_sample: Called for a message of a model, with `mcp_types.CreateMessageRequestParams`. Returns

@@ -163,7 +163,7 @@ def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
 
 
 class _Sanitizer:
-    """Strings without what `clean` takes out; counts those that had some of it."""
+    """Sanitizes strings, and counts the changed ones."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -22,7 +22,7 @@ META: Final = "io.stubwright/output"
 
 
 class DeviatingResult(InvalidResult):
-    """The call was made, and its result does not fit the `outputSchema`; it is kept here unchanged.
+    """The call was made, and its result, which is unchanged here, does not match the `outputSchema`.
 
     Attributes:
         text: The text of the result.
@@ -30,7 +30,7 @@ class DeviatingResult(InvalidResult):
     """
 
     def __init__(self, tool: str, violations: list[str], result: CallToolResult) -> None:
-        """Say which tool, and what does not fit."""
+        """Show the tool and the mismatch."""
         super().__init__(tool, violations, result)
         self.text = "\n".join(block.text for block in result.content if block.type == "text")
         self.value: Any = _read(self.text)

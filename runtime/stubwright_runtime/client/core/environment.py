@@ -62,7 +62,7 @@ def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *, at_start: bool) -> tuple[str, ...]:
-    """Return the names of the variables that a command did not get and may have needed, sorted.
+    """Return the sorted names of variables that a command may have needed, but did not get.
 
     Args:
         ours: The names of all variables that are set here.
@@ -70,7 +70,7 @@ def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *
         lines: What the command wrote before it ended; the variables named there count. A module
             that Python did not find represents `PYTHONPATH`.
         at_start: Whether it ended before it had answered anything. Only then may it have needed variables that it does
-            not name: those whose names end as those of credentials and of configuration do.
+            not name: those whose names end like the names of credentials and configuration.
     """
     withheld = sorted({name for name in ours if _WORD.fullmatch(name)} - passed)
     words = {word for line in lines for word in _list_words(line)}
@@ -83,7 +83,10 @@ def _list_words(line: str) -> list[str]:
 
 
 def describe_withheld(names: Sequence[str], option: str) -> str:
-    """Say which variables a command did not get, and how to pass them: `option`, in which NAME represents a name."""
+    """Return a sentence on variables that a command did not get, and the option that passes them.
+
+    `NAME` in `option` represents the name of a variable.
+    """
     shown = ", ".join(names[:_SHOWN])
     if len(names) > _SHOWN:
         shown += f" and {len(names) - _SHOWN} more"

@@ -52,7 +52,7 @@ class InvalidResult(Exception):
     def __init__(
         self, tool: str, violations: Sequence[str], result: CallToolResult, wrong: str = "breaks its outputSchema"
     ) -> None:
-        """Say which tool, and what is wrong."""
+        """Show the tool and the problem."""
         lines = "".join(f"\n  {violation}" for violation in violations)
         super().__init__(replace_controls(f"the result of {tool!r} {wrong}:{lines}"))
         self.tool = tool
@@ -70,7 +70,7 @@ class ResultTooLarge(Exception):
     """
 
     def __init__(self, tool: str, size: int, limit: int) -> None:
-        """Say which tool, how much came, and what the limit is."""
+        """Show the tool, the size of its result, and the limit."""
         super().__init__(
             replace_controls(f"the result of {tool!r} has {size:,} bytes or more, and max_result_bytes is {limit:,}")
         )
@@ -101,7 +101,7 @@ def make_safe_to_show(error: _Error) -> _Error:
     """
     if replace_controls(text := str(error)) != text:
         safe = _subclass_safe_to_show(type(error))
-        setattr(error, "__class__", safe)  # noqa: B010 - to be told that it is the same type
+        setattr(error, "__class__", safe)  # noqa: B010 - type checkers reject the assignment
     return error
 
 

@@ -16,7 +16,7 @@ KEY_LENGTH: Final = 255
 """The maximum length of an idempotency key, in characters."""
 
 TIMEOUT: Final = 60.0
-"""Seconds that a server may take for an answer by default."""
+"""The default timeout of a request, in seconds."""
 
 
 @final

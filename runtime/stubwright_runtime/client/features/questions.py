@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of the server to a person (MCP 2025-11-25, client/elicitation).
+    """A question to a person (MCP 2025-11-25, client/elicitation).
 
     Attributes:
         message: The text to show, as the server sent it; `str(question)` is safe on a terminal.
         schema: The JSON Schema of the form; `None` if there is a URL. Its properties are plain values and enums.
         url: The URL to open in a browser, after the person saw it and agreed; `None` if there is a form.
         key: The question's name within the call that asks it; `None` before 2026-07-28.
-        elicitation: The id with which the server reports that all is done at the URL, up to 2025-11-25.
+        elicitation: The id of the notification that the URL was completed, up to 2025-11-25.
     """
 
     message: str
@@ -40,7 +40,7 @@ class Question:
     _done: Event | None = field(default=None, repr=False, compare=False)
 
     async def completed(self) -> None:
-        """Wait until the server reports that all is done at the URL (`notifications/elicitation/complete`).
+        """Wait until the URL is completed (`notifications/elicitation/complete`).
 
         The server may never do so: limit the wait, for instance with `asyncio.timeout(300)`.
 

@@ -91,7 +91,7 @@ class Pages(Generic[Item, T]):
             if cursor is None:
                 return
             if cursor in seen:
-                raise EndlessPages("the pages go round in a circle: one leads to another before it")
+                raise EndlessPages("the pages form a cycle: a cursor repeats")
         raise EndlessPages(f"there are more than {_PAGES:,} pages")
 
 
@@ -224,9 +224,9 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
 
 
 class PagedBy(Generic[Item]):
-    """The decorator of the method of a tool whose pages have items of their own name: `PagedBy("books")`.
+    """The decorator for the method of a tool whose pages name their items differently: `PagedBy("books")`.
 
-    What `Item` is cannot be inferred from a name: generated code says so by a cast, so that no model is loaded for it.
+    `Item` cannot be inferred from a name: generated code casts to it, so that no model is loaded.
     """
 
     def __init__(self, items: str) -> None:

@@ -49,7 +49,7 @@ class UrlElicitation:
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
         """Have a person visit all of them, and return whether the request can be sent again.
 
-        Waits until the server reports that all is done, but at most five minutes for each.
+        Waits until the server reports completion, for at most five minutes each.
         """
         import anyio
 

@@ -1,4 +1,4 @@
-"""Telling a caller's `on_call` of each call: that it starts, and how it ended.
+"""Events of calls for a caller's `on_call`: the start of each call, and its end.
 
 It changes nothing about the call.
 """
@@ -31,7 +31,7 @@ class Record:
     """
 
     def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
-        """Take the call; nothing is reported yet."""
+        """Prepare the events of a call."""
         self.cleaned = 0
         self._tool = tool
         self._arguments = arguments

@@ -1,7 +1,6 @@
-"""Calls that are tasks: started by the methods of `client.tasks`, and taken up again by their ids.
+"""Calls that run as tasks: the methods of `client.tasks` start them, and their ids resume them.
 
-What holds for a call holds for a task: it is confirmed, told of at its start and its end, and its result is checked. It
-never imports the protocol's library before a connection is asked for.
+Like a call, a task is confirmed and reported at its start and its end, and its result is checked.
 """
 
 from __future__ import annotations
@@ -146,8 +145,8 @@ class ToolTask(Generic[T_co]):
         """Query the server once, and return the state. A task that has ended is not queried.
 
         Raises:
-            TaskExpired: The server does not know it (any more).
-            MCPError: The server cannot be asked.
+            TaskExpired: The task does not exist on the server, or no longer.
+            MCPError: The server answers with an error.
         """
         with self._call_state.hide():
             await self._call_state.begin()
@@ -156,12 +155,12 @@ class ToolTask(Generic[T_co]):
         return self._run.state
 
     async def cancel(self) -> None:
-        """Ask the server to cancel it. It may still end otherwise: see `status`, or `await` it.
+        """Request its cancellation. It may still complete or fail: see `status`, or `await` it.
 
         Raises:
-            TaskExpired: The server does not know it (any more).
+            TaskExpired: The task does not exist on the server, or no longer.
             TasksUnsupported: The server cannot cancel tasks.
-            MCPError: The server cannot be asked.
+            MCPError: The server answers with an error.
         """
         with self._call_state.hide():
             await self._call_state.begin()

@@ -22,7 +22,7 @@ class TaskCancelled(Exception):
     __stubwright_outcome__ = "cancelled"
 
     def __init__(self, tool: str, task: str, message: str | None) -> None:
-        """Say which tool, and what the server says of it."""
+        """Show the tool and the server's description of the failure."""
         super().__init__(
             replace_controls(f"the task of {tool!r} was cancelled{'' if message is None else f': {message}'}")
         )
@@ -39,7 +39,7 @@ class TaskExpired(Exception):
     """
 
     def __init__(self, tool: str, task: str, message: str) -> None:
-        """Say which tool, and what the server says of it."""
+        """Show the tool and the server's description of the failure."""
         super().__init__(replace_controls(f"the server does not know the task of {tool!r} (any more): {message}"))
         self.tool = tool
         self.task = task

@@ -149,7 +149,7 @@ class TaskRequests:
             if error.code != METHOD_NOT_FOUND:
                 raise
             raise TasksUnsupported(
-                f"the server makes no task of {self._tool.name!r}, though `execution.taskSupport` says so here: "
+                f"the server makes no task of {self._tool.name!r}, though its `execution.taskSupport` allows it: "
                 f"{error.message}; generate the client again, or call the method itself"
             ) from error
 

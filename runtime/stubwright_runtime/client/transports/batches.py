@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...values.json import Json
 
 _MOST_MESSAGES: Final = 1000
-"""Messages of the largest batch that is read: as many as servers read."""
+"""Messages of the largest batch that is read, as in servers."""
 
 
 def split_batch(text: bytes) -> list[bytes]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of one message by default: as many as a manifest's file may have. Honest results have passed 1 MiB."""
+"""Default limit for the bytes of a message: the largest size of a manifest. Honest results have passed 1 MiB."""
 
 MOST_BLOCKS: Final = 10_000
 """Blocks of content in one result: each costs a hundred times the memory that its bytes do."""
@@ -35,7 +35,7 @@ class TooLargeError(Exception):
     """
 
     def __init__(self, message: str, size: int, most: int) -> None:
-        """Say how much came."""
+        """Show the size."""
         super().__init__(message)
         self.size = size
         self.most = most
@@ -57,7 +57,7 @@ class Bound:
         """Raise TooLargeError if `size` bytes exceed the bound."""
         if self.most is not None and size > self.most:
             message = f"{who} more than {self.most:,} bytes"
-            # Two of them: the traceback of the one that is raised holds this bound, and what came.
+            # Two exceptions: the traceback of the raised one holds this bound, and the message.
             self.broken = TooLargeError(message, size, self.most)
             raise TooLargeError(message, size, self.most)
 

@@ -1,6 +1,6 @@
-"""From what a user connects to, to a client of the SDK, and to a connection that is open for the length of a block.
+"""Clients for the targets of users, and connections that are open for the length of a block.
 
-A string is never run as a command, and nothing is opened before the block is entered.
+A string is never run as a command, and a connection opens only when its block is entered.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def create_client(
 
     Args:
         target: What to connect to.
-        identity: The name and the version that the client tells servers; by default the SDK's.
+        identity: The name and the version that the client sends; by default the SDK's.
         given: The names of the callbacks that the caller gave.
         callbacks: Gives these as parameters of `mcp.Client`.
-        on_message: Is told of the server's notifications.
+        on_message: Receives the server's notifications.
         timeout: Seconds that each step of opening the connection may take.
         revision: The revision that the server is known to support; only for a URL and a command.
         max_result_bytes: Bytes that a message may have which answers no request with its own bound; `None` for no
@@ -155,9 +155,9 @@ def create_client(
 
 
 class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
-    """An open client for the length of an `async with` block, which gives what was made of the client.
+    """An open client for the length of an `async with` block.
 
-    An exception that is raised in the block leaves it as it is. The SDK's task groups would wrap it into an
+    An exception that is raised in the block propagates unchanged. The SDK's task groups would wrap it into an
     `ExceptionGroup` for each layer, which no `except ToolFailed:` around the block would catch; the same goes for the
     one reason for which a connection could not be opened. If the connection failed, the block raises why, unless it
     raises an exception of its own: that one gets a note with the reason.
@@ -172,11 +172,15 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         opened: Callable[[], Awaitable[None]] | None = None,
         failed: Callable[[Exception], None] | None = None,
     ) -> None:
-        """Take a client that is not open yet, what the block is given, and what is told when the block ends.
+        """Prepare a connection.
 
-        Lines of the log are those of `package`.
-        `opened` is called when the connection is open; what it raises closes the connection again.
-        `failed` is called with what ended the connection before the block did.
+        Args:
+            client: The client, which is not open yet.
+            value: The value of the block.
+            package: The name of the package, which its log lines carry.
+            closing: Called when the block ends.
+            opened: Called when the connection is open; an exception closes the connection again.
+            failed: Called with the exception that ended the connection before the block.
         """
         self._client = client
         self._made = value
@@ -197,12 +201,12 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             ConnectError: The server cannot be reached or refuses; by kind `Unauthorized`, `Forbidden`, `NotFound`,
                 `NotMCP`, `Unreachable` or `ServerExited`.
             MCPError: It answers with an error of the protocol.
-            DriftError: Its tools are not those that were compiled, and that was asked to be an error.
+            DriftError: Its tools differ from the compiled ones, and `drift` is `error`.
         """
         redact_library_logs()
         task = OwnerTask(self._client, f"{self._package} connection", self._failed_early)
         try:
-            with name_records(self._package):  # and in what the connection begins, too
+            with name_records(self._package):  # also in the tasks that the connection starts
                 await task.open()
         except ExceptionGroup as group:
             raise make_safe_to_show(_describe_refusal(_unwrap_only(group))) from None
@@ -243,7 +247,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
                 raise reason from reason.__cause__
             error.add_note(f"The connection failed, too: {type(reason).__name__}: {reason}")
 
-    if not TYPE_CHECKING:  # a type checker knows that there are no such things
+    if not TYPE_CHECKING:  # type checkers refuse such values already
 
         def __getattr__(self, name: str) -> Never:
             raise AttributeError(f"{_not_open(self)}; it has no {name!r} itself", name=name, obj=self)

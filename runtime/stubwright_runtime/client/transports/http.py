@@ -126,7 +126,7 @@ class HttpTransport:
             raise Unreachable(self.name, f"cannot be reached: {error}") from None
 
     async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
-        """Send a message. For a request, wait until the connection has received the response.
+        """Send a message, and wait for the response to a request.
 
         Raises:
             MCPError: The server does not respond to a request.

@@ -1,7 +1,6 @@
-"""A message with few of its entries, to find out at little cost that it is not what it should be.
+"""Messages that are cut to a few entries, to detect invalid ones at little cost.
 
-pydantic tells of every wrong entry of a list, some kilobytes each, so that half a megabyte of `5,5,5` becomes one
-gigabyte.
+pydantic reports every invalid entry of a list in some kilobytes, so that half a megabyte of `5,5,5` becomes a gigabyte.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .bounds import MOST_BLOCKS
 _ITEMS: Final = 128
 _KEYS: Final = 1024  # no object of MCP's own has more; maps have, and there each value is like the others
 _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
-"""Keys whose values MCP does not mention, so that nothing can be wrong with them."""
+"""Keys whose values MCP does not restrict."""
 
 
 def drop_invalid_fields(value: Json) -> Json:

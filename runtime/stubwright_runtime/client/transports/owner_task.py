@@ -21,7 +21,7 @@ class OwnerTask:
     def __init__(
         self, manager: AbstractAsyncContextManager[Any], name: str, failed: Callable[[Exception], None] | None = None
     ) -> None:
-        """Prepare a task for a context manager; nothing is entered yet.
+        """Prepare a task for a context manager, without entering it.
 
         Args:
             manager: The context manager.
@@ -53,7 +53,7 @@ class OwnerTask:
         if not is_open.result():
             await self._wait_for(self._task, self._task)
             self._task.result()  # raises
-        for variable, value in context.items():  # those that the handlers of a server in this process set, for calls
+        for variable, value in context.items():  # set by handlers of a server in this process, for their calls
             if variable.get(_UNSET) is not value:
                 self._adopted.append((variable, variable.set(value)))
 
@@ -61,7 +61,7 @@ class OwnerTask:
         """Leave the context manager, and wait until it is left.
 
         Args:
-            cancel: Whether to cancel whatever runs in it; leaving it is not told of any other exception.
+            cancel: Whether to cancel its block; the context manager sees no other exception.
             seconds: The time after which leaving it is cancelled, too; `None` for no limit.
 
         Raises:
@@ -119,7 +119,7 @@ class OwnerTask:
                 except asyncio.CancelledError as error:  # once more; the task ends soon, and must not outlive this
                     cancelled = error
         if not task.cancelled():
-            task.exception()  # asyncio logs one that was not looked at; here the cancellation is what counts
+            task.exception()  # asyncio logs an exception that is never retrieved; only the cancellation matters here
         raise cancelled
 
     def _return_variables(self) -> None:

@@ -86,7 +86,7 @@ class ParameterHeaders:
         return not isinstance(server, mcp.StdioServerParameters | Server | MCPServer | InProcessServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """Have the SDK read the server's list as far as the tool, and return whether it could."""
+        """Make the SDK read the server's list up to the tool, and return whether the tool is listed."""
         import anyio
         from pydantic import ValidationError
 

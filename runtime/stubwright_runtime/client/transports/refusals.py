@@ -159,7 +159,7 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         return None
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_joined(excerpt)}"
     if response.is_redirect:
-        shown += f", which leads to {to_one_line(hide(response.headers.get('location', '')))[:_LONGEST]!r}"
+        shown += f", which redirects to {to_one_line(hide(response.headers.get('location', '')))[:_LONGEST]!r}"
     if status in _LATER:
         return Refusal("unreachable", url, f"answers with {shown}", status, retry_after=seconds)
     is_of_sse = status == HTTPStatus.METHOD_NOT_ALLOWED or request.url.path.rstrip("/").endswith("/sse")

@@ -54,7 +54,7 @@ class StandardError:
         self._reader.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait until all of it is read, but not for what a process left behind may still write."""
+        """Wait until it is read to its end; do not wait for processes that the server started."""
         if self._reader.ident is not None:
             self._reader.join(seconds)
 
@@ -71,7 +71,7 @@ class StandardError:
                 text = decoder.decode(chunk)
                 self._keep(text)
                 if self._shown is not None:
-                    with suppress(OSError, ValueError):  # closed: it is kept all the same
+                    with suppress(OSError, ValueError):  # closed: the line is still kept
                         self._shown.write(text)
                         self._shown.flush()
 

@@ -72,7 +72,7 @@ def describe_syntax(data: str | bytes, why: str) -> str:
 
 
 def _find_surrogate(value: Any) -> str | None:
-    """Return the place of the first half of a surrogate pair, with the name of what has it; None if there is none."""
+    """Return the place of the first half of a surrogate pair, with the name of its parent; None without one."""
     waiting: list[tuple[str, str, Any]] = [("", "", value)]
     while waiting:
         place, owner, item = waiting.pop()
@@ -83,7 +83,7 @@ def _find_surrogate(value: Any) -> str | None:
                 return f"a key of `{place}`{owner}"
             name = item.get("name")
             owner = f" of `{replace_surrogates(name)}`" if isinstance(name, str) else owner
-            # From the end, since the last one is looked at first.
+            # In reverse, since the stack is read from its end.
             waiting += [(f"{place}.{key}" if place else key, owner, item[key]) for key in reversed(item)]
         elif isinstance(item, list):
             waiting += [(f"{place}[{number}]", owner, each) for number, each in reversed([*enumerate(item)])]
@@ -114,7 +114,7 @@ def check_message(message: dict[str, Any], data: bytes) -> None:
     with suppress(ValidationError):
         adapter.validate_python(message, by_name=False)
         return
-    # Of a text, pydantic reports the problems in words of JSON: "an object", not "a dictionary".
+    # pydantic describes problems of a text in the terms of JSON: "an object", not "a dictionary".
     try:
         adapter.validate_json(data, by_name=False)
     except ValidationError as error:
