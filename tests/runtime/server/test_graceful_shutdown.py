@@ -106,7 +106,7 @@ class _Direct:
     def parse_head(self, _headers: object) -> object:
         return object()
 
-    async def take(self, _head: object, body: bytes, _connect: object, *, peer: object, address: str) -> Response:
+    async def handle(self, _head: object, body: bytes, _connect: object, *, peer: object, address: str) -> Response:
         assert address == "127.0.0.1"
         self.held.release()
         await self.may_answer.wait()

@@ -69,12 +69,12 @@ def test_a_client_that_a_proxy_names_is_read_by_uvicorn_if_traced(
 ) -> None:
     taken: list[Peer | None] = []
 
-    def take(_head: object, _body: bytes, _connect: object, *, peer: Peer | None, **_: Any) -> None:
+    def handle(_head: object, _body: bytes, _connect: object, *, peer: Peer | None, **_: Any) -> None:
         taken.append(peer)
 
     monkeypatch.setattr(direct, "is_observed", lambda: is_observed)
     endpoint = Endpoint(
-        SimpleNamespace(take=take, parse_head=lambda _: SimpleNamespace(session="s")),  # type: ignore[arg-type]
+        SimpleNamespace(handle=handle, parse_head=lambda _: SimpleNamespace(session="s")),  # type: ignore[arg-type]
         "/mcp",
         "p",
     )
