@@ -30,7 +30,7 @@ HOLD = """
 import sys
 from pathlib import Path, PureWindowsPath
 from stubwright.project.files import locking
-with locking.hold_by_file(Path(sys.argv[1])):
+with locking.file_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """

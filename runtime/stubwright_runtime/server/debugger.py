@@ -21,14 +21,14 @@ _PATIENCE: Final = 5  # seconds for the debugger of a server before, which `dev`
 def listen(port: int | None, *, wait: bool) -> None:
     """Listen for a debugger, and describe how to attach it. Does nothing without a port.
 
-    Standard output and input must not be those of a client by now: debugpy starts a process, which inherits both.
+    Standard output and input must not belong to a client: debugpy starts a process that inherits both.
 
     Args:
-        port: The port; 0 for any that is free.
+        port: The port; 0 for any free port.
         wait: Return only when a debugger is attached.
 
     Raises:
-        StartError: There is no debugpy, or the port cannot be had.
+        StartError: debugpy is not installed, or the port is not free.
     """
     if port is None:
         if wait:

@@ -58,7 +58,7 @@ def main(
     Args:
         package: The package.
         argv: The command line, by default the process's.
-        verifier: The verifier of bearer tokens over HTTP; by default that of the manifest's `auth`.
+        verifier: The verifier of bearer tokens over HTTP; by default from the manifest's `auth`.
         proceed: Called over HTTP when the server is made, before its handlers start; it may wait.
 
     Raises:
@@ -363,7 +363,7 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
             log().info("the local user does not see what needs scopes; to grant them, add %s", words)
         with _handlers_explained(core), _workers(handwritten.package, options):
             serving.run(core, held)
-        end_without_threads()  # while nothing that a thread prints reaches the client
+        end_without_threads()  # prints of threads no longer reach the client here
 
 
 def _serve_http(
@@ -493,11 +493,12 @@ def _open_listener(number: int) -> socket.socket:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listener whose protocol is TCP explicitly, which `socket.create_server` omits.
 
-    Only then does asyncio send small answers at once (TCP_NODELAY); otherwise each waits for 40 ms. The host `*` is all
+    Only then does asyncio send small answers without delay (TCP_NODELAY); otherwise each waits for 40 ms. The host `*`
+    is all
     addresses, of IPv4 and IPv6 where the system has both.
 
     Raises:
-        StartError: The address cannot be had.
+        StartError: The address is not available.
     """
     try:
         is_dual = host == _ALL and socket.has_dualstack_ipv6()

@@ -31,7 +31,8 @@ class _Options(TypedDict, total=False):
 
     threads: int
     """The number of threads for plain `def` methods in all, by default 64. Each method takes at most half of them; a
-    call that gets none within five seconds is refused."""
+    call is refused after waiting five seconds for a thread.
+    """
 
 
 class ServerOptions(_Options, total=False):
@@ -55,7 +56,7 @@ class HttpOptions(TypedDict, total=False):
     """Origins of other web pages that may call from a browser, such as `https://app.example.com`; by default none."""
 
     token_verifier: TokenVerifier | None
-    """The verifier of bearer tokens; by default that of the manifest's `auth`. Without both, any caller may call."""
+    """The verifier of bearer tokens; by default from the manifest's `auth`. Without both, any caller may call."""
 
     session_idle_timeout: float
     """Seconds without a request after which the session of a client of 2025-11-25 or older ends, by default 1800. Newer
@@ -74,7 +75,7 @@ class HttpOptions(TypedDict, total=False):
 
     stateless: bool
     """True if clients of 2025-11-25 or older have no sessions either, so that each of their requests may come to any of
-    several processes. They are asked no questions, hear of no changes, and cannot resume. By default they have
+    several processes. They get no questions and no notifications of changes, and cannot resume. By default they have
     sessions."""
 
     health: bool

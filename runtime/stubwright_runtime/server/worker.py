@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 UNTIL_EOF: Final = "--until-end-of-input"
-"""The option of a process that ends with the one that started it, whose death closes its standard input."""
+"""The option of a process that ends with its parent, whose death closes its standard input."""
 
 _RESTART_DELAY: Final = 1.0
 """Seconds before a process that died is started again."""
 
 _MARGIN: Final = 5.0
-"""Seconds that processes may take to end next to those that their tasks may; then they are killed."""
+"""Seconds that processes may take to end after their tasks; then they are killed."""
 
 
 def work(core: Core, *, until_eof: bool = False) -> None:
@@ -55,14 +55,14 @@ async def _run_tasks(core: Core, stop: asyncio.Event) -> None:
 
 
 class Workers:
-    """Processes that work at tasks, for as long as a block."""
+    """Processes that run tasks, for the length of a block."""
 
     def __init__(self, number: int, arguments: Sequence[str], grace: float) -> None:
-        """Say what to start.
+        """Prepare the processes.
 
         Args:
             number: How many.
-            arguments: Their command line after that of Python.
+            arguments: Their command line after Python's own arguments.
             grace: Seconds that their tasks may take to end.
         """
         self._patience = grace + _MARGIN
@@ -80,7 +80,7 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End them, and wait for what they have begun; kill those that take too long, whose tasks others take over."""
+        """Stop the processes, and wait for their running tasks; kill slow ones, whose tasks run elsewhere."""
         self._over.set()
         for process in [*self._processes]:
             process.terminate()
@@ -92,7 +92,7 @@ class Workers:
             process.kill()
 
     def _keep(self) -> None:
-        """Have one process run until all has ended."""
+        """Run one process, again and again, until the block ends."""
         while not self._over.is_set():
             # What a process writes is for the log: standard output may be the server's wire.
             with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:

@@ -1,7 +1,7 @@
 """The threads that plain `def` methods of the handlers run in, limited in all and for each method.
 
-A thread cannot be stopped, so one whose call was given up counts until it ends. The server's own work in threads has
-threads of its own.
+A thread cannot be stopped, so it counts until it ends, even if its call was abandoned. The server's own work uses other
+threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IS_WITHIN: Final[ContextVar[bool]] = ContextVar("is_within", default=False)
 
 
 class NoFreeThreadError(Exception):
-    """No thread was free in time; the text says so to the caller."""
+    """No thread was free in time; the text is for the caller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,12 +65,12 @@ class Threads:
         patience: float | None = None,
         hold: Callable[[], Callable[[], None]] | None = None,
     ) -> Any:
-        """Run a function in a thread, and return its result. If the caller is cancelled, the thread runs on on its own.
+        """Run a function in a thread, and return its result. If the caller is cancelled, the thread continues.
 
         Args:
             name: The method of the handlers that it belongs to.
             function: The function.
-            patience: Seconds that it may wait for a thread; by default those of the pool.
+            patience: Seconds that it may wait for a thread; by default the pool's.
             hold: Is called first; returns a function to call when the thread ends, in any thread.
 
         Raises:

@@ -227,13 +227,13 @@ class Context:
         return self.rounds.make_idempotency_key(key)
 
     async def complete(self, elicitation: str) -> bool:
-        """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
+        """Notify the client that the URL of a question is completed (MCP 2025-11-25, client/elicitation).
 
-        From 2026-07-28 on, the client comes back on its own, and this does nothing. After the request,
+        From 2026-07-28 on, the client retries without a notification, and this has no effect. After the request,
         `server.complete(elicitation)` does the same.
 
         Args:
-            elicitation: The id that the question was asked with; it is also that of its answer, `Accepted`.
+            elicitation: The id of the question, which its answer `Accepted` has, too.
 
         Returns:
             True if a client was notified. A client gets one notification for each question.

@@ -1,4 +1,4 @@
-"""Streams of `subscriptions/listen`, on which clients from 2026-07-28 on hear of changes (basic/utilities).
+"""Streams of `subscriptions/listen`, which notify clients of changes from 2026-07-28 on (basic/utilities).
 
 The stream ends with its answer, when the server ends or the token expires.
 """
@@ -76,14 +76,14 @@ class Listeners:
         return call
 
     async def listen(self, request: Request, feed: Feed | None = None) -> dict[str, Any]:
-        """Tell of changes until the stream ends, and return its answer.
+        """Send changes until the stream ends, and return its answer.
 
         Args:
-            request: The request, which names the changes that its client wants to hear of; an unknown kind is ignored.
+            request: The request, with the changes that its client subscribes to; an unknown kind is ignored.
             feed: A further source of notifications that the client wants.
 
         Raises:
-            ProtocolError: It wants to hear of too many resources, or there are too many streams.
+            ProtocolError: It names too many resources, or there are too many streams.
         """
         wanted: Mapping[str, Any] = request.params["notifications"]
         outgoing, over_http = cast("Notifier", request.channel), request.over_http
@@ -109,7 +109,7 @@ class Listeners:
             expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, telling.end)
             if self._hub.is_stopping:
                 telling.end()
-            self._open.add(telling)  # before it is told so: a change meanwhile waits for its turn
+            self._open.add(telling)  # before the acknowledgement: a change meanwhile waits
             try:
                 params = {"notifications": honored, "_meta": meta}
                 await outgoing.notify("notifications/subscriptions/acknowledged", params)

@@ -1,6 +1,6 @@
 """The resources of one generated package, and the templates of their URIs.
 
-Text in the manifest, or a file inside the package, is read as it is; all other contents come from the handlers.
+Text in the manifest and files in the package are returned unchanged; all other contents come from the handlers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _ReadResource:
             if self.package.resources[uri].method is None:
                 hints = self.server.lists.hints
             contents = await self._read_listed(uri, request)
-        elif not listing.has(uri):  # one that is switched off is not there for a template either
+        elif not listing.has(uri):  # a disabled resource is not available through a template either
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
             raise refuse_unknown(uri, request.revision)
@@ -149,7 +149,7 @@ class _ReadResource:
 def _describe_page(
     contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
 ) -> list[dict[str, Any]] | None:
-    """Return contents, those of a page with its `_meta`, since hosts read it next to the page (MCP Apps, SEP-1865)."""
+    """Return contents; a page has its `_meta`, which hosts read next to it (MCP Apps, SEP-1865)."""
     meta: Mapping[str, Any] = wire.get("_meta") or {}
     if not meta or not contents or not uri.startswith(PAGES):
         return contents

@@ -1,4 +1,4 @@
-"""The requests that a server is answering, so that those that a stop cuts off get an error."""
+"""The pending requests of a server; a stop answers the remaining ones with an error."""
 
 from __future__ import annotations
 

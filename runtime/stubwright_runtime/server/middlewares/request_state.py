@@ -36,7 +36,7 @@ class EncryptedRequestState:
         self._user = user
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
-        """Have the requests of a method answered by a server that sees the plain state."""
+        """Pass the decrypted state of a method's requests to the server."""
         if method not in _METHODS:
             return call_next
 
@@ -57,8 +57,8 @@ class EncryptedRequestState:
         """Return the state that came with a request.
 
         Raises:
-            ProtocolError: It is not one that this caller was given for this call, or has expired.
-            StateLost: The keys are not known.
+            ProtocolError: It was not issued to this caller for this call, or has expired.
+            StateLost: The keys are unknown.
         """
         sealing = await self._sealing.renew()
         if sealing is None:

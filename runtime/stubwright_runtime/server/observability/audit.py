@@ -53,7 +53,7 @@ class CallRecord:
     """One call of a tool, or a request that was refused before its tool was known.
 
     Attributes:
-        time: The time at which it came, in UTC.
+        time: The time of its arrival, in UTC.
         id: Its unique id in the log and for the caller.
         trace: The trace that it belongs to (W3C Trace Context), in hexadecimal; `None` if there is none.
         server: The server's name.
@@ -151,7 +151,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def record(self, call_state: CallState) -> None:
-        """Have a call that has ended recorded; never waits."""
+        """Queue the record of a call that has ended; never waits."""
         if call_state.result is not None:
             with suppress(ValueError):  # half a character, which no transport takes either
                 call_state.result_bytes = len(to_json(call_state.result))

@@ -61,7 +61,7 @@ class AuditFile:
         return True
 
     def close(self) -> None:
-        """Do nothing: each line is written at once."""
+        """Do nothing: each line is written immediately."""
 
     def _write(self, data: bytes) -> None:
         self._follow(data)

@@ -38,7 +38,7 @@ _SESSIONS: Final = common.create_histogram(
     "mcp.server.session.duration", "The duration of the MCP session as observed on the MCP server."
 )
 _INITIALIZED: Final = "notifications/initialized"
-"""It is answered as long as its session lives, which hears of changes from then on."""
+"""Its stream lasts as long as its session, which is notified of changes from then on."""
 
 _URI: Final = "mcp.resource.uri"
 
@@ -109,7 +109,7 @@ class Telemetry:
         self._descriptions: dict[tuple[str | None, ...], _Description] = {}
 
     def begin(self, request: Request) -> Observation:
-        """Start the span of a message, below the one that its sender names in `_meta`."""
+        """Start the span of a message; its parent is the span in the sender's `_meta`."""
         description = self._describe(request)
         attributes = {**description.span, **_describe_own(request)}
         span = self._tracer.start_span(description.name, _find_parent(request), SpanKind.SERVER, attributes)
@@ -258,7 +258,7 @@ def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], st
 
 
 def _show(span: Span, tool: Tool, call_state: CallState) -> None:
-    """Add the arguments and the result to a span if the manifest says so: without secrets, and if they are small."""
+    """Add the arguments and the result to a span if the manifest enables it: without secrets, and if they are small."""
     arguments = call_state.arguments or {}
     values = {"gen_ai.tool.call.arguments": tool.redact(arguments)}
     if call_state.result is not None and call_state.ending == "completed":

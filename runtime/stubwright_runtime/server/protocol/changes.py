@@ -1,6 +1,5 @@
-"""The changes that one client has not heard of yet, and the notifications that tell of them.
-
-Of several changes of one kind that wait, the client hears once: it reads the list again anyway (MCP 2025-11-25,
+"""Pending changes for one client, and their notifications. Several pending changes of one kind cause one notification,
+since the client reads the whole list again (MCP 2025-11-25,
 server/tools, "List Changed Notification").
 """
 
@@ -24,10 +23,10 @@ class ChangeNotifier:
     def __init__(
         self, is_wanted: Callable[[Change], bool], outgoing: Notifier, meta: Mapping[str, Any] | None = None
     ) -> None:
-        """Begin with nothing to tell.
+        """Start without pending changes.
 
         Args:
-            is_wanted: Tells whether the client wants to hear of a change.
+            is_wanted: Returns whether the client subscribes to a change.
             outgoing: The messages to the client.
             meta: The `_meta` of each notification, if it has one.
         """
@@ -39,7 +38,7 @@ class ChangeNotifier:
         self._is_over = False
 
     def on_change(self, change: Change) -> None:
-        """Take a change, if the client wants to hear of it."""
+        """Queue a change, if the client subscribes to it."""
         if self._is_wanted(change):
             self._waiting[change] = None
             self._woken.set()

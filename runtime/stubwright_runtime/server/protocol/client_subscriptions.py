@@ -40,12 +40,12 @@ Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 @dataclass(slots=True)
 class ClientSubscriptions:
-    """The log messages and changes that one connection wants to hear of.
+    """The log messages and changes that one connection subscribes to.
 
     Attributes:
         level: The least level of log messages.
-        uris: The resources whose changes it hears of.
-        is_told: True if it hears of changes.
+        uris: The resources with notifications of changes.
+        is_told: True if changes are sent.
         since: The number of changes before its handshake.
     """
 
@@ -55,7 +55,7 @@ class ClientSubscriptions:
     since: int | None = None
 
     def subscribe(self, uri: str) -> None:
-        """Add a resource whose changes it hears of (MCP 2025-11-25, server/resources, "Subscriptions").
+        """Subscribe to a resource (MCP 2025-11-25, server/resources, "Subscriptions").
 
         Raises:
             ProtocolError: It has too many subscriptions, or their URIs are too long.

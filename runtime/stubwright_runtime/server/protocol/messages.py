@@ -40,7 +40,7 @@ class Refusal:
     """The error that answers a malformed message.
 
     Attributes:
-        id: The id of the request, if it has one that can be read.
+        id: The id of the request, if it has a readable one.
         error: The reason of the refusal.
     """
 
@@ -90,7 +90,8 @@ def parse(data: bytes) -> dict[str, Any] | None:
 
 
 def read(line: bytes) -> Iterator[ParsedMessage]:
-    """Yield the messages of a line: one, those of a batch (MCP 2025-03-26, basic, "Batching"), or none of a blank line.
+    """Yield the messages of a line: one, several of a batch (MCP 2025-03-26, basic, "Batching"), or none of a blank
+    line.
 
     Bytes that are not UTF-8, and half characters, become U+FFFD. A byte order mark before the text is ignored (RFC
     8259, 8.1).
@@ -123,7 +124,7 @@ def is_batch(data: bytes) -> bool:
 
 
 def refuse_long(start: bytes, most: int) -> ParsedMessage:
-    """Refuse a line that is longer than `most` bytes, of which only the start was kept."""
+    """Refuse a line of more than `most` bytes, with only its start."""
     outline = _outline(start.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
     return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
 
@@ -175,7 +176,7 @@ def _is_answer(value: Mapping[str, Any]) -> bool:
 
 
 def _is_id(value: object) -> TypeIs[str | int]:
-    # Not `isinstance`, by which `true` would be an integer.
+    # Not `isinstance`: `true` would be an integer.
     return type(value) is str or type(value) is int
 
 
@@ -185,7 +186,7 @@ _INTEGER: Final = re.compile(r"-?\d{1,18}")
 
 
 def _outline(text: str) -> dict[str, Any]:
-    """Return the keys of the outermost object with their values, of which only strings and integers are read."""
+    """Return the keys of the outermost object with their values; only strings and integers are read."""
     members: dict[str, Any] = {}
     if not text.lstrip().startswith("{"):
         return members

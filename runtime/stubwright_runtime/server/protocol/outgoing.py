@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE: Final = 3600.0
-"""Seconds that a client may take for an answer to a question (MCP 2025-11-25, basic/lifecycle, "Timeouts")."""
+"""The timeout of a question, in seconds (MCP 2025-11-25, basic/lifecycle, "Timeouts")."""
 
 
 READINESS: Final = 5.0
@@ -68,7 +68,7 @@ class Questions:
     async def wait_until_ready(self) -> None:
         """Wait until the client is ready for questions (MCP 2025-11-25, basic/lifecycle, "Initialization").
 
-        A client that does not say so in time is asked all the same: there are some that never do.
+        After a timeout the client is asked without it: some clients never send the notification.
 
         Raises:
             DisconnectedError: It has disconnected.

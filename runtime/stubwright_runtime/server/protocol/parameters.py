@@ -203,7 +203,7 @@ _ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_ANSWER), "reque
 
 
 class _Parameters:
-    """The required and the optional parameters of a method, but for `_meta`."""
+    """The required and the optional parameters of a method, without `_meta`."""
 
     def __init__(self, required: Mapping[str, Shape] | None = None, /, **optional: Shape) -> None:
         self.required = required or {}
@@ -280,8 +280,8 @@ def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shap
 
     Args:
         method: The method of a request of a client.
-        stateless: True for the era of 2026-07-28, in which each request says its revision.
-        has_tasks: True to include the methods of tasks, which a server need not have.
+        stateless: True for the era of 2026-07-28, whose requests name their revision.
+        has_tasks: True to include the methods of tasks.
     """
     if has_tasks and method.startswith("tasks/"):
         return (STATELESS_TASKS if stateless else HANDSHAKE_TASKS).get(method)

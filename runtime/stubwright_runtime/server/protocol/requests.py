@@ -1,6 +1,7 @@
 """Faults of requests that are well-formed JSON-RPC: of their era, method or parameters.
 
-The caller decides whether the server serves a method, and knows who has shaken hands (MCP 2025-11-25, basic/lifecycle;
+The caller decides whether the server serves a method, and which clients are initialized (MCP 2025-11-25,
+basic/lifecycle;
 MCP 2026-07-28, basic, "Per-request fields").
 """
 
@@ -27,7 +28,7 @@ STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).
 """The revisions in which each request says its own."""
 
 _GREETING: Final = 64 * 1024
-"""The maximum size in bytes of a handshake's parameters as JSON: they are retained as long as the connection."""
+"""The maximum size in bytes of a handshake's parameters as JSON: the connection retains them."""
 
 _SHORT_GREETING: Final = 16 * 1024
 _GREETING_PARTS: Final = 250
