@@ -23,7 +23,7 @@ _UNITS: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 class BudgetExceeded(ToolError):
-    """The caller's budget, or that of the whole server, is used up; nothing was stored.
+    """The budget of the caller or of the whole server is exhausted, so the data were not stored.
 
     Attributes:
         whose: The owner of the budget: the caller or the server.

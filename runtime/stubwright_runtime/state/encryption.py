@@ -29,10 +29,10 @@ class Encryption:
     """Encrypts with the first of some keys; decrypts what any of them encrypted, so keys can be rotated one by one."""
 
     def __init__(self, keys: Sequence[bytes], purpose: str = "state") -> None:
-        """Take the keys, and what they encrypt: what was encrypted for one purpose does not decrypt for another.
+        """Set the keys and their purpose: a ciphertext for one purpose does not decrypt for another.
 
         Raises:
-            ValueError: There is none, or one is too short.
+            ValueError: There is no key, or a key is too short.
         """
         if not keys or any(len(key) < MIN_KEY_BYTES for key in keys):
             raise ValueError(f"a key has at least {MIN_KEY_BYTES} bytes")

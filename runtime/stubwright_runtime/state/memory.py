@@ -53,7 +53,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Account:
-    """The account of one payer: its used bytes, its records, and those of them that are spare, the oldest first."""
+    """The account of one payer: its used bytes, its records, and its spare records, the oldest first."""
 
     used: int = 0
     records: dict[_Name, None] = field(default_factory=dict[_Name, None])
@@ -276,7 +276,7 @@ class MemoryStore:
         yield
 
     def __len__(self) -> int:
-        """Return the number of remembered records, marks and leases, including those that have ended."""
+        """Return the number of remembered records, marks and leases, including expired ones."""
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:
@@ -306,7 +306,7 @@ class MemoryStore:
             del self._accounts[entry.payer]
 
     def _make_room(self, payer: str, more: int) -> None:
-        """Forget spare records, the oldest first, as far as that is needed. Raises BudgetExceeded."""
+        """Forget as many spare records as needed, the oldest first. Raises BudgetExceeded."""
         # Not by indexing: a payer that is refused must not leave an account behind.
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:

@@ -47,7 +47,7 @@ class Nonces:
         return True
 
     def expire(self) -> None:
-        """Forget those that need not be remembered any longer."""
+        """Forget expired nonces."""
         now = self._clock()
         # All are remembered for the same time, so that the first one ends first.
         while self._ends and self._ends[first := next(iter(self._ends))] <= now:

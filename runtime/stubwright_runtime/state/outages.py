@@ -54,7 +54,7 @@ class WaitBudget:
         self._ended = float("-inf")
 
     def begin(self, now: float) -> float:
-        """Begin to wait, also next to other waits of the same request; gives the seconds that are left."""
+        """Start to wait, possibly along with other waits of the same request, and return the remaining seconds."""
         if not self._waits:
             self._since = now
             if now > self._ended + _REST:
@@ -89,11 +89,10 @@ class Outages:
         """Start with a store that answers.
 
         Args:
-            url: What the log calls it.
-            failures: What an exchange raises if it fails.
-            refusals: Those by which the store declines; the first is what it specifies where there is no class for
-                that.
-            clock: Tells the time in seconds.
+            url: Its name in the log.
+            failures: The exceptions of a failed exchange.
+            refusals: The exceptions of a refused exchange; the first is for refusals without their own class.
+            clock: Returns the time in seconds.
         """
         self.failures = failures
         self.refusals = refusals
@@ -112,7 +111,7 @@ class Outages:
         """Bound one exchange, and note whether the store answered.
 
         Raises:
-            StateLost: There was no answer, or one that is none.
+            StateLost: There was no valid answer.
         """
         now = self._clock()
         budget: WaitBudget = SCOPE.get().waits or WaitBudget()
@@ -134,7 +133,7 @@ class Outages:
                 # A probe that was cancelled found nothing out, so the next exchange tries in its place.
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
-            if now > self._lost_at:  # what was sent before says nothing of now
+            if now > self._lost_at:  # an exchange that began earlier does not show the present state
                 self.mark_up(writes=writes)
         finally:
             budget.end(self._clock())
@@ -161,7 +160,7 @@ class Outages:
             raise StateLost(f"{self._url} cannot be used")
 
     def note_unreadable(self, why: str) -> None:
-        """Take note of something that is not as it was kept."""
+        """Record unreadable data."""
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
             log().warning(

@@ -1,8 +1,8 @@
-"""Rosters: what determines which version of a record is the newest, so that an older one that was put back is noticed.
+"""Rosters: lists of the newest versions of records, which detect restored older versions.
 
-A principal has some rosters, each for a part of its records. One is an encrypted list of those that exist, with their
-versions, and has a number that grows with each change. Who puts a record back has to put its roster back, too; then its
-number is lower than the one that this process has seen itself or heard of from another.
+A principal has several rosters, each for a part of its records. A roster is an encrypted list of the existing records
+with their versions, and its number grows with each change. Restoring a record requires restoring its roster, too, whose
+number is then lower than the number that this process has read, or received from another.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class RecordIndex:
 
 
 class HighWaterMarks:
-    """The highest numbers of rosters that this process has seen, or has heard of."""
+    """The highest numbers of rosters that this process has read or received."""
 
     def __init__(self, most: int = _SEEN) -> None:
         """Remember so many."""
@@ -115,7 +115,7 @@ class HighWaterMarks:
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
     def find_number(self, roster: str, now: int | None = None) -> int:
-        """Return the lowest number that a roster can have; 0 if nothing is known of it, or all in it has ended."""
+        """Return the lowest possible number of a roster; 0 if it is unknown, or all its records have expired."""
         number, end = self._numbers.get(roster, (0, None))
         if end is None or now is None or now <= end:
             return number
@@ -132,7 +132,7 @@ class HighWaterMarks:
             self._numbers.popitem(last=False)
 
     def make_empty(self, roster: str, now: int) -> RecordIndex:
-        """Return an empty roster in place of one that was put back or removed; all marks count as spent."""
+        """Return an empty roster in place of a restored or removed one; all marks count as spent."""
         number, end = self._numbers[roster]
         return RecordIndex(number, over=now + _LONG if end is None else end, oldest=make_nonce())
 

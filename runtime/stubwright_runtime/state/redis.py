@@ -1,8 +1,8 @@
 """The store in Redis or Valkey: all processes that serve one manifest see the same, and it outlives them.
 
-Each method is one command or one script, so that it happens whole or not at all, and none is sent twice: whether one
-without an answer was executed is unknown, and `StateLost` says so. What lies there is encrypted, and its names are
-digests: who reads Redis learns nothing of it, and who writes there makes nothing of it.
+Each method is one command or one script, so that it happens whole or not at all, and none is sent twice: whether a
+command without an answer was executed is unknown, which `StateLost` reports. Data in Redis are encrypted, and their
+names are digests: readers of Redis learn no content, and writers cannot forge any.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _NUMBERS: Final = "rosters"
 """The topic on which the number of a roster is published when it changes."""
 
 _SLACK: Final = 1000
-"""Milliseconds between a look at a roster and its change, at most, as far as ends of records go."""
+"""The most milliseconds between reading a roster and changing it, for the expiry of records."""
 
 _TOKEN: Final = 16
 """The first bytes of each ciphertext of this format."""
@@ -289,7 +289,7 @@ class RedisStore:
                 await self._change("enrol", [], [], current.roster, lambda _roster, _now: False)
                 break
             least = needed  # word of a change may have been quicker; what is read from now on is as new at least
-        log().warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
+        log().warning("%s in Redis is an older version than the stored one; it counts as removed", name)
         return None
 
     async def measure(self, kind: str, key: str) -> int | None:
@@ -335,7 +335,7 @@ class RedisStore:
         if payer is None:
             return bool(await self._script("delete", names, []))
 
-        # A record that is not there may have been taken away to be put back later, so the roster changes all the same.
+        # A missing record may have been removed to be restored later, so the roster still changes.
         def strike(roster: RecordIndex, _now: int) -> bool:
             roster.records.pop(name, None)
             return True
@@ -418,7 +418,7 @@ class RedisStore:
             secret: bytes | None = await self._redis.get(name)
         if secret is None:
             async with self.exchange(writes=True):
-                # Of several processes that start at once, one writes its secret, and all use that one.
+                # If several processes start together, one writes its secret, and all use it.
                 await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
                 secret = await self._redis.get(name)
         if secret is None or len(secret) < MIN_KEY_BYTES:
@@ -444,7 +444,7 @@ class RedisStore:
         try:
             yield
         finally:
-            while not pump.done():  # the library may take a cancellation for a lost connection, while it connects
+            while not pump.done():  # while it connects, the library may treat a cancellation as a lost connection
                 pump.cancel()
                 await asyncio.wait([pump], timeout=_CANCELLING)
             await self.pool.disconnect()
@@ -459,7 +459,7 @@ class RedisStore:
                 self._outages.record_mode(await self._read_mode())
                 async with self._redis.pubsub() as channels:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
-                    # Redis keeps nothing for a subscriber that is unavailable: listeners may have missed messages.
+                    # Redis stores no messages for disconnected subscribers: listeners may have missed some.
                     await self._notify_all(None)
                     is_heard.set()
                     failures = 0
@@ -565,15 +565,15 @@ class RedisStore:
         roster: str,
         edit: Callable[[RecordIndex, int], bool],
     ) -> Any:
-        """Change a roster and what it vouches for in one step; 0 if `edit` finds that there is nothing to do.
+        """Change a roster and its records in one step; 0 if `edit` has no change.
 
         A roster that was put back is first made again, so that later readers are not misled by it.
         """
-        # The script finds the changes of other processes; those of this one take turns, so that none has to try again.
+        # The script detects changes of other processes; changes of this process take turns, so that none is repeated.
         turn = self._turns.setdefault(roster, asyncio.Lock())
         while True:
             async with turn:
-                # Before the roster is read: a change that is heard of meanwhile would make a current roster look old.
+                # Before the roster is read: a change that is published meanwhile would make a current roster look old.
                 seen = self._seen.find_number(roster)
                 ciphertext, now = await self._script("roster", [roster], [], writes=False)
                 new = await self._read(roster, ciphertext)
@@ -600,7 +600,7 @@ class RedisStore:
         result = self._check_budget(await self._script(script, [*names, name], [*arguments, *roster_arguments]))
         if result == scripts.CHANGED.encode():
             return None
-        # `delete` returns 0 where no record was, but the roster has changed.
+        # `delete` returns 0 for a missing record, although the roster has changed.
         if result or script == "delete":
             self._seen.note(name, roster.number, roster.end)
         return result
@@ -626,7 +626,7 @@ class RedisStore:
         """Return a number in Redis. Raises StateLost if another program wrote it."""
         if field is None or not _NUMBER.fullmatch(field):
             self._outages.note_unreadable("a number of a record is not a number")
-            raise StateLost(f"what {self.url} holds is not as it was kept")
+            raise StateLost(f"what {self.url} contains was changed by another program")
         return int(field)
 
     async def _encrypt(self, data: bytes, place: str) -> bytes:
@@ -658,7 +658,7 @@ def _to_milliseconds(seconds: float | None) -> int:
 
 def _pack(key: str, data: bytes) -> bytes:
     name = key.encode()
-    # The name in Redis is a digest, so the key lies next to the data for `list_owned`.
+    # The name in Redis is a digest, so the data include the key, for `list_owned`.
     return len(name).to_bytes(4, "big") + name + data
 
 

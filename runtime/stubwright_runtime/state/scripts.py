@@ -1,13 +1,13 @@
 """The atomic steps in Redis, in its own language (Lua), by its own clock.
 
-A record is a hash: `d` its data, `h` its head, `v` its version, `e` its end in any case, `i` the time that it may be
-idle, `c` its number, `x` the index of its owner, `a` the account that it counts against, `s` the set of that account
-that it is in, `b` the bytes that it counts as, `r` the roster that vouches for it, `f` `1` if it is final. An index is
+A record is a hash: `d` its data, `h` its head, `v` its version, `e` its latest end, `i` its idle time, `c` its number,
+`x` the index of its owner, `a` its account, `s` its set in that account, `b` its counted bytes,
+`r` its roster, `f` `1` if it is final. An index is
 a sorted set of the names of records by their ends. Times are milliseconds; -1 is never.
 
-An account belongs to one payer: two sorted sets of `BYTES:RECORD` by the ends of the records, one of them for spare
+An account belongs to one payer: a sorted set of `BYTES:RECORD` by the ends of the records, and another for spare
 records. `accounts` is a sorted set of all accounts by their next ends, `used` a hash of their bytes, with the sum of
-all at `*`. Before anything new is counted, the bytes of ended records are given back.
+all at `*`. The bytes of ended records are subtracted before a new record is counted.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _SKEW: Final = 60.0
 
 
 class InvalidStateError(Exception):
-    """A token that does not open. The text explains why, for the log alone, and holds nothing of the token."""
+    """A token that cannot be decrypted. The text gives the reason, for the log only, without parts of the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Call:
     caller: str
 
     def compute_digest(self) -> bytes:
-        """Return the digest of the method and of what it is called with; no arguments are the same as empty ones."""
+        """Return the digest of a method and its arguments; missing arguments equal empty ones."""
         bound = {key: self.params[key] for key in _BOUND if self.params.get(key)}
         return _digest(json.dumps([self.method, bound], sort_keys=True))
 

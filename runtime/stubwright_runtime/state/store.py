@@ -1,7 +1,7 @@
-"""The store: where a server keeps what outlives a request.
+"""The store of a server's state between requests.
 
 One protocol, two kinds: `memory://` is this process, and `redis://` is shared by all processes that serve the same
-manifest, and outlives them. Their users need not know which of the two it is.
+manifest, and outlives them. Both have the same interface.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find_state_lost(error: BaseException) -> StateLost | None:
     """Return the `StateLost` that an exception is, or that is alone in its group (of a task group)."""
     if is_group(error):
         losses = [find_state_lost(loss) for loss in error.exceptions]
-        # If the outcome of one exchange is unknown, that of all of them together is.
+        # If the outcome of one exchange is unknown, the joint outcome is unknown.
         return max((loss for loss in losses if loss is not None), key=_unknown) if all(losses) else None
     return error if isinstance(error, StateLost) else None
 
@@ -143,13 +143,13 @@ class Store(Protocol):
         tracked: bool = False,
         room: int = 0,
     ) -> bool:
-        """Keep something new.
+        """Create a record.
 
         Args:
             kind: Its kind, such as `task`.
-            key: Its key among those of its kind; it must be new.
+            key: Its key, which is new in its kind.
             data: The bytes to keep.
-            owner: Its owner, by which `list_owned` finds it.
+            owner: Its owner, for `list_owned`.
             ttl: Seconds after which it has ended.
             idle: Seconds after which it has ended if it was not read or replaced.
             most: The most records of this kind that one owner may have.
@@ -209,15 +209,15 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Replace what had this version by `data`, and return whether it was still there. This is use for `idle`.
+        """Replace the data of this version, and return whether the version was current. This resets `idle`.
 
         Args:
-            kind: What it is.
-            key: What it is found by.
-            data: What to keep.
-            version: The version that it takes the place of.
+            kind: Its kind.
+            key: Its key.
+            data: The new data.
+            version: The current version.
             head: As in `create`.
-            payer: Of what is tracked, whose budget it counts against.
+            payer: The payer whose budget it counts against, for tracked data.
             final: Whether this is its last version, which is retained whatever the budget says.
 
         Raises:
@@ -238,9 +238,8 @@ class Store(Protocol):
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Return whether a nonce comes for the first time, which is true of only one of several calls at once.
-
-        Only so many are remembered for each payer; if there are more, the older ones count as spent.
+        """Return whether a nonce is new, which is true for only one of several concurrent calls. The number of nonces
+        per payer is limited; beyond it, older ones count as spent.
 
         Args:
             nonce: A nonce of `make_nonce`.
@@ -250,7 +249,7 @@ class Store(Protocol):
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Take a lease for so many seconds, or renew it, and return whether no other holder has it."""
+        """Take or renew a lease for some seconds, and return whether no other holder has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:
@@ -278,7 +277,7 @@ class Store(Protocol):
         ...
 
     def listen(self, topic: str, listener: Listener) -> Callable[[], None]:
-        """Have a listener hear published data while the store runs; return a function that ends that."""
+        """Subscribe a listener to published data while the store runs; return a function that unsubscribes it."""
         ...
 
     async def list_secrets(self) -> Sequence[bytes]:

@@ -20,13 +20,13 @@ def store_at(url: str, package: Package) -> Store:
     """Return the store at a URL.
 
     Args:
-        url: `memory://`, or `redis://…`, `rediss://…` or `unix://…` as the library `redis` takes it. There, `?prefix=…`
-            is what the names of all that is retained begin with; by default that is the server's name.
+        url: `memory://`, or `redis://…`, `rediss://…` or `unix://…` as the library `redis` takes it. `?prefix=…` is a
+            prefix for all names in Redis; by default the server's name.
         package: The package whose state it is.
 
     Raises:
-        StoreConfigurationError: There is no store of that kind.
-        MissingExtraError: What it needs is not installed.
+        StoreConfigurationError: The URL has an unknown scheme.
+        MissingExtraError: A package is  not installed.
     """
     if url == MEMORY:
         return MemoryStore(budget=Budget.from_manifest(package.manifest))

@@ -55,7 +55,7 @@ class TaskChannel:
         return self._task.client
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Keep it as the task's message, and tell it."""
+        """Store the message of the task, and notify its clients."""
         await self._save_message(_describe_progress(done, total, message))
         await self._connections.send_progress(self._task.id, done, total, message)
 

@@ -1,7 +1,4 @@
-"""The connections of 2025-11-25 that tasks were made on, as long as these go on.
-
-A client may not receive them.
-"""
+"""The connections of 2025-11-25 of running tasks. A client may miss their notifications."""
 
 from __future__ import annotations
 
@@ -82,7 +79,7 @@ class TaskConnections:
         """Notify a client of a task from now on."""
         if self._group is not None:
             self._connections[task.id] = connection
-            # Without its arguments and answers, since this is retained in memory for as long as the task lasts.
+            # It excludes arguments and answers, since it stays in memory until the task ends.
             self._group.start_soon(self._follow, task.end(), connection)
 
     async def send_progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
@@ -133,7 +130,7 @@ class TaskConnections:
                 try:
                     current = await self._task_store.find(task.id)
                 except StateLost:
-                    continue  # the task store wakes all who wait when the store is there again
+                    continue  # after an outage, the task store wakes all waiters
                 if current is None:
                     break
                 status_params = wire.to_handshake_task(current)

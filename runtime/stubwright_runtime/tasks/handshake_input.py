@@ -69,7 +69,7 @@ class InputRequester:
 
 
 async def _send(connection: TaskConnection, task: Task, question: Question) -> Mapping[str, Any]:
-    """Return the client's answer to a question; if it refuses, one that does not fit, so that it is asked again."""
+    """Return the client's answer to a question; an error becomes an invalid answer, which repeats the question."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.relate(task.id)}
     try:

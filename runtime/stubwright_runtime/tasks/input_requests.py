@@ -48,5 +48,5 @@ class TaskInputRequests(InputRequests):
         return self._task.origin or self._task.id  # a run that dies stores no seed
 
     async def save(self) -> None:
-        """Keep at once what was made, so that a run after the death of this one does not make it again."""
+        """Store the value immediately, so that a later run after a crash does not make it again."""
         await self._save(dict(self._done))

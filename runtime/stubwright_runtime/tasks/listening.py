@@ -1,4 +1,4 @@
-"""Clients of 2026-07-28 that hear of tasks on a stream of `subscriptions/listen`."""
+"""Notifications of tasks on streams of `subscriptions/listen` (2026-07-28)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TaskFeed:
     """The notifications about tasks on one stream."""
 
     def __init__(self, task_store: TaskStore, names: Sequence[str]) -> None:
-        """Take the store of the tasks, and the ids of those that the stream reports."""
+        """Set the store of the tasks, and the ids that the stream reports."""
         self._task_store = task_store
         self._names = names
 
@@ -41,7 +41,7 @@ class TaskFeed:
                             else wire.to_detailed_task(task, await self._task_store.get_result(task))
                         )
                     except StateLost:
-                        continue  # the task store wakes all who wait when the store is there again
+                        continue  # after an outage, the task store wakes all waiters
                     if params is not None and params != last_sent.get(name):
                         last_sent[name] = params
                         await notifier.notify("notifications/tasks", {**params, "_meta": meta})

@@ -1,4 +1,4 @@
-"""The methods of tasks, and what the server says of itself, in both eras."""
+"""The methods and capabilities of tasks, in both eras."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _PAGE_SIZE: Final = 50
 """Tasks on a page of the list."""
 
 _MAX_SUBSCRIBED: Final = 1000
-"""Tasks that one stream tells of, at most."""
+"""The most tasks of one stream."""
 
 _ID: Final = 100
 """Characters of a task's id that callers are told apart by."""
 
 _POLL_INTERVAL: Final = 5.0
-"""Seconds between two looks at a task that someone waits for, where nothing is heard of it."""
+"""Seconds between reads of an awaited task without notifications."""
 
 _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 
@@ -231,7 +231,7 @@ class Methods:
         )
 
     async def _listen(self, call_next: Answer, request: Request) -> Result:
-        """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
+        """Subscribe a client to its existing tasks (the extension, "Task Status Notifications")."""
         names = _subscribed_task_ids(request.params)
         if not names or request.id is None or not request.is_admissible or not request.revision.has("task_extension"):
             return await call_next(request)
@@ -242,7 +242,7 @@ class Methods:
         for name in names:
             try:
                 known.append((await self._find(request, name)).id)
-            except ProtocolError:  # the client is not told what is not there
+            except ProtocolError:  # unknown tasks are not reported
                 continue
         feed = TaskFeed(self._tasks.task_store, known)
         return self._hub.stamp(await self._listeners.listen(request, feed), request.revision)
@@ -257,7 +257,7 @@ def _task_id(request: Request) -> str:
 
 
 def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the server's description of itself, with its tasks, as far as the revision has them."""
+    """Return the server's capabilities with its tasks, if the revision has tasks."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
         extensions: dict[str, Any] = capabilities.get("extensions") or {}
@@ -275,7 +275,7 @@ def _subscribed_task_ids(params: object) -> list[str]:
 
 
 def _position(task: Task) -> tuple[str, str]:
-    """Return the position of a task in the list, which reveals nothing of its id."""
+    """Return the position of a task in the list, without revealing its id."""
     # Padded, since positions are compared as texts.
     return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
 

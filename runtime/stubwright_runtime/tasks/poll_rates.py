@@ -11,7 +11,7 @@ from typing import Final
 
 PER_SECOND: Final = 100
 BURST: Final = 1000
-"""The requests that a principal may send at once after a pause."""
+"""The burst of requests that a principal may send after a pause."""
 
 _PRINCIPALS: Final = 10_000
 """Principals that are remembered; a forgotten one begins again."""
@@ -27,7 +27,7 @@ class PollRates:
     def count(self, principal: str) -> float:
         """Count a request, and return the seconds until the next one may be made; 0 if this one may."""
         now = time.monotonic()
-        # Taken out and put back at the end, so that the one that asked longest ago stands first.
+        # Moved to the end, so that the least recent principal comes first.
         left, since = self._left.pop(principal, (float(BURST), now))
         left = min(float(BURST), left + (now - since) * PER_SECOND)
         is_let_in = left >= 1

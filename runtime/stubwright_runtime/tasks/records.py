@@ -1,7 +1,7 @@
 """The record of one task, and its allowed changes.
 
-The statuses and the transitions between them are those of MCP 2025-11-25 (basic/utilities/tasks, "Task Status
-Lifecycle"), which are also those of the extension for 2026-07-28.
+MCP 2025-11-25 (basic/utilities/tasks, "Task Status Lifecycle") and the extension for 2026-07-28 define the statuses and
+their transitions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEXT: Final[Mapping[Status, frozenset[Status]]] = {
     "working": frozenset({"working", "input_required", *OVER}),
     "input_required": frozenset({"working", "input_required", *OVER}),
 }
-"""The statuses that may follow each; one that follows itself has another message or fewer questions."""
+"""The next statuses of each status; a status that follows itself has another message or fewer questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +55,28 @@ class Task:
     """One task.
 
     Attributes:
-        id: What clients know it by.
-        owner: Whose it is.
+        id: Its id for clients.
+        owner: Its owner.
         tool: The tool.
-        arguments: Its arguments, valid and with those that the server sets.
-        revision: The revision that its caller spoke.
-        transport: What the call came over.
-        call_id: What the log and the record of calls know it by.
-        trace: The trace that it belongs to, as W3C Trace Context has it in headers.
-        client: The name and the version that the client program says it has.
-        principal: Who called.
-        capabilities: What the client can do.
-        created: When it was made, in seconds since 1970.
-        updated: When it changed last.
-        ttl: Seconds that it is retained, from its making.
-        poll: Seconds between two looks at it that are enough.
-        status: Where it is.
-        message: That in words.
+        arguments: Its valid arguments, including the arguments that the server sets.
+        revision: The revision of its call.
+        transport: The transport of the call.
+        call_id: Its id in the log and in the record of calls.
+        trace: The headers of its trace (W3C Trace Context).
+        client: The name and the version of the client program.
+        principal: The caller.
+        capabilities: The client's capabilities.
+        created: Its creation, in seconds since 1970.
+        updated: Its last change.
+        ttl: Seconds that it is retained after its creation.
+        poll: The suggested polling interval, in seconds.
+        status: Its status.
+        message: A description of the status.
         is_error: Whether it completed with an `isError` result.
-        result: What its result is retained by.
+        result: The key of its stored result.
         error: The JSON-RPC error that it failed with.
         answers: The client's answers, by the names of questions.
-        done: What `ctx.once` gave, by its keys.
+        done: The results of `ctx.once`, by its keys.
         tries: How often each question was asked.
         pending: What it waits for, by the keys on the wire.
         used: All keys that there were on the wire; none represents two requests.
@@ -124,10 +124,10 @@ class Task:
         return self.status in OVER
 
     def move(self, status: Status, message: str | None = None, **changes: Any) -> Task:
-        """Return the task in another status; only one that needs input waits for anything.
+        """Return the task in another status; only `input_required` has questions.
 
         Raises:
-            ValueError: There is no way from here to there.
+            ValueError: The transition is not allowed.
         """
         if status not in _NEXT.get(self.status, ()):
             raise ValueError(f"no task that is {self.status} becomes {status}")
@@ -148,7 +148,7 @@ class Task:
         return self.move("input_required", "It waits for input.", pending=pending, used=used, run=None, **changes)
 
     def answer(self, responses: Mapping[str, Any]) -> Task | None:
-        """Return the task with answers to what it waits for; `None` if none of them is to that."""
+        """Return the task with answers to its questions; `None` if no answer belongs to one."""
         given = {self.pending[key].name: response for key, response in responses.items() if key in self.pending}
         if not given or self.status != "input_required":
             return None

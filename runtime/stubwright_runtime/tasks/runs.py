@@ -114,7 +114,7 @@ class Runs:
 
     async def work(self, name: str) -> bool:
         """Run a task if it is due: see `TaskWork`."""
-        if name in self._under_way:  # also if the store was away for longer than a lease lasts
+        if name in self._under_way:  # also if the store was unavailable for longer than a lease
             return False
         self._under_way.add(name)
         try:
@@ -281,7 +281,7 @@ class Runs:
                     await self._save_message(attempt, attempt.pending_message)
 
     def _find_sent(self, task: Task) -> dict[str, Any]:
-        """Return the arguments that the caller sent; a task is stored with those that the server set as well."""
+        """Return the caller's arguments; a stored task includes the server's arguments as well."""
         tool = self._server.package.tools.get(task.tool)
         bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
         return {name: value for name, value in task.arguments.items() if name not in bound}

@@ -136,7 +136,7 @@ class Tasks:
         self.engine.stop()
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
-        """Give answers to what a task waits for; it goes on where all exist. Others are left aside.
+        """Add answers to a task's questions; it continues once all are answered. Other answers are ignored.
 
         Raises:
             StateLost: It is unknown whether they are retained.
@@ -156,7 +156,7 @@ class Tasks:
         if task.status != "working" or self.task_store.now() - task.updated < lease:
             return
         holder = secrets.token_hex(8)
-        # All who poll a task would look; one of them in this time is enough.
+        # One read per period is enough for all clients that poll a task.
         if not await self._store.hold(f"task-look:{task.id}", holder, _CHECK_INTERVAL):
             return
         # A lease that can be taken shows that no process works at the task.
@@ -175,10 +175,10 @@ class Tasks:
             raise StateLost("the task engine did not take a task", is_unknown=True) from error
 
     def find_starter(self, request: Request, tool: Tool) -> Handle | None:
-        """Return the function that makes a task of a call; `None` if the call is answered with its result.
+        """Return the function that runs a call as a task; `None` for a direct call.
 
         Raises:
-            ProtocolError: The tool runs only as a task, or never, and the caller wants it otherwise.
+            ProtocolError: The tool runs only as a task, or never as one, contrary to the request.
         """
         support, is_stateless = tool.task_support, request.revision.has("task_extension")
         asked: Any = request.params.get("task") if request.revision.has("handshake_tasks") else None
@@ -284,6 +284,6 @@ def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
 
 
 def _limit_ttl(most: float, asked: Any) -> float:
-    """Return the seconds for which a task is retained: as long as the client asks, within the manifest's bound."""
+    """Return the seconds for which a task is retained: the client's value, within the manifest's bound."""
     wanted: float | None = None if asked is None else asked.get("ttl")
     return most if wanted is None else min(most, max(_MIN_TTL, wanted / 1000))

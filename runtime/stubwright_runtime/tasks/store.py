@@ -1,6 +1,5 @@
-"""The tasks of a server, as its store keeps them: the one place where a task changes.
-
-A change is compared with what exists, so that of two at once none is lost, and what has ended stays unchanged.
+"""The stored tasks of a server; all changes of tasks are made here. A change applies to the current version, so that
+concurrent changes are not lost, and ended tasks stay unchanged.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class TaskStore:
             BudgetExceeded: There is no room for it.
         """
         payer = task.principal.key
-        slot, store = json.dumps([payer, task.tool]), self._store  # whichever of the caller's sessions it is from
+        slot, store = json.dumps([payer, task.tool]), self._store  # from any session of the caller
         data, head = task.dump(), task.dump_head()
         # A slot without its task would count in the budget that the caller reads.
         room = count_bytes(task.id, data, head)
@@ -117,7 +116,7 @@ class TaskStore:
 
         Args:
             name: Its id.
-            make: Makes the new one of what it is now; `None` if it stays. May be called several times.
+            make: Makes the new task from the current one; `None` for no change. May be called several times.
 
         Returns:
             The new one; `None` if nothing changed.
@@ -155,7 +154,7 @@ class TaskStore:
     async def complete(
         self, task: Task, result: Mapping[str, Any], make: Callable[[Task, str], Task | None]
     ) -> Task | None:
-        """Change a task that has a result, which is retained for as long as the task.
+        """Change a task to one with a result, which is retained with the task.
 
         Args:
             task: The task.

@@ -1,6 +1,6 @@
 """OpenTelemetry for tasks: metrics, and a span for each run, in the trace of the call that made the task.
 
-Without telemetry nothing is loaded, since a server with tasks must start as fast as any other.
+Without telemetry, OpenTelemetry is not loaded, so that servers with tasks start as fast as others.
 """
 
 from __future__ import annotations

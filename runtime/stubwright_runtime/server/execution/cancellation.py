@@ -28,7 +28,7 @@ class Cancellation:
         self._is_cancelled = False
 
     def add(self, function: Callable[[], object]) -> None:
-        """Have `function` called on cancellation, or at once if the request is cancelled already."""
+        """Register a function to call on cancellation; call it now if the request is cancelled already."""
         with self._lock:
             if not self._is_cancelled:
                 self._functions.append(function)
@@ -37,7 +37,7 @@ class Cancellation:
         _call(function)
 
     def cancel(self) -> None:
-        """Note the cancellation, and call the functions."""
+        """Cancel the request: call the registered functions."""
         with self._lock:
             self._is_cancelled, functions, self._functions = True, self._functions, []
         for function in functions:

@@ -96,7 +96,7 @@ class Threads:
             except RuntimeError:  # the loop is closed: no call waits any more
                 self._taken[name] -= 1
 
-        # Either the thread takes it, and runs the function, or the caller that gives up first does.
+        # Whoever acquires the lock first decides: the thread runs the function, or the caller abandons it.
         started = threading.Lock()
         try:
             value, error = await anyio.to_thread.run_sync(
@@ -114,7 +114,7 @@ class Threads:
         return value
 
     async def _enter(self, name: str, patience: float) -> None:
-        """Take a place; those who wait get one in order of arrival."""
+        """Acquire a slot; waiting calls are served in order of arrival."""
         if self._is_free(name):
             self._taken[name] += 1
             return

@@ -71,7 +71,7 @@ class CallRecord:
         alias_of: The tool that this is an old name of; `None` if it is not an old name.
         keys: The names of the arguments, the first 50.
         key_count: The number of arguments.
-        arguments: Their values without those that the manifest redacts; only if it has `audit: {arguments: true}`,
+        arguments: Their values, with redactions of the manifest; only if it has `audit: {arguments: true}`,
             they were found valid, and they have no more than 64 KiB.
         outcome: The ending of the call.
         reason: The reason in one word; `None` if it completed.

@@ -38,7 +38,7 @@ _SESSIONS: Final = common.create_histogram(
     "mcp.server.session.duration", "The duration of the MCP session as observed on the MCP server."
 )
 _INITIALIZED: Final = "notifications/initialized"
-"""Its stream lasts as long as its session, which is notified of changes from then on."""
+"""Its stream lasts until its session ends, and notifies it of changes."""
 
 _URI: Final = "mcp.resource.uri"
 

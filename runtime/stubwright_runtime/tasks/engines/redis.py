@@ -1,7 +1,7 @@
 """The engine on a stream of Redis, for all processes with one store.
 
-An id is all that lies there: who can write to Redis chooses no function and no argument. What was given to a process
-that then died is given to another.
+The stream contains only ids, so writers to Redis choose no function and no arguments. Tasks of a process that died go
+to another process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Who is at work on a task has a lease on it, so that it is not run twice for that
 
 _GROUP: Final = "workers"
 _WORKER: Final = "worker"
-"""One name for all: what is given out again goes by its age alone."""
+"""One consumer name for all processes: redelivery depends only on age."""
 
 _BLOCK: Final = 1000
 """Milliseconds of one wait for an id; it must be shorter than a connection waits for an answer."""
@@ -54,7 +54,7 @@ _RETRY_INTERVAL: Final = 1.0
 """Seconds between two attempts to reach Redis."""
 
 _CANCEL_TIMEOUT: Final = 3.0
-"""Seconds for what is cancelled to end, longer than a wait for an id."""
+"""Seconds for cancelled tasks to end, longer than a wait for an id."""
 
 _ID: Final = re.compile(rb"[A-Za-z0-9_-]{16,64}")
 _T = TypeVar("_T")
@@ -68,7 +68,7 @@ class _Entry(NamedTuple):
 
 
 class _Stream:
-    """The ids that wait, and those that were given out."""
+    """The waiting ids and the delivered ids."""
 
     def __init__(self, redis: Redis, key: str, idle: int) -> None:
         """Take the stream's key, and the milliseconds after which an id is given out again."""
@@ -79,7 +79,7 @@ class _Stream:
         self._cursor, self._next_look = b"0-0", 0.0
 
     async def add(self, task: str) -> None:
-        """Have an id wait."""
+        """Enqueue an id."""
         await self._redis.xadd(self._key, {b"data": task.encode()})
 
     async def take(self) -> list[tuple[bytes, str]]:
@@ -107,7 +107,7 @@ class _Stream:
         return taken
 
     async def forget(self, place: bytes) -> None:
-        """Keep nothing of an id."""
+        """Delete an id."""
         async with self._redis.pipeline(transaction=True) as steps:
             steps.xack(self._key, _GROUP, place)
             steps.xdel(self._key, place)
@@ -240,7 +240,7 @@ class StreamEngine:
         return taken
 
     async def _work(self, work: TaskWork, place: bytes, task: str) -> None:
-        """Work at one task; one that is not done with is given out again."""
+        """Run one task; an unfinished task is delivered again."""
         try:
             if await work(task):
                 await self._stream.forget(place)
