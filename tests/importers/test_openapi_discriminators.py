@@ -187,6 +187,55 @@ def test_a_schema_keeps_its_heirs_outside_of_a_union_with_them(tmp_path: Path) -
     assert tool["inputSchema"]["properties"]["cat"] == {"$ref": "#/schemas/CatFamily"}
 
 
+@pytest.mark.parametrize(
+    ("other", "values"),
+    [
+        ({"oneOf": [ref("Cat"), ref("Bird")]}, ["kitty", "tiger"]),
+        ({"anyOf": [ref("Cat"), ref("Bird")], "discriminator": {"propertyName": "wings"}}, ["kitty", "tiger"]),
+        (union("Cat", "Bird"), ["kitty", "tiger"]),  # `Cat` is not a value of its `enum`
+        ({"oneOf": [ref("Cat"), ref("Bird")]}, [1, 2]),
+    ],
+    ids=["no discriminator", "another property", "no mapping", "numbers"],
+)
+def test_a_mapping_restricts_an_enum_in_its_own_union_only(other: Any, values: list[Any], tmp_path: Path) -> None:
+    kind = {"type": "string" if isinstance(values[0], str) else "integer", "enum": values}
+    family = {
+        "Pet": union("Cat", "Dog", **{str(values[0]): "Cat", "doggo": "Dog"}),
+        "Guest": other,
+        "Cat": animal(kind),
+        "Dog": animal(),
+        "Bird": animal(wings=TEXT),
+    }
+    properties = {"pet": ref("Pet"), "guest": ref("Guest"), "cat": ref("Cat")}
+    body = {"application/json": {"schema": {"type": "object", "properties": properties}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    made = imported(tmp_path, {**document, "components": {"schemas": family}})
+    shared = made.manifest["schemas"]
+    assert shared["Cat"]["properties"]["kind"] == kind
+    assert shared["CatAlternative"]["properties"]["kind"] == const(values[0])
+    assert shared["Pet"]["oneOf"] == [{"$ref": "#/schemas/CatAlternative"}, {"$ref": "#/schemas/Dog"}]
+    assert shared["Pet"]["discriminator"]["mapping"][str(values[0])] == "#/schemas/CatAlternative"
+    assert shared["Guest"].get("oneOf", shared["Guest"].get("anyOf"))[0] == {"$ref": "#/schemas/Cat"}
+    (tool,) = made.manifest["tools"]
+    assert tool["inputSchema"]["properties"]["cat"] == {"$ref": "#/schemas/Cat"}
+
+
+def test_several_mappings_of_a_schema_restrict_it_together(tmp_path: Path) -> None:
+    family = {
+        "Pet": union("Cat", "Dog", kitty="Cat", doggo="Dog"),
+        "Guest": union("Cat", "Dog", tiger="Cat"),
+        "Cat": animal({"type": "string", "enum": ["kitty", "tiger", "lion"]}),
+        "Dog": animal(),
+    }
+    body = {"application/json": {"schema": {"type": "object", "properties": {"a": ref("Pet"), "b": ref("Guest")}}}}
+    operation = {"operationId": "op", "requestBody": {"content": body}, "responses": {}}
+    document = {"openapi": "3.0.3", "servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": operation}}}
+    shared = imported(tmp_path, {**document, "components": {"schemas": family}}).manifest["schemas"]
+    assert shared.keys() == {"Pet", "Guest", "Cat", "Dog"}
+    assert sorted(shared["Cat"]["properties"]["kind"]["enum"]) == ["kitty", "tiger"]
+
+
 def test_a_closed_parent_in_place_of_a_union_accepts_its_heirs(tmp_path: Path) -> None:
     family = {"Base": {**BASE, "additionalProperties": False}, "Cat": heir("Base", meow=TEXT)}
     body = {"application/json": {"schema": ref("Base")}}

@@ -213,8 +213,10 @@ class Schemas:
         key = Key(target.file, target.pointer, side if self._differs(target) else None, excluded)
         name = self._names.get(key)
         if name is None:
-            is_family = not excluded and self.discriminators.is_split(target)
-            name = self._names[key] = self._make_name(key, "Family" if is_family else "")
+            suffix = "Family" if not excluded and self.discriminators.is_split(target) else ""
+            if excluded and self.discriminators.is_open(target):
+                suffix = "Alternative"
+            name = self._names[key] = self._make_name(key, suffix)
             self._waiting.append((name, target, side, excluded))
         return name
 

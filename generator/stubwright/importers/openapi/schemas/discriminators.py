@@ -79,8 +79,9 @@ class Discriminators:
         properties: dict[str, Any] = {name: entry.value for name, entry in at.list_entries("properties")}
         for name in sorted(defaults):
             properties |= self._exclude(at, name, excluded)
+        open_name = "" if excluded else self._find_open_property(at)
         for name, names in pins.items():
-            if name in defaults:
+            if name in defaults or name == open_name:
                 continue
             pinned = self._pin_property(at, name, [each for each in names if each not in excluded] or names)
             if pinned is not None:
@@ -105,7 +106,10 @@ class Discriminators:
             return tuple(sorted({each for other in others for each in self.find_pins(other).get(name, ())}))
         heirs = {self._key(heir) for heir in self._list_heirs(alternative)} - {self._key(alternative)}
         if not heirs:
-            return ()
+            is_open = name is not None and name == self._find_open_property(alternative)
+            names = self._list_names(alternative, self._read_mapping(union)) if is_open else []
+            listed = self._list_own_values(alternative, name or "") if names else []
+            return tuple(sorted({*listed} - {*names})) if {*listed} & {*names} else ()
         others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) in heirs]
         return tuple(sorted({name for other in others for names in self.find_pins(other).values() for name in names}))
 
@@ -120,7 +124,8 @@ class Discriminators:
 
     def is_split(self, at: LocatedValue) -> bool:
         """Return whether a union lists a schema and one of its heirs, so that the schema means itself alone there."""
-        self.find_pins(at)
+        if self.is_open(at):
+            return False
         return any(self.find_excluded(union, at) for union in self._index.unions.get(self._key(at), ()))
 
     def find_pins(self, at: LocatedValue) -> Mapping[str, list[str]]:
@@ -151,6 +156,38 @@ class Discriminators:
         listed = {self._key(target) for target in self._list_targets(at, *_ALTERNATIVES)}
         targets = self._read_mapping(at).items()
         return {name: target for name, target in targets if self._key(target) in listed}
+
+    def is_open(self, at: LocatedValue) -> bool:
+        """Return whether a schema keeps its own `enum`, and unions that map values to it get a narrower copy."""
+        self.find_pins(at)
+        return bool(self._find_open_property(at))
+
+    def _find_open_property(self, at: LocatedValue) -> str:
+        """Return a property whose `enum` one union restricts and another one does not; empty if there is none.
+
+        Parents and defaults are different schemas in each union anyway.
+        """
+        key = self._key(at)
+        unions = [
+            union for union in self._index.unions.get(key, ()) if len(self._list_targets(union, *_ALTERNATIVES)) > 1
+        ]
+        if len(unions) < 2 or key in self._index.heirs or key in self._index.defaults:
+            return ""
+        for name in self._index.names.get(key, ()):
+            values = {*self._list_own_values(at, name)}
+            pinned = [
+                _get_property(union) == name and bool(values & {*self._list_names(at, self._read_mapping(union))})
+                for union in unions
+            ]
+            if values and any(pinned) and not all(pinned):
+                return name
+        return ""
+
+    def _list_own_values(self, at: LocatedValue, name: str) -> list[str]:
+        """Return the values in the `enum` of a schema's property, as a `mapping` would name them."""
+        described = dict(at.list_entries("properties")).get(name)
+        listed = None if described is None else described.get_field("enum")
+        return [str(value) for value in listed] if isinstance(listed, list) else []
 
     def _read_file(self, at: LocatedValue) -> None:
         """Add the discriminators of the file of a schema to the index, once."""
