@@ -11,7 +11,7 @@ import pytest
 from packages import manifest, tool
 from stubwright.compile import pipeline
 from stubwright.diagnostics import Place
-from stubwright.diff.changes import Impact
+from stubwright.diff.changes import Impact, Subject
 from stubwright.diff.compare import compare
 from stubwright.diff.kinds.policies import DEFAULTS, compare_policies
 from stubwright.project.files import disk
@@ -21,7 +21,7 @@ Json = Any
 SCHEMA = Path(__file__).parents[2] / "generator" / "stubwright" / "compile" / "manifest.schema.json"
 DEFINITIONS = json.loads(SCHEMA.read_text())["$defs"]
 KEYS = {**DEFINITIONS["policy"]["properties"], **DEFINITIONS["defaultPolicy"]["properties"]}
-PLACES = (Place("old.yaml", ("policy",)), Place("new.yaml", ("policy",)))
+SUBJECT = Subject("tool `t`", Place("old.yaml", ("policy",)), Place("new.yaml", ("policy",)))
 
 ASK = {"message": "Sure?"}
 ABSENT = None
@@ -88,7 +88,7 @@ CHANGES: list[tuple[str, Json, Json, Impact]] = [
 
 def judged(key: str, was: Json, now: Json) -> list[tuple[str, str]]:
     sides = [{} if value is ABSENT else {key: value} for value in (was, now)]
-    return [(change.impact, change.message) for change in compare_policies("tool `t`", sides[0], sides[1], PLACES)]
+    return [(change.impact, change.message) for change in compare_policies(SUBJECT, sides[0], sides[1])]
 
 
 @pytest.mark.parametrize(("key", "was", "now", "impact"), CHANGES)

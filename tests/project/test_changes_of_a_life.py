@@ -499,7 +499,7 @@ CHANGES: Final = {
                 "`Address.country`"
             ),
             "breaking: SW587 python class `Address`: the attribute `country` is new",
-            "typed callers that make one must give it",
+            "typed callers that make one must set it",
         ),
         breaks=True,
         version="a major version, 1.4.0 → 2.0.0",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from stubwright.diagnostics import Place
 from stubwright.targets import PORTABLE
 
 if TYPE_CHECKING:
-    from stubwright.diagnostics import Place
     from stubwright.ir import Json
 
 Impact: TypeAlias = Literal["breaking", "may break", "words", "compatible", "cosmetic"]
@@ -34,12 +34,11 @@ class Words:
 class Change:
     """One change.
 
-    `side` is `wire` for what a model or a client that knew the old server sees, and `python` for handlers and typed
-    callers. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, where there are
-    such. `help` explains why, or what to do. `ignored` is true if the manifest's `diff: {ignore: …}` counts it as
-    harmless. `target` is the client or the API that it breaks, where it is only that one. `words` are what models read,
-    where the impact is `words`. `is_equal` is true if the schema is written differently, but proved to accept the
-    same values.
+    `side` is `wire` if models or clients of the old server see the change, and `python` if handlers or typed callers
+    do. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, if it has any. `help`
+    explains why, or what to do. `ignored` is true if the manifest's `diff: {ignore: …}` counts it as harmless. `target`
+    is the only client or API that it breaks. `words` are the texts for models, if the impact is `words`. `is_equal` is
+    true if the schema is written differently, but proved to accept the same values.
     """
 
     code: str
@@ -65,11 +64,27 @@ class Change:
             raise KeyError(f"unknown code of a change {self.code}")
 
 
-def change_words(
-    code: str, subject: str, message: str, places: tuple[Place | None, Place | None], old: Json, new: Json
-) -> Change:
-    """Return a change of what models read; `old` and `new` are its values, None if there is nothing."""
-    return Change(code, "wire", "words", subject, message, *places, words=Words(old, new))
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something that may have changed: its name in messages, and its place on each side that has it."""
+
+    name: str
+    old: Place | None = None
+    new: Place | None = None
+    side: Side = "wire"
+
+    def at(self, *steps: str) -> Subject:
+        """Return a part of it, which has the same name."""
+        old, new = (place and Place(place.file, (*place.pointer, *steps)) for place in (self.old, self.new))
+        return replace(self, old=old, new=new)
+
+    def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
+        """Return a change of it."""
+        return Change(code, self.side, impact, self.name, message, self.old, self.new, why)
+
+    def change_words(self, code: str, message: str, old: Json, new: Json) -> Change:
+        """Return a change of text for models; `old` and `new` are its values, None if it is absent."""
+        return replace(self.change(code, "words", message), words=Words(old, new))
 
 
 def _make_table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
@@ -146,7 +161,7 @@ CODES: Final = _make_table(
     ("SW589", "python", "The default of a model's attribute changed, or whether it has one."),
     ("SW590", "python", "A method of a client is new."),
 )
-"""For each code its side, and what it means."""
+"""The side and the meaning of each code."""
 
 
 def name_class(impact: Impact, target: str | None) -> str:
@@ -158,7 +173,7 @@ def name_class(impact: Impact, target: str | None) -> str:
 
 
 def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
-    """Return the worst impact of those that are not ignored; None without any."""
+    """Return the worst impact of the changes that are not ignored; None if there are none."""
     impacts = {change.impact for change in changes if not change.ignored}
     return next((impact for impact in IMPACTS if impact in impacts), None)
 

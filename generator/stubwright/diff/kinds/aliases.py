@@ -1,4 +1,4 @@
-"""Old names of tools: which old tools go on answering, with which arguments, and which names come and go."""
+"""Changes of aliases: renamed tools that still answer to their old names, and new, removed and changed aliases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.diff.changes import Change
+from stubwright.diff.changes import Change, Subject
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -20,7 +20,7 @@ _BY_NAME: Final = ("dependencies", "dependentRequired", "dependentSchemas", "pro
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """A tool that is now called otherwise, and the new one that answers to its name.
+    """A renamed tool, and the new tool that answers to its old name.
 
     `arguments` are the old names of arguments with the new ones. `until` is the last version that has the old name.
     """
@@ -39,8 +39,8 @@ class Succession:
         if both := self._find_open():
             impact = "may break"
             why = f"old calls may hold a `{both}` of their own, since the old schema left it open; now it is refused"
-        places = self.old.place / "name", self.new.place / "name"
-        return Change("SW512", "wire", impact, f"tool `{self.old.name}`", message, *places, why)
+        subject = Subject(f"tool `{self.old.name}`", self.old.place, self.new.place).at("name")
+        return subject.change("SW512", impact, message, why)
 
     def as_called(self) -> ir.Tool:
         """Return the old tool with the new names of its arguments, which is what calls by its name have to fit."""
@@ -106,7 +106,7 @@ def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> An
 
 
 def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes of old names that were aliases before, or are those of no tool that existed."""
+    """Yield changes of aliases that existed before, and new aliases that are not names of old tools."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
     before, now = _by_name(old), _by_name(new)
@@ -115,7 +115,7 @@ def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
             yield from _compare(name, before[name], now[name], successions.get(tool.name))
         elif name not in names:
             until = alias.get("removeAfter")
-            why = "nothing was said of when" if until is None else f"it was to stay up to version {until}"
+            why = "no version was announced" if until is None else f"it was to stay up to version {until}"
             message = f"it no longer answers to `{name}`"
             yield _change(tool, "breaking", message, tool, None, f"callers must use `{tool.name}`; {why}")
     known = {tool.name for tool in old.tools}
@@ -158,5 +158,5 @@ def _by_name(manifest: ir.Manifest) -> dict[str, tuple[ir.Tool, Mapping[str, Any
 def _change(
     tool: ir.Tool, impact: Impact, message: str, old: ir.Tool | None, new: ir.Tool | None, why: str | None = None
 ) -> Change:
-    before, now = (None if each is None else each.place / "stubwright" / "aliases" for each in (old, new))
-    return Change("SW525", "wire", impact, f"tool `{tool.name}`", message, before, now, why)
+    subject = Subject(f"tool `{tool.name}`", old.place if old else None, new.place if new else None)
+    return subject.at("stubwright", "aliases").change("SW525", impact, message, why)

@@ -44,7 +44,7 @@ class Edit:
     `where` names the part of the instance (`address.city`, `tags[]`), empty for the whole instance. `old` and `new` are
     the pointers in the two schemas. `edited` is the old schema with this edit alone; None if the edit asserts nothing.
     `opens` is true if it names a key that callers could use before, because the schema was open. `words` are the
-    texts that models read, of an edit that changes nothing else. `deprecates` is true if callers should stop using
+    texts that models read, of an edit that changes only texts. `deprecates` is true if callers should stop using
     the part.
     """
 

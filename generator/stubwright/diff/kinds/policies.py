@@ -1,6 +1,6 @@
-"""Changes of policies: limits, scopes, confirmations, and what is done to results.
+"""Changes of policies: limits, scopes, confirmations, and the handling of results.
 
-A key that is absent is compared as what it means then.
+An absent key is compared as its default.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.diff.changes import Change
+from stubwright.diff.changes import Change, Subject
 from stubwright.diff.subsumption.annotations import are_same
 from stubwright_runtime.server.calls.sizes import ARGUMENTS, TASK_ARGUMENTS
 from stubwright_runtime.values import units
 
 if TYPE_CHECKING:
-    from stubwright.diagnostics import Place
     from stubwright.diff.changes import Impact
 
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
@@ -29,7 +28,10 @@ _REFUSED: Final = "calls that were allowed may be refused now"
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
-    """Return whether one rate admits all that another admits: as much as fits into all windows that touch its own."""
+    """Return whether one rate admits every call that another admits.
+
+    In a window of the new rate, the old one admits its number once for each of its own windows that overlap.
+    """
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
 
@@ -47,49 +49,31 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
 """Limits: how each is read, and whether one admits whatever another one does."""
 
 
-def compare_policies(
-    about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
-) -> Iterator[Change]:
+def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
     """Yield changes of a policy: of one tool, or the default of all."""
     for key in dict.fromkeys((*after, *before)):
         if key.startswith("x-") or are_same(before.get(key), after.get(key)):
             continue
         was, now = (side.get(key) for side in (before, after))
         was, now = (DEFAULTS.get(key) if value is None else value for value in (was, now))
-        places = at[0] / key, at[1] / key
         if key == "scopes":
-            yield from _compare_scopes(about, was or (), now or (), places)
+            yield from _compare_scopes(subject.at(key), was or (), now or ())
             continue
-        words = f"`{key}` was {_quote(was)}, and is {_quote(now)}"
+        words = f"`{key}` was {quote_value(was)}, and is {quote_value(now)}"
         if before.get(key) is not None and after.get(key) is None:
-            rest = f", and is {_quote(now)} without it" if now is not None else ""
-            words = f"`{key}` is gone; it was {_quote(was)}{rest}"
+            rest = f", and is {quote_value(now)} without it" if now is not None else ""
+            words = f"`{key}` is gone; it was {quote_value(was)}{rest}"
         impact, why = _judge(key, was, now)
-        yield Change("SW520", "wire", impact, about, words, *places, why)
+        yield subject.at(key).change("SW520", impact, words, why)
 
 
-def compare_result_budgets(about: str, was: int | None, now: int | None, at: tuple[Place, Place]) -> Iterator[Change]:
-    """Yield the change of how many tokens results may have: of one tool, or the default of all.
-
-    Args:
-        about: Whose results.
-        was: The old limit; None without one.
-        now: The new one.
-        at: Where the old and the new `budget` stand.
-    """
-    if was == now:
-        return
-    is_less = now is not None and (was is None or now < was)
-    yield Change(
-        "SW520",
-        "wire",
-        "may break" if is_less else "compatible",
-        about,
-        f"`budget.result` was {_quote(was)}, and is {_quote(now)}",
-        at[0] / "result",
-        at[1] / "result",
-        "whole results may now be cut or omitted" if is_less else None,
-    )
+def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -> Iterator[Change]:
+    """Yield the change of the maximum tokens of results; None is no maximum."""
+    if was != now:
+        is_less = now is not None and (was is None or now < was)
+        message = f"`budget.result` was {quote_value(was)}, and is {quote_value(now)}"
+        why = "whole results may now be cut or omitted" if is_less else None
+        yield subject.at("result").change("SW520", "may break" if is_less else "compatible", message, why)
 
 
 def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
@@ -164,19 +148,17 @@ def _get_fallback(confirm: Any) -> str:
     return str(confirm.get("fallback", "refuse")) if isinstance(confirm, dict) else "refuse"
 
 
-def _compare_scopes(about: str, was: Any, now: Any, places: tuple[Place, Place]) -> Iterator[Change]:
-    more, less = (
-        [scope for scope in scopes if scope not in other_scopes] for scopes, other_scopes in ((now, was), (was, now))
-    )
-    if more:
-        yield Change("SW515", "wire", "breaking", about, f"it requires {_name_scopes(more)} now", *places)
-    if less:
-        yield Change("SW515", "wire", "compatible", about, f"it no longer requires {_name_scopes(less)}", *places)
+def _compare_scopes(subject: Subject, was: Any, now: Any) -> Iterator[Change]:
+    if more := [scope for scope in now if scope not in was]:
+        yield subject.change("SW515", "breaking", f"it requires {_name_scopes(more)} now")
+    if less := [scope for scope in was if scope not in now]:
+        yield subject.change("SW515", "compatible", f"it no longer requires {_name_scopes(less)}")
 
 
 def _name_scopes(names: list[str]) -> str:
     return f"the scope{'s' if len(names) > 1 else ''} {', '.join(f'`{name}`' for name in names)}"
 
 
-def _quote(value: Any) -> str:
+def quote_value(value: Any) -> str:
+    """Return a value of a policy in a message."""
     return "absent" if value is None else f"`{value if isinstance(value, str) else json.dumps(value)}`"

@@ -15,7 +15,7 @@ from stubwright.codegen.pages.renames import find_current_names, match_renamed_m
 from stubwright.codegen.surface import Class, ClientMethod, Field, HandlerMethod, NamedType, Parameter, Surface, Type
 from stubwright.diagnostics import Place
 from stubwright.diagnostics.suggestions import quote
-from stubwright.diff.changes import Change, Impact
+from stubwright.diff.changes import Change, Impact, Subject
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -50,21 +50,14 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    def locate(manifest: ir.Manifest, *steps: str) -> Place:
-        return Place(manifest.source, steps)
-
+    package = Subject("package", Place(old.source), Place(new.source), "python")
     for what, was, now in (("package", old.package, new.package), ("start of the classes", old.stem, new.stem)):
         if was != now:
-            message = f"the {what} was `{was}`, and is `{now}`"
-            yield Change(
-                "SW580", "python", "breaking", "package", message, locate(old, "server"), locate(new, "server")
-            )
+            yield package.at("server").change("SW580", "breaking", f"the {what} was `{was}`, and is `{now}`")
     for half in sorted(old.emit - new.emit):
-        message = f"the {half} is no longer generated"
-        yield Change("SW580", "python", "breaking", "package", message, locate(old, "emit"), locate(new, "emit"))
+        yield package.at("emit").change("SW580", "breaking", f"the {half} is no longer generated")
     for half in sorted(new.emit - old.emit):
-        message = f"the {half} is generated now"
-        yield Change("SW580", "python", "compatible", "package", message, locate(old, "emit"), locate(new, "emit"))
+        yield package.at("emit").change("SW580", "compatible", f"the {half} is generated now")
 
 
 def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
@@ -108,7 +101,7 @@ def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
             yield from _compare_method(was, method, subject)
 
 
-def _compare_method(was: ClientMethod, method: ClientMethod, subject: _Subject) -> Iterator[Change]:
+def _compare_method(was: ClientMethod, method: ClientMethod, subject: Subject) -> Iterator[Change]:
     """Yield changes of a method of the client."""
     old, new = _by_name(was.parameters), _by_name(method.parameters)
     for name, now in new.items():
@@ -163,11 +156,11 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
             yield subject.change("SW588", "may break", message, _explain_new_type("both", more, less))
 
 
-def _compare_fields(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
-    """Yield changes of the attributes of a class, without those that it inherits from the same base as before."""
+def _compare_fields(was: Class, now: Class, subject: Subject) -> Iterator[Change]:
+    """Yield changes of the attributes of a class, except attributes inherited from an unchanged base."""
     use = _get_use(now)
     is_keyword = use == "input" and now.is_root  # callers give its attributes as keywords
-    makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must give it"
+    makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must set it"
     has_same_base = was.base is not None and (was.base, was.is_alias) == (now.base, now.is_alias)
     old, new = (_by_name(class_.fields if has_same_base else class_.all_fields) for class_ in (was, now))
     for name, field in new.items():
@@ -182,7 +175,7 @@ def _compare_fields(was: Class, now: Class, subject: _Subject) -> Iterator[Chang
             yield subject.change("SW587", "breaking", f"the attribute `{name}` is gone")
 
 
-def _compare_values(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
+def _compare_values(was: Class, now: Class, subject: Subject) -> Iterator[Change]:
     """Yield a change of the values that a class holds as a mapping."""
     before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
     if before == after or (before is not None and after is not None and _is_same(before, after)):
@@ -194,7 +187,7 @@ def _compare_values(was: Class, now: Class, subject: _Subject) -> Iterator[Chang
         yield subject.change("SW588", "may break", f"its values were `{before}`, and are `{after}`")
 
 
-def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: str | None) -> Iterator[Change]:
+def _compare_field(was: Field, now: Field, subject: Subject, use: Use, makers: str | None) -> Iterator[Change]:
     """Yield changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
     less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
     needed = was.default is not None and now.default is None
@@ -207,7 +200,7 @@ def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: 
     if was.default == now.default:
         return
     if needed:
-        message = f"`{now.name}` had the default `{was.default}`, and has none"
+        message = f"`{now.name}` had the default `{was.default}`, and has no default"
         yield subject.change("SW589", "compatible" if makers is None else "breaking", message, makers)
     elif was.default is None:
         message = f"`{now.name}` had no default, and has `{now.default}`"
@@ -351,19 +344,6 @@ _Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
-    """The subject of a comparison: its name, and its place on both sides."""
-
-    name: str
-    old: Place | None
-    new: Place | None
-
-    def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
-        """Return a change of it."""
-        return Change(code, "python", impact, self.name, message, self.old, self.new, why)
-
-
-@dataclass(frozen=True, slots=True)
 class _SurfacePair:
     """Both surfaces, and for each primitive that both have, its place on the other side.
 
@@ -381,14 +361,15 @@ class _SurfacePair:
         now = self.renamed.get(name)
         return f"it is called `{now}` now" if now is not None and now in known else None
 
-    def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> _Subject:
+    def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> Subject:
         """Return a subject that is on at least one side."""
         before = old.place if old is not None else None
         after = new.place if new is not None else None
-        return _Subject(
+        return Subject(
             name,
             self.back.get(after) if before is None and after is not None else before,
             self.forward.get(before) if after is None and before is not None else after,
+            "python",
         )
 
 

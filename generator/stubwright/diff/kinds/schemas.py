@@ -59,7 +59,7 @@ class SchemaComparison:
         return self._compare_formats() if are_same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:
-        """Compare equal schemas, in which `format` may mean something else now."""
+        """Compare equal schemas if the meaning of `format` may have changed."""
         if self.old_formats == self.new_formats:
             return []
         old, new = self._get_judges()
@@ -184,8 +184,8 @@ class SchemaComparison:
     def _find_example(
         self, old: Judge, others: Sequence[Judge], hints: Sequence[Any], budget: Budget | None = None
     ) -> tuple[ir.Json] | None:
-        """Return an instance that shows the break: one that the old schema accepts and the others do not, or for
-        outputs one that the others accept and the old schema does not.
+        """Return an instance that shows the break: the old schema accepts it and the others do not, or for outputs, the
+        other way round.
         """
         if self.direction == "input":
             return counterexample.find([old], others, hints, budget or self._budget)

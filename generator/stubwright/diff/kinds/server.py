@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place
-from stubwright.diff.changes import Change, change_words
+from stubwright.diff.changes import Change, Subject
 from stubwright.diff.kinds import handles, tools
 from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets
 from stubwright.diff.subsumption.annotations import are_same
@@ -43,112 +44,95 @@ def compare(
         files: Their paths, as places have them.
     """
 
-    def locate(*steps: str) -> tuple[Place, Place]:
-        return Place(files[0], steps), Place(files[1], steps)
-
+    subject = Subject(_ABOUT, Place(files[0]), Place(files[1]))
+    all_tools = replace(subject, name="all tools")
     before, after = pair.old.server, pair.new.server
     for key in dict.fromkeys((*after, *before)):
         if key == "capabilities" or are_same(before.get(key), after.get(key)):
             continue
+        part = subject.at("server", key)
         code = "SW504" if key in ("name", "version", "instructions") else "SW502"
         if key in _WORDS:
-            yield change_words(code, _ABOUT, f"`{key}` changed", locate("server", key), before.get(key), after.get(key))
+            yield part.change_words(code, f"`{key}` changed", before.get(key), after.get(key))
         else:
-            yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *locate("server", key))
+            yield part.change(code, "cosmetic", f"`{key}` changed")
     was, now = list_capabilities(pair.old), list_capabilities(pair.new)
     for name in sorted(was - now):
-        yield Change("SW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *locate("server"))
+        yield subject.at("server").change("SW505", "breaking", f"the capability `{name}` is gone")
     for name in sorted(now - was):
-        yield Change("SW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *locate("server"))
-    yield from _compare_authorization(old.get("auth"), new.get("auth"), locate("auth"))
-    yield from compare_policies("all tools", old.get("policy") or {}, new.get("policy") or {}, locate("policy"))
+        yield subject.at("server").change("SW505", "compatible", f"the capability `{name}` is new")
+    yield from _compare_authorization(subject.at("auth"), old.get("auth"), new.get("auth"))
+    yield from compare_policies(all_tools.at("policy"), old.get("policy") or {}, new.get("policy") or {})
     limits = pair.old.budget.get("result"), pair.new.budget.get("result")
-    yield from compare_result_budgets("all tools", limits[0], limits[1], locate("budget"))
+    yield from compare_result_budgets(all_tools.at("budget"), *limits)
     for key in _LISTING:
         if not are_same(old.get(key), new.get(key)):
-            yield Change("SW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *locate(key))
-    yield from _compare_storage(old.get("storage") or {}, new.get("storage") or {}, locate("storage"))
-    places = [
-        {name: locate("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
-    ]
-    apis = [manifest.document.get("apis") or {} for manifest in (pair.old, pair.new)]
-    yield from tools.compare_apis(apis[0], apis[1], (places[0], places[1]))
+            yield subject.at(key).change("SW507", "compatible", f"`{key}` changed")
+    yield from _compare_storage(subject.at("storage"), old.get("storage") or {}, new.get("storage") or {})
+    yield from tools.compare_apis(subject, old.get("apis") or {}, new.get("apis") or {}, pair)
     yield from handles.compare_kinds(pair.old, pair.new)
     if not are_same(old.get("protocol"), new.get("protocol")):
-        message = "the oldest supported revision changed"
-        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("protocol"))
+        yield subject.at("protocol").change("SW507", "cosmetic", "the oldest supported revision changed")
     shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
     if shown[0] != shown[1]:
         message = f"records of calls {'have' if shown[1] else 'no longer have'} the values of arguments"
-        yield Change("SW509", "wire", "cosmetic", _ABOUT, message, *locate("audit"))
+        yield subject.at("audit").change("SW509", "cosmetic", message)
     hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
     if hints[0] != hints[1]:
         message = f"clients treat the hints of tools as {hints[1]} now"
-        yield Change("SW520", "wire", "cosmetic", "all tools", message, *locate("client"))
+        yield all_tools.at("client").change("SW520", "cosmetic", message)
+    wire = subject.at("wire")
     if pair.old.refs != pair.new.refs:
         message = f"schemas are sent {_REFERENCES[pair.new.refs]}; they accept the same"
-        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("wire"))
+        yield wire.change("SW507", "cosmetic", message)
     if pair.old.splits_types != pair.new.splits_types:
         how = "`anyOf`" if pair.new.splits_types else "lists"
         message = f"several types of a value are sent as {how}; the schemas accept the same"
-        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *locate("wire"))
+        yield wire.change("SW507", "cosmetic", message)
     omits = [manifest.document.get("nulls") == "omitted" for manifest in (pair.old, pair.new)]
     if omits[0] != omits[1]:
         message = f"`null` for an optional argument that refuses it is {'omitted' if omits[1] else 'refused'} now"
-        yield Change("SW507", "wire", "compatible" if omits[1] else "breaking", _ABOUT, message, *locate("wire"))
-    if pair.old.formats != pair.new.formats:
-        yield from _compare_formats(get_settings(pair.old.formats), get_settings(pair.new.formats), locate)
+        yield wire.change("SW507", "compatible" if omits[1] else "breaking", message)
+    yield from _compare_formats(subject, get_settings(pair.old.formats), get_settings(pair.new.formats))
 
 
-def _compare_formats(old: Settings, new: Settings, at: Callable[..., tuple[Place, Place]]) -> Iterator[Change]:
+def _compare_formats(subject: Subject, old: Settings, new: Settings) -> Iterator[Change]:
     listed = "breaking changes are listed with the schemas"
     if old["formats"] != new["formats"]:
-        stricter = new["formats"]
-        message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"
-        yield Change("SW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), listed if stricter else None)
+        message = f"`format` is {'asserted now' if new['formats'] else 'no longer asserted'}"
+        yield subject.at("formats").change("SW508", "cosmetic", message, listed if new["formats"] else None)
     if old["exact"] != new["exact"]:
-        stricter = new["exact"]
-        message = f"texts that no type represents exactly are {'refused' if stricter else 'accepted'} now"
-        yield Change(
-            "SW508", "wire", "cosmetic", _ABOUT, message, *at("python", "formats"), listed if stricter else None
-        )
+        message = f"texts that no type represents exactly are {'refused' if new['exact'] else 'accepted'} now"
+        python = subject.at("python", "formats")
+        yield python.change("SW508", "cosmetic", message, listed if new["exact"] else None)
 
 
-def _compare_storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
+def _compare_storage(subject: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
     for key, default in _STORAGE.items():
         was, now = before.get(key, default), after.get(key, default)
-        if parse_size(was) == parse_size(now):
-            continue
-        is_less = parse_size(now) < parse_size(was)
-        yield Change(
-            "SW520",
-            "wire",
-            "may break" if is_less else "compatible",
-            _ABOUT,
-            f"`storage.{key}` was `{was}`, and is `{now}`",
-            at[0] / key,
-            at[1] / key,
-            "values that callers could store may be refused now" if is_less else None,
-        )
+        if parse_size(was) != parse_size(now):
+            is_less = parse_size(now) < parse_size(was)
+            message = f"`storage.{key}` was `{was}`, and is `{now}`"
+            why = "values that callers could store may be refused now" if is_less else None
+            yield subject.at(key).change("SW520", "may break" if is_less else "compatible", message, why)
 
 
-def _compare_authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:
+def _compare_authorization(subject: Subject, was: Any, now: Any) -> Iterator[Change]:
     if are_same(was, now):
         return
     if not was:
-        yield Change("SW506", "wire", "breaking", _ABOUT, "callers must be authorized now", *at)
+        yield subject.change("SW506", "breaking", "callers must be authorized now")
     elif not now:
-        yield Change("SW506", "wire", "compatible", _ABOUT, "callers no longer need authorization", *at)
+        yield subject.change("SW506", "compatible", "callers no longer need authorization")
     else:
         for key in dict.fromkeys((*now, *was)):
-            if key == "bind" or are_same(was.get(key), now.get(key)):  # what it binds is compared in each tool
+            if key == "bind" or are_same(was.get(key), now.get(key)):  # bindings are compared in each tool
                 continue
-            places = at[0] / key, at[1] / key
             if key == "requiredScopes":
-                yield from compare_policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
+                yield from compare_policies(subject, {"scopes": was.get(key)}, {"scopes": now.get(key)})
             else:
                 why = "tokens that were accepted may be refused now"
-                yield Change("SW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)
+                yield subject.at(key).change("SW506", "may break", f"`auth.{key}` changed", why)
 
 
 def list_capabilities(manifest: ir.Manifest) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Changes of skills: which there are, what their frontmatter says, and which files they have.
+"""Changes of skills, their frontmatter and their files.
 
 Hosts know a skill by its URI, and ask people again as soon as one of its files has another digest (SEP-2640, "Security
 Considerations").
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stubwright.diagnostics import Place
-from stubwright.diff.changes import Change, change_words
+from stubwright.diff.changes import Change, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,39 +25,39 @@ def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
     """Yield changes of skills; `files` are the two entry files."""
     before, after = ({skill["uri"]: skill for skill in manifest.skills} for manifest in (pair.old, pair.new))
     texts = _texts(pair.old), _texts(pair.new)
-    places = Place(files[0], ("skills",)), Place(files[1], ("skills",))
+    old, new = Place(files[0], ("skills",)), Place(files[1], ("skills",))
     for uri in before:
         if uri not in after:
-            yield Change("SW562", "wire", "breaking", f"skill `{uri}`", "the skill is gone", places[0])
+            yield Subject(f"skill `{uri}`", old).change("SW562", "breaking", "the skill is gone")
     for uri, skill in after.items():
         if uri in before:
-            yield from _compare_skill(f"skill `{uri}`", before[uri], skill, texts, places)
+            yield from _compare_skill(Subject(f"skill `{uri}`", old, new), before[uri], skill, *texts)
         else:
-            yield Change("SW562", "wire", "compatible", f"skill `{uri}`", "a new skill", None, places[1])
+            yield Subject(f"skill `{uri}`", None, new).change("SW562", "compatible", "a new skill")
 
 
 def _compare_skill(
-    about: str,
+    subject: Subject,
     old: Mapping[str, Json],
     new: Mapping[str, Json],
-    texts: tuple[Mapping[str, str], Mapping[str, str]],
-    places: tuple[Place, Place],
+    old_texts: Mapping[str, str],
+    new_texts: Mapping[str, str],
 ) -> Iterator[Change]:
     was, now = old["frontmatter"], new["frontmatter"]
     for key in dict.fromkeys((*was, *now)):
         if was.get(key) != now.get(key):
-            yield change_words("SW562", about, f"`{key}` changed", places, was.get(key), now.get(key))
+            yield subject.change_words("SW562", f"`{key}` changed", was.get(key), now.get(key))
     before, after = ({file["uri"]: file["digest"] for file in skill["resources"]} for skill in (old, new))
     for uri in before:
         if uri not in after:
-            yield Change("SW562", "wire", "may break", about, f"the file `{uri}` is gone", *places, _APPROVAL)
+            yield subject.change("SW562", "may break", f"the file `{uri}` is gone", _APPROVAL)
     for uri, digest in after.items():
         if uri not in before:
-            yield Change("SW562", "wire", "compatible", about, f"the file `{uri}` is new", *places, _APPROVAL)
-        elif before[uri] != digest and uri in texts[0] and uri in texts[1]:
-            yield change_words("SW562", about, f"the file `{uri}` changed", places, texts[0][uri], texts[1][uri])
+            yield subject.change("SW562", "compatible", f"the file `{uri}` is new", _APPROVAL)
+        elif before[uri] != digest and uri in old_texts and uri in new_texts:
+            yield subject.change_words("SW562", f"the file `{uri}` changed", old_texts[uri], new_texts[uri])
         elif before[uri] != digest:
-            yield Change("SW562", "wire", "compatible", about, f"the file `{uri}` changed", *places, _APPROVAL)
+            yield subject.change("SW562", "compatible", f"the file `{uri}` changed", _APPROVAL)
 
 
 def _texts(manifest: ir.Manifest) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
 
     Args:
         pair: The two manifests.
-        names: The targets; those of the new manifest, and without any the portable one, where it is empty.
+        names: The targets; if empty, the new manifest's, or else the portable target.
         file: The new entry file, as places have it.
     """
     shared = {shared.name: shared.schema.place for shared in pair.new.shared}
