@@ -1,4 +1,4 @@
-"""Contract tests of any MCP server: calls made from the schemas that it lists, and what is wrong with its answers."""
+"""Contract tests of any MCP server: calls made from the schemas that it lists, and faults in its answers."""
 
 from typing import Final
 

@@ -15,7 +15,7 @@ _QUESTIONS: Final = (MISSING_REQUIRED_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRE
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A result, as it came; with the seconds it took, and its size in bytes of JSON."""
+    """A raw result, with the seconds it took, and its size in bytes of JSON."""
 
     value: Mapping[str, Any]
     seconds: float

@@ -1,7 +1,7 @@
 """Calls of one tool: its examples, valid arguments at their boundaries, and arguments with one thing wrong.
 
-A validator judges each: valid arguments also fit each `format`, and those that count as invalid are so without it, so
-that no server is blamed for how it reads a keyword that need not be asserted (JSON Schema 2020-12, Validation, 7.2).
+A validator judges each: valid arguments also fit each `format`, and invalid arguments are invalid even without it, so
+that no server is blamed for its reading of a keyword that need not be asserted (JSON Schema 2020-12, Validation, 7.2).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Case:
         arguments: The arguments.
         is_valid: Whether the `inputSchema` accepts them.
         words: What they try.
-        reason: For invalid ones, what the `inputSchema` has against them.
-        about: If one argument alone is wrong, its names: its own, and those of the objects that it is in.
+        reason: The validation error, if they are invalid.
+        about: If a single argument is wrong, its name and the names of the objects around it.
         path: Where it differs from its `base`.
         base: The valid arguments that it was made of; None if it was not made by a change.
     """
@@ -49,11 +49,11 @@ class Case:
 
 
 class Arguments:
-    """The arguments of one tool, and what its `inputSchema` says of them."""
+    """The arguments of one tool, and their validity by its `inputSchema`."""
 
     def __init__(self, schema: Any) -> None:
         """Take an `inputSchema`. Raises ValueError if it is none."""
-        # Arguments are an object, also for a schema that does not say so.
+        # Arguments are an object, even if the schema does not require it.
         self._schema = {"type": "object", **schema} if isinstance(schema, dict) else {"type": "object"}
         self._strict = Validator(schema, formats=True)
         self._lenient = Validator(schema)

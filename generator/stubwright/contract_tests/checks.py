@@ -1,7 +1,7 @@
-"""The table of checks: what each finds, how much it counts, and which rule it comes from.
+"""The table of checks: the meaning, the severity and the source of each.
 
-`docs/reference.py` prints it. A MUST of the specification is an error, and so is what no caller can live with; a SHOULD
-is a warning.
+`docs/reference.py` prints it. A MUST of the specification is an error, and so is any fault that makes a server
+unusable; a SHOULD is a warning.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class ProbeError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The call that shows what the server keeps: the name of a tool, and its arguments."""
+    """The call that shows the server's state: the name of a tool, and its arguments."""
 
     tool: str
     arguments: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Checks of a server apart from its calls: its list, and its answers to requests that lead nowhere."""
+"""Checks of a server apart from its calls: its list, and its answers to invalid requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> It
 
 
 async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
-    """Yield the faults in answers to requests that lead nowhere, and to repeated requests."""
+    """Yield the faults in answers to invalid and to repeated requests."""
     what = "a call of an unknown tool"
     answer = await session.request(what, "tools/call", {"name": _NO_TOOL, "arguments": {}})
     for fault in _check_unknown_tool(answer):
@@ -130,7 +130,7 @@ async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
     await session.connect()
     alone = await session.call(tool, case.arguments)
     if not isinstance(alone, Result | ProtocolError) or alone.seconds > session.deadline / 2:
-        return None  # one that works at one thing at a time, and finishes it, would seem to hang
+        return None  # a server that handles requests one at a time would seem to hang
     for seconds in _MOMENTS:
         with anyio.move_on_after(seconds):  # leaving cancels the request
             await session.call(tool, case.arguments)

@@ -32,8 +32,8 @@ class Fault:
 
     Attributes:
         check: The check.
-        message: What is wrong, in words.
-        tool: The tool; empty for what is wrong with the server.
+        message: A description of the fault.
+        tool: The tool; empty for faults of the server.
         arguments: The arguments of the call; None if it is not a call of a listed tool.
         words: What the call tries.
         count: How many calls of the tool break the check.
@@ -120,7 +120,7 @@ class Report:
 
 
 def sort_faults(faults: Sequence[Fault]) -> list[Fault]:
-    """Sort faults: those of the server first, then by tool, in the order of the checks."""
+    """Sort faults: the server's first, then by tool, in the order of the checks."""
     order = {check.name: number for number, check in enumerate(CHECKS)}
     return sorted(faults, key=lambda fault: (not fault.is_error, bool(fault.tool), fault.tool, order[fault.check.name]))
 

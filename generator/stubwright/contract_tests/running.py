@@ -1,4 +1,4 @@
-"""One run: a server, its tools, their calls, and what is wrong with the answers.
+"""One run: a server, its tools, their calls, and faults in the answers.
 
 A call that ends the server, or that is not answered, is a fault like any other: the server is started again, and the
 rest goes on.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from stubwright.importers.sources import Source
 
 _TRIES: Final = 100
-"""Calls that are made to find a smaller one that fails as well."""
+"""The maximum number of calls to find a smaller failing call."""
 
 _COSTLY_TRIES: Final = 8
 """The same where each costs a deadline, or a start of the server."""
@@ -53,18 +53,18 @@ _LOST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The tools to call, and the bounds of the run.
+    """The tools to call, and the limits of the run.
 
     Attributes:
         source: The server.
         tools: Globs of the names of tools; empty for all.
         allows_writes: Whether tools are called whose annotations do not mark them as read-only.
-        seed: What the choice of arguments depends on, next to the schemas.
+        seed: Determines the choice of arguments, together with the schemas.
         cases: The calls of each tool.
         deadline: Seconds for each answer.
         budget: Seconds for all calls.
         examples: Arguments that the tools' authors gave next to the schemas, by the tool's name.
-        probe: A call that shows what the server keeps; None if hints are not compared with what calls do.
+        probe: A call that shows the server's state; None if hints are not compared with the effects of calls.
         calls: The only calls to make, over one connection; empty to make calls from schemas.
         rate: The most requests a second.
     """
@@ -374,7 +374,7 @@ class _Tester:
     async def _is_general(self, case: Case, answer: Answer) -> bool:
         """Return whether valid arguments are refused with the same words now, as by a limit of calls.
 
-        The arguments are those of the case without what is wrong with them, so that words about others are the same.
+        The arguments are the case's with the mistake corrected, so that words about other arguments are the same.
         """
         valid = self._arguments.repair(case) or self._valid
         if valid is None:
@@ -385,7 +385,7 @@ class _Tester:
 
     async def shrink_all(self, end: float) -> None:
         """Replace each failing call by the smallest that is found to break the same check."""
-        with suppress(BudgetError):  # the calls that were found stay as large as they are
+        with suppress(BudgetError):  # the failing calls are reported without shrinking
             for check in [*self._broken]:
                 await self._shrink(check, end)
 
@@ -427,7 +427,7 @@ def _end_by_budget(report: ToolReport) -> str:
 
 
 def _is_schema(value: Any) -> bool:
-    """Return whether the meta-schema of its dialect accepts a schema, even one that refers to others elsewhere."""
+    """Return whether the meta-schema of its dialect accepts a schema, which may refer to other documents."""
     return isinstance(value, dict) and metaschema.is_valid(
         value, dialects.find_dialect(value) or dialects.DRAFT_2020_12
     )

@@ -1,6 +1,6 @@
-"""The connection of a test run, which is opened again after a call that broke it.
+"""The connection of a test run, which is reopened after a call that broke it.
 
-Each connection lives in its own task, so that one that breaks ends no request but its own.
+Each connection has its own task, so that a broken connection ends only its own request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Values that differ from a valid one at one place, for each boundary that a schema names and for what it does not.
+"""Values that differ from a valid one at one place, for each boundary in its schema and for common edge cases.
 
-Whether the outcome is valid is for a validator to say.
+A validator decides whether the outcome is valid.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from stubwright.jsonschema.pointers import resolve_local
 
 _DEEPEST: Final = 6
-_CHAIN: Final = 20  # references that lead to each other
+_CHAIN: Final = 20  # consecutive references
 _LONG: Final = 10_000
 """Characters of a text that no `maxLength` bounds."""
 
@@ -71,10 +71,10 @@ def change_everywhere(schema: Any, value: Any) -> Iterator[Change]:
 
 
 def restore(value: Any, path: Path, base: Any) -> Any:
-    """Return a value with what another one has at a path, which may be nothing.
+    """Return a value with another one's entry at a path; the entry is removed if the other lacks it.
 
     Raises:
-        LookupError: The path leads through a place that one of the values does not have.
+        LookupError: One of the values does not have the path.
     """
     if not path:
         return base

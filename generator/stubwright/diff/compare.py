@@ -1,6 +1,6 @@
-"""`diff`: what changed between two manifests, and whom it breaks.
+"""`diff`: the changes between two manifests, and their impacts.
 
-Nothing is read, fetched or printed.
+This package never reads, fetches or prints.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def compare(
     """Return all changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
 
     Args:
-        old: The manifest as it was.
-        new: The manifest as it is.
-        values: What the two entry files hold, for `auth`, `policy` and everything else that lowering drops.
+        old: The old manifest.
+        new: The new manifest.
+        values: The contents of the two entry files, with `auth`, `policy` and other keys that lowering drops.
         files: Their paths, as places have them.
         ignored: Codes of changes that count as harmless.
-        judged_by: Targets, in place of those that the new manifest names.
-        on_wire_alone: Leave out the side of Python, which costs most, and which no list of a server has.
+        judged_by: Targets that replace the new manifest's.
+        on_wire_alone: Omit the Python side, which takes longest, and which lists of servers do not have.
     """
     pair = ManifestPair(old, new)
     changes = [

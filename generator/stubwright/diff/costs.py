@@ -1,4 +1,4 @@
-"""The cost of a change for models: the tokens of a server's lists, as they were and as they are."""
+"""The cost of a change for models: the old and the new tokens of a server's lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolCost:
-    """The tokens of one tool, as it was and as it is; None if there is no tool of this name."""
+    """The old and the new tokens of one tool; None if there is no tool of this name."""
 
     name: str
     old: int | None
@@ -30,13 +30,13 @@ class ToolCost:
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The tokens of all that a server lists, as it was and as it is.
+    """The old and the new tokens of a server's lists.
 
     Attributes:
-        old: As it was.
-        new: As it is.
-        unit: What is counted, and whether it is an estimate.
-        tools: The tools that cost more or less, in the order of the new manifest; then those that are gone.
+        old: The old number.
+        new: The new number.
+        unit: The unit of the count, which may be an estimate.
+        tools: The tools that cost more or less, in the order of the new manifest; then the removed tools.
     """
 
     old: int

@@ -167,7 +167,7 @@ def grade(change: Change, failing: Collection[Impact]) -> Level:
 
 
 def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
-    """Format for pull requests: one table for each impact; those that break nothing are folded."""
+    """Format for pull requests: one table for each impact; tables of harmless changes are folded."""
     lines = [f"**{escape(_summarize(changes, comparison))}**"]
     if repeated := comparison.describe_repeated(changes):
         lines += ["", escape(repeated)]
@@ -230,7 +230,7 @@ def explain(change: Change) -> Iterator[str]:
 
 
 def _cut(words: Words) -> tuple[str, str]:
-    """Format both as JSON, without line breaks, and without most of what they share at the start and the end."""
+    """Format both as JSON on one line, and shorten their common start and end."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
     )
@@ -268,7 +268,7 @@ def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def _list_costs(comparison: Comparison) -> list[str]:
-    """Return a line on what the change costs models, and one for each tool; none where it costs nothing."""
+    """Return a line on the additional tokens for models, and one for each tool; empty if the cost is unchanged."""
     costs = comparison.costs
     if costs is None or not (costs.difference or costs.tools):
         return []

@@ -28,7 +28,7 @@ _SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for 
 _NEEDED: Final = frozenset(
     {"name", "inputSchema", "arguments", "stubwright"} | {section.key for section in vocabulary.SECTIONS}
 )
-"""The keys that an entry needs: if one of them is wrong, the whole entry is omitted."""
+"""The keys that an entry needs: if a value is wrong there, the whole entry is omitted."""
 
 
 class UnfixableError(SourceError):
@@ -136,7 +136,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """Yield an error about a shared schema once for each tool whose schemas refer to it; any other error as it is."""
+    """Yield an error about a shared schema once for each tool whose schemas refer to it; any other error unchanged."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error
@@ -187,7 +187,7 @@ def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator
     for error in errors:
         reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))
     entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _SECTIONS}
-    # From the end, so that the places of the remaining ones do not change.
+    # Start at the end, so that the places of the remaining entries do not change.
     for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_descending(pointer))):
         if pointer[:2] in entries and pointer not in entries:
             continue

@@ -1,6 +1,6 @@
 """Python names for imported entries that would have the same one: each gets a `pythonName`, made from its key alone.
 
-Nothing is numbered, and the order of the entries changes nothing.
+Names have no numbers, and do not depend on the order of the entries.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield a method for each tool that collides with another, except one whose name is that of its method already."""
+    """Yield a method for each tool that collides with another, unless the tool's name equals its method's."""
     groups: dict[str, list[str]] = defaultdict(list)
     for tool in tools:
         groups[naming.name_tool(tool["name"]).stem].append(tool["name"])

@@ -41,9 +41,7 @@ class ToolSizes:
         )
 
     def measure_all(self, measure: Callable[[Any], int], key: str) -> int:
-        """Return the sum of what `measure` gives for the tools' descriptions and schemas; `key` tells it from
-        others.
-        """
+        """Return the sum of `measure` over the tools' descriptions and schemas; `key` is its name in the cache."""
         total = 0
         for tool in self.tools:
             total += measure({"description": tool.get("description")})

@@ -1,7 +1,7 @@
 """Documents that are not quite JSON or YAML 1.2, and that their importers cannot edit.
 
 YAML's merge keys are merged, the last of equal keys counts, and examples with infinities or `.nan` are omitted.
-Nothing else is forgiven.
+All other errors remain errors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _OddError(ValueError):
 def recover_errors(
     text: str, problems: Sequence[Problem], name: str, *, is_json: bool
 ) -> tuple[Json, list[str]] | None:
-    """Return the value of a text in spite of its problems, and what to say of that; None if there are others, too.
+    """Return the value of a text despite recoverable problems, and a note on each; None if it has other problems, too.
 
     Args:
         text: The text.
@@ -93,7 +93,7 @@ def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
 
 
 def _merge(value: Json) -> Json:
-    """Return a value with the entries that its merge keys bring; those that a mapping has itself come first."""
+    """Return a value with its merge keys expanded; a mapping's own entries take precedence."""
     if isinstance(value, list):
         return [_merge(item) for item in value]
     if not isinstance(value, dict):

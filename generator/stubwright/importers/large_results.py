@@ -35,4 +35,4 @@ def note(sizes: Mapping[str, int]) -> list[str]:
         return []
     more = f" and {len(large) - _SHOWN} more" if len(large) > _SHOWN else ""
     listed = ", ".join(f"`{name}` {sizes[name]:,}" for name in large[:_SHOWN])
-    return [f"results that may be large, in tokens, about: {listed}{more}; `select` and `page` keep parts of them"]
+    return [f"results that may be large, in tokens, about: {listed}{more}; `select` and `page` return parts of them"]

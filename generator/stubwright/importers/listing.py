@@ -14,11 +14,11 @@ class ServerListing:
     """A server's description of itself.
 
     Attributes:
-        revision: The revision of the protocol that it was asked in.
-        info: Its `serverInfo`, with `instructions`; as it came, of whatever type.
-        capabilities: Its capabilities, as they came.
-        sections: The entries of each list that it has, as they came.
-        notes: The requests that it did not answer, in words.
+        revision: The revision of the protocol that the requests used.
+        info: Its `serverInfo`, with `instructions`; unchecked.
+        capabilities: Its capabilities, unchecked.
+        sections: The entries of each list that it has, unchecked.
+        notes: Descriptions of the requests that it did not answer.
     """
 
     revision: str

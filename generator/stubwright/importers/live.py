@@ -1,7 +1,7 @@
 """The lists of a live server: all their pages, its instructions and its capabilities.
 
-Entries are raw JSON: a client with models would refuse a whole list for one odd schema. It starts only the
-command, fetches only the URL, trusts nothing that it receives, and ends in time.
+Entries are raw JSON: a client with models would refuse a whole list for one odd schema. It starts only the command,
+fetches only the URL, does not trust any answer, and ends in time.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def read(
     started: Callable[[], None] | None = None,
     revision: str | None = None,
 ) -> ServerListing:
-    """Ask a server for all that it has.
+    """List everything that a server has.
 
     Args:
-        source: The server. A command gets, next to its own variables, those that the SDK passes on as harmless.
+        source: The server. A command gets its own variables, and the SDK's selection of harmless variables.
         limits: What it may take.
         started: Is called at that answer.
-        revision: The revision of MCP to ask in; by default the newest that both know.
+        revision: The revision of MCP to ask in; by default the newest common revision.
 
     Raises:
         UnreachableError: It cannot be started or reached, refuses, breaks the protocol, is too slow or sends too much.
@@ -140,7 +140,7 @@ def silence_libraries() -> Iterator[None]:
 
 @contextmanager
 def interrupt_on_signals() -> Iterator[None]:
-    """Let any signal that asks for an end do what Ctrl-C does, so that no process is left behind."""
+    """Handle all termination signals like Ctrl-C, so that no process outlives this one."""
     arrived: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -320,7 +320,7 @@ class _Server:
         return f"; it sent {lines} not JSON-RPC"
 
     def quote_log(self) -> str:
-        """Return the start and the end of what a process wrote to standard error."""
+        """Return the start and the end of a process's standard error."""
         return "".join(f"\n  | {line}" for line in (self._process.log_lines() if self._process is not None else ()))
 
     def describe_withheld(self) -> str:
@@ -374,7 +374,7 @@ class Connection:
             await anyio.sleep(_POLL)
 
     def quote_log(self) -> str:
-        """Return the start and the end of what a process wrote to standard error, each line after `  | `."""
+        """Return the start and the end of a process's standard error, each line after `  | `."""
         return self._server.quote_log()
 
     async def list_pages(self, section: Section) -> Sequence[Any]:
@@ -389,7 +389,7 @@ class Connection:
         Args:
             method: The method.
             seconds: The time limit for the answer.
-            headers: HTTP headers next to those that each request has.
+            headers: HTTP headers in addition to the usual ones.
             params: Its parameters.
 
         Raises:
@@ -404,10 +404,10 @@ class Connection:
         return await self._rpc.request(method, params, seconds=seconds, headers=headers)
 
     async def agree(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Agree on a revision; the server's information and its capabilities.
+        """Negotiate a revision, and return the server's information and its capabilities.
 
-        A server that knows `server/discover` is asked without a handshake; any other gets one (MCP 2026-07-28,
-        basic/lifecycle). One that refuses the handshake is asked again: it may have started slowly.
+        Servers that support `server/discover` need no handshake; all others do (MCP 2026-07-28, basic/lifecycle). If a
+        server refuses the handshake, `server/discover` is tried again: the server may have started slowly.
         """
         for last in (False, True):
             try:
@@ -428,7 +428,7 @@ class Connection:
         raise AssertionError("the second try returns or raises")
 
     async def agree_on(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Speak one revision, or the one that the server offers in its place; as `agree`.
+        """Use one revision, or the server's counteroffer; as `agree`.
 
         Raises:
             UnreachableError: The server does not know a revision without a handshake.
@@ -477,7 +477,7 @@ async def _list_everything(connection: Connection, answered: Callable[[], None],
     sections: dict[str, Sequence[Any]] = {}
     notes: list[str] = []
     for section in SECTIONS:
-        # Some servers have tools and do not say so.
+        # Some servers have tools without announcing them.
         if section.capability not in capabilities and section is not TOOLS:
             continue
         try:

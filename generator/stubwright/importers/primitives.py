@@ -16,7 +16,7 @@ def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], pr
 
     Args:
         section: Which list.
-        listed: Its entries as they came.
+        listed: Its entries, as listed.
         notes: Gets a note for each fix.
         prefix: Put in front of each prompt's name.
     """

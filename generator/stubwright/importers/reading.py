@@ -37,7 +37,7 @@ class DocumentError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class SingleFileReader:
-    """A reader of one document, which has no other files."""
+    """A reader of one document without other files."""
 
     path: str
     data: bytes

@@ -17,10 +17,10 @@ KEYS: Final = (
     *("name", "uri", "uriTemplate", "title", "description", "mimeType", "size", "arguments", "inputSchema"),
     *("outputSchema", "annotations", "execution", "icons", "_meta"),
 )
-"""The order of an entry's keys for people, who look for its name first. Others follow as they came."""
+"""The order of an entry's keys for people, who look for its name first. Other keys follow in their original order."""
 
 _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
-"""Capabilities that a manifest can declare; one that announces a list goes without saying if the list has entries.
+"""Capabilities that a manifest can declare; the capability of a list is implied if the list has entries.
 """
 
 
@@ -38,7 +38,7 @@ def make_manifest(
 
     Args:
         listed: Its lists.
-        name: Its name; by default the one that it states.
+        name: Its name; by default the server's own.
         default_name: Its name if it states none.
         prefix: Put in front of the names of tools and prompts.
         client: Write `emit: [client]`, that hints are not trusted, and the revision.

@@ -1,4 +1,4 @@
-"""The source of a live server: a command that starts it, or a URL. This module loads no client, and asks no server."""
+"""The source of a live server: a command that starts it, or a URL. This module loads no client, and calls no server."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class Draft:
 def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
     """Return the value of a saved list, or its problems.
 
-    Depth, large numbers and halves of surrogate pairs are taken as they are: they concern single tools, which are
-    fixed or omitted later. `forgiving` describes what else is.
+    Deep nesting, large numbers and lone surrogates are accepted here: they affect single tools, which are fixed or
+    omitted later. `error_recovery` lists the other accepted errors.
 
     Args:
         text: The list.
@@ -70,7 +70,7 @@ def _concerns_one_tool(text: str, problem: Problem) -> bool:
 
 
 def read(text: str, name: str = "the list", notes: list[str] | None = None) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Return the tools in `text`, as `find_tools` gives them.
+    """Return the tools in `text`, as returned by `find_tools`.
 
     Args:
         text: The list.
@@ -87,7 +87,7 @@ def read(text: str, name: str = "the list", notes: list[str] | None = None) -> t
 
 
 def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Return the tools in a file, as `find_tools` gives them.
+    """Return the tools in a file, as returned by `find_tools`.
 
     Args:
         path: The file.
@@ -144,9 +144,9 @@ def make_manifest(
     """Return the manifest of a server that has the tools `entries`.
 
     Args:
-        entries: The tools as `tools/list` gave them.
+        entries: The tools as listed by `tools/list`.
         name: The server's name.
-        info: Further fields of the server, as `read` gives them.
+        info: Further fields of the server, as returned by `read`.
         prefix: Put in front of each tool's name.
     """
     info_ = info or {}
@@ -163,7 +163,7 @@ def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict
     """Return the tools as a manifest has them.
 
     Args:
-        entries: The tools as `tools/list` gave them.
+        entries: The tools as listed by `tools/list`.
         notes: Gets a note for each fix.
         prefix: Put in front of each tool's name.
     """
@@ -206,9 +206,10 @@ def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
 
 
 def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Return the schema in a dialect that has it: its own, then the one that its `$schema` may mean, then the newest.
+    """Return the schema in the first dialect that accepts it: its own, the probable meaning of its `$schema`, or the
+    newest.
 
-    One that no dialect has stays unchanged, for `acceptance` to omit.
+    If none does, it stays unchanged, and `acceptance` omits it.
     """
     problem = _find_problem(role, schema)
     if problem is None:

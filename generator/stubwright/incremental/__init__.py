@@ -1,4 +1,5 @@
-"""The cache around the compiler: what has not changed is not done again, and what has is done on all processors.
+"""The cache around the compiler: unchanged tools are not compiled again, and changed ones are compiled on all
+processors.
 
-The compiler knows nothing of it. Without it everything takes longer, and comes out the same.
+The compiler does not depend on it. Runs that do not use the cache take longer, with the same result.
 """

@@ -22,10 +22,10 @@ _FORMAT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The units of tools by the digest of what they are made from.
+    """The units of tools by the digest of their sources.
 
-    `clean` are the digests of those that nothing is wrong with, as long as what stands `around` them stays unchanged.
-    `proven` are the digests of modules whose models were built.
+    `clean` are the digests of tools without diagnostics, valid while the digest `around` stays the same. `proven` are
+    the digests of modules whose models were built.
     """
 
     units: Mapping[str, PrimitiveCode] = field(default_factory=dict)

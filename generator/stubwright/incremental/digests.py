@@ -23,8 +23,8 @@ def compute_digest(data: bytes) -> str:
 def with_lf(data: bytes) -> bytes:
     """Return a text with LF at the end of each line; what contains NUL is not text, and stays unchanged.
 
-    Git may write the files of a checkout with CRLF (`core.autocrlf`), so nothing that all checkouts share may depend on
-    which of the two it was.
+    Git may write the files of a checkout with CRLF (`core.autocrlf`), so values that all checkouts share must not
+    depend on line endings.
     """
     return data if b"\0" in data else data.replace(b"\r\n", b"\n")
 
@@ -43,7 +43,7 @@ def is_in(digests: Container[str], data: bytes) -> bool:
 def compute_generator_digest() -> str:
     """Return a digest of stubwright itself, so that a changed generator makes everything again.
 
-    It is the same wherever stubwright was installed from: in a wheel the templates are below the code, and count once.
+    It is the same for each way to install stubwright: in a wheel the templates are below the code, and count once.
     """
     sha256 = hashlib.sha256()
     for folder in (package_data.ROOT, package_data.RUNTIME, package_data.TEMPLATES):

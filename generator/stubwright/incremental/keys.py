@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Of each tool of a manifest, by its name, what it is made from; and of all that stands around the tools."""
+    """A digest for each tool of a manifest, by name, and a digest of everything around the tools."""
 
     tools: Mapping[str, str]
     around: str
@@ -70,7 +70,7 @@ def digest_unit(tool: str, reserved: frozenset[str]) -> str:
 
 
 def digest_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
-    """Return the digest of what the artifacts of a lowered manifest are made from; `tools` has those of its tools."""
+    """Return the digest of the sources of a lowered manifest's artifacts; `tools` has the digests of its tools."""
     parts = [
         compute_generator_digest(),
         manifest.source,
@@ -95,6 +95,6 @@ def _around(value: Json) -> Json:
 
 
 def _use(tool: Declaration, names: frozenset[str]) -> str | None:
-    """Return the tool to use in place of a deprecated one, which depends on what other tools there are."""
+    """Return the replacement of a deprecated tool, which depends on the other tools."""
     use = (tool.extension.get("deprecated") or {}).get("use")
     return None if use is None else resolve_use(use, tool, names)

@@ -118,7 +118,7 @@ def _importable(package: str, sources: Mapping[str, bytes]) -> Iterator[None]:
 
 
 def forget(package: str) -> None:
-    """Let nothing of a package be imported any longer."""
+    """Remove a package's modules from the import system."""
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         del sys.modules[name]
 

@@ -1,4 +1,4 @@
-"""The proof that models work before a package is written, and the diagnostics of those that do not."""
+"""The proof that models work before a package is written, and the diagnostics of models that do not."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module of models: its name below `models`, a digest of all that it is made from, and what it is made for.
+    """A module of models: its name below `models`, a digest of its sources, and its purpose.
 
-    `places` are those of the schemas behind its classes, by the starts of their names; the last is that of all others.
+    `places` are the places of the schemas behind its classes, by the starts of their names; the last is for all others.
     """
 
     name: str
@@ -65,7 +65,7 @@ def _shared(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
         ]
         places = [(naming.name_shared_class(each.names), each.schema.place) for each in members]
         places.sort(key=lambda each: -len(each[0]))
-        what = "shared schemas that lead to each other"
+        what = "shared schemas that refer to each other"
         yield Module(
             f"shared.{circle}",
             compute_digest(f"{around} {circle}".encode()),

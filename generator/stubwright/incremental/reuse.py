@@ -44,7 +44,7 @@ class Models:
     digests: Mapping[str, str]
 
     def prove(self, artifacts: Sequence[Artifact]) -> Proof:
-        """Build those that are not known to work, in other processes, from the files of the package."""
+        """Build the models that are not known to work, in other processes, from the files of the package."""
         before = self.reuse.before.proven
         modules = proofs.list_modules(self.manifest, self.made, self.digests)
         todo = [module for module in modules if module.digest not in before]
@@ -55,8 +55,8 @@ class Models:
         """Return the cache for the next run.
 
         Args:
-            proof: The proof of the models, where they had to be proven.
-            is_clean: Whether nothing is wrong with any tool.
+            proof: The proof of the models, if they had to be proven.
+            is_clean: Whether no tool has a diagnostic.
         """
         clean = frozenset(self.reuse.keys.tools.values()) if is_clean else frozenset()
         proven = self.reuse.before.proven if proof is None else proof.proven
@@ -74,11 +74,11 @@ class Reuse:
     keys: Keys
     workers: Workers | None
     to_check: ResolvedBundle
-    """The manifest with the tools that the last run did not find to be right as they are now."""
+    """The manifest with the tools that the last run did not accept unchanged."""
 
     @classmethod
     def compare(cls, resolved: ResolvedBundle, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
-        """Compare a manifest with what the last run kept; `made_by` is what else goes into all that is generated."""
+        """Compare a manifest with the last run's cache; `made_by` is the other input of all generated files."""
         now = keys.make_keys(resolved, made_by)
         if before.around != now.around:
             return cls(before, now, workers, resolved)

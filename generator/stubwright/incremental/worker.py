@@ -27,7 +27,7 @@ class Worker:
     """A process that does one job at a time."""
 
     def __init__(self, *, makes_models: bool = True) -> None:
-        """Start it; one that `makes_models` gets ready for that."""
+        """Start it; with `makes_models`, load the modules for models in advance."""
         self._connection, theirs = Pipe()
         self._process = Process(target=_serve, args=(theirs, self._connection, makes_models), daemon=True)
         self._process.start()
@@ -62,11 +62,11 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, jobs: Sequence[Job], most: int) -> Callable[[], list[Any]]:
-        """Begin jobs, and return a function that waits for their results, in their order, before others are begun.
+        """Start jobs, and return a function that waits for their results, in order; call it before you start others.
 
         Args:
-            jobs: The jobs; those that come first are begun first.
-            most: How many workers they are worth, where there are processors for them.
+            jobs: The jobs, which are started in this order.
+            most: The maximum number of workers, if there are enough processors.
         """
         while len(self._workers) < min(most, os.cpu_count() or 1):
             self._workers.append(Worker())
@@ -130,7 +130,7 @@ def _serve(connection: Connection, other: Connection, makes_models: bool) -> Non
             from stubwright.codegen.models import datamodel
 
             datamodel.load()
-        # What was loaded stays until the end, so that later collections need not look through it.
+        # Loaded modules live until the end, so later collections can skip them.
         gc.freeze()
         while True:
             make, arguments = connection.recv()

@@ -1,4 +1,4 @@
-"""The judgement of targets on a list of tools, as it goes on the wire.
+"""The findings of targets on a list of tools in its wire format.
 
 `check` and `diff` show them, and projections are tested by them.
 """

@@ -25,11 +25,11 @@ class Key:
 
     Attributes:
         name: The key.
-        host: Who reads it.
-        says: What it says.
+        host: The host that reads it.
+        says: Its meaning.
         takes: The values that it may have, in words.
         schema: The same as a JSON Schema.
-        source: The URL of who says so.
+        source: The URL of the evidence.
         read: The day on which that was read, as `2026-11-26`.
         certainty: `documented` by the host, or `reported` by users.
     """

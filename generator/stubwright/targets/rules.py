@@ -1,7 +1,7 @@
 """The rules of targets, a function for each kind of the table.
 
-Each takes a tool and the value that the table has; it gives the places that break the rule, each
-with what is wrong and what to do. Those of `OF_LISTS` take all tools of a list.
+Each takes a tool and the value in the table, and yields the places that break the rule, each with the mistake and its
+fix. The functions of `OF_LISTS` take all tools of a list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLAIN_ROOT: Final = "list all arguments in `properties` at the root, and say in
 
 def _name(tool: ListedTool, pattern: str) -> Found:
     if not re.search(pattern, tool.name):
-        yield ("name",), f"has a name that does not match `{pattern}`", "give it another name"
+        yield ("name",), f"has a name that does not match `{pattern}`", "rename it"
 
 
 def _long_name(tool: ListedTool, value: Sequence[Any]) -> Found:
@@ -106,7 +106,7 @@ def _properties(pointer: Pointer, schema: Mapping[str, Any], pattern: str) -> Fo
     for name in properties if isinstance(properties, dict) else ():
         if not re.search(pattern, name):
             what = f"has an argument or property `{name}`, which does not match `{pattern}`"
-            yield (*_INPUT, *pointer, "properties", name), what, "give it another name"
+            yield (*_INPUT, *pointer, "properties", name), what, "rename it"
 
 
 def _plain_root(tool: ListedTool, keywords: Sequence[str]) -> Found:
@@ -118,7 +118,7 @@ def _plain_root(tool: ListedTool, keywords: Sequence[str]) -> Found:
 
 def _without(tool: ListedTool, keywords: Sequence[str]) -> Found:
     for pointer, keyword in _having(tool, keywords):
-        yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", f"say it without `{keyword}`"
+        yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", f"avoid `{keyword}`"
 
 
 def _ignores(tool: ListedTool, keywords: Sequence[str]) -> Found:

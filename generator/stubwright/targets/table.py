@@ -1,6 +1,6 @@
-"""The table of targets: for each client or API the rules that its tools must follow, with where each rule is said.
+"""The table of targets: for each client or API the rules that its tools must follow, with the source of each rule.
 
-It is data (`targets.json`), so that a number never stands without its source and the day on which it was read there.
+It is data (`targets.json`), so that each number has its source and the day on which it was read there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 Certainty: TypeAlias = Literal["documented", "source code", "reported", "derived"]
-"""The evidence for a rule: the vendor says so, its program does, its users say so, or it follows from other rules."""
+"""The evidence for a rule: the vendor's documentation or source code, reports of users, or other rules."""
 
 _YEAR: Final = timedelta(days=365)
 
@@ -29,7 +29,7 @@ class Rule:
     Attributes:
         kind: What is looked at; `rules.py` has a function for each kind.
         value: What is allowed: a pattern, a bound, or keywords.
-        source: The address of what says so.
+        source: The URL of the evidence.
         read: The day on which it was read there, as YYYY-MM-DD.
         certainty: How much is known.
     """
@@ -46,7 +46,7 @@ class Rule:
 
     @property
     def is_sure(self) -> bool:
-        """True if the vendor says so, or its program does so."""
+        """True if the vendor's documentation or source code is the evidence."""
         return self.certainty in ("documented", "source code")
 
 

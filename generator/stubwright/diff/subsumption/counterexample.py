@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 400
 _ROUNDS: Final = (400, 4_000)
-"""Steps that are taken for one number of levels and one hint: few for each of them before any takes many."""
+"""Steps for one number of levels and one hint: all get a few before any gets many."""
 
 _LEVELS: Final = (2, 4, 10)
 """Levels of the instances that are made: flat ones first, since a reference to itself takes all steps to the bottom."""

@@ -40,10 +40,11 @@ def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
 
 
 def prevents_proof(wide: Judge, narrow: Judge) -> bool:
-    """Return whether `wide` may not cover `narrow` although what `widen` makes of them covers.
+    """Return whether widening hides a possible incompatibility: the proof may hold only for the widened schemas.
 
-    It may not if only `wide` is exact, or if only `narrow` is and accepts more where a part of it accepts less. If both
-    are, it may not if a constant is of a format, but not exactly. Without a format that has a type, all are alike.
+    That happens if only `wide` is exact, or if only `narrow` is exact and accepts more where a part of it accepts less.
+    If both are exact, it happens if a constant is of a format, but not exactly. Formats that have no type do not
+    matter.
     """
     are_exact = [get_settings(judge.formats)["exact"] for judge in (wide, narrow)]
     keywords = [(key, value) for judge in (wide, narrow) for key, value in _list_keywords(judge.schema)]

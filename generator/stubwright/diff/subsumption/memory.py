@@ -1,7 +1,7 @@
-"""Proofs about pairs of schemas of one comparison, each made once, as long as there are not too many of large schemas.
+"""A cache of the proofs of one comparison, with a limit on their total cost.
 
-A proof takes time by the size of its schemas, so it is the size that is counted, and not the time: a comparison says
-the same on each machine.
+The cost is estimated from the sizes of the schemas, and not measured, so that a comparison has the same result on every
+machine.
 """
 
 from __future__ import annotations

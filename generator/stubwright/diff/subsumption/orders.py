@@ -17,7 +17,7 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
-    """Return the new schema, in the order of the old one wherever an order means nothing."""
+    """Return the new schema in the order of the old one where order has no meaning."""
     # A reference such as `#/anyOf/1` would refer to another alternative after a move.
     return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).align_schema(
         old, new
@@ -83,9 +83,9 @@ class _Aligner:
 
 
 def _match(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """Return the numbers of the new entries, in the order of those old ones that they equal.
+    """Return the numbers of the new entries in the order of the equal old entries.
 
-    A new entry that equals none of them takes the place of a removed old one, if any is left.
+    Other new entries fill the places of removed ones.
     """
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(new):

@@ -1,7 +1,7 @@
 """Proofs that a schema accepts every instance that another one accepts: JSON Schema subsumption, proved or not.
 
-Every proof is sound; the lack of a proof means nothing. The proofs are those of `jsonschema-rs`, whose validator also
-judges calls. Our own are the comparison across dialects, and proofs by cases where that library decides nothing.
+Every proof is sound; the lack of a proof means nothing. Most proofs come from `jsonschema-rs`, whose validator also
+judges calls. This package adds the comparison across dialects, and proofs by cases if the library is undecided.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def covers(wide: Judge, narrow: Judge) -> bool:
 
 
 def make_comparable(*judges: Judge) -> tuple[Judge, ...]:
-    """Return the schemas in one dialect and with one meaning of `format` if possible; otherwise as they are."""
+    """Return the schemas in one dialect and with one meaning of `format` if possible; otherwise unchanged."""
     comparable_judges = judges
     if len({judge.formats for judge in comparable_judges}) > 1:
         comparable_judges = tuple(

@@ -67,7 +67,7 @@ class _Merger:
             return True
         both = [*first, *second]
         if level == _LEVELS or not any(each.get("type") == "object" for each in both):
-            return False  # `required` says nothing about other types
+            return False  # `required` does not restrict other types
         needed = {name for each in both for name in each.get("required", ()) if isinstance(name, str)}
         return any(
             self._exclude(mine[name], other[name], level + 1)
@@ -110,9 +110,9 @@ def _list_properties(applied: Iterable[dict[str, Any]]) -> Iterator[dict[str, Js
 
 
 def _describe(value: Json) -> _Kind:
-    """Return a value's type, and what tells it from others of that type; None if nothing is sure to.
+    """Return a value's type and its identity within that type; None if no identity is reliable.
 
-    Numbers are compared as floats: those are equal under each validator that are equal under any.
+    Numbers are compared as floats: then equal numbers are equal under every validator.
     """
     match value:
         case bool():
@@ -134,7 +134,7 @@ def _merge_numbers(name: str) -> str:
 
 
 def _differ(left: list[_Kind] | None, right: list[_Kind] | None) -> bool:
-    """Return whether nothing is described by both."""
+    """Return whether no value fits both."""
     if left is None or right is None:
         return False
     return not any(

@@ -40,7 +40,7 @@ def upgrade(schema: Json, dialect: Dialect) -> Json | None:
 
 
 def drop_formats(schema: Json, dialect: Dialect) -> Json:
-    """Return the schema without the assertion `format`, wherever a schema is in it."""
+    """Return the schema without the assertion `format` in it and in its subschemas."""
     return _rebuild(schema, dialect, frozenset({"format"}))
 
 

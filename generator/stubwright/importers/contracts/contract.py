@@ -84,12 +84,12 @@ def read_contract(path: str, reader: Reader) -> Contract:
             "SW405", "this file is not a contract", Span(path, 1, 1, 1, 2), "write it with `stubwright lock`"
         )
         raise DocumentError(problem.message, [problem], {path: document})
-    # Of another version nothing is known, not even whether its command is meant to be run.
+    # Fields of other versions may have another meaning, and their commands may not be safe to run.
     fault = structure.check_version(document.value, path) if isinstance(document.value, dict) else None
     if fault is not None:
         raise DocumentError(fault.message, [fault], {path: document})
     if location is None:
-        message = f"this contract does not say where its server is: `{KEY}` has one of `url`, `command` and `file`"
+        message = f"this contract has no location of its server: `{KEY}` has one of `url`, `command` and `file`"
         problem = Diagnostic("SW405", message, Place(path, (KEY,)), "lock the server again")
         raise DocumentError(problem.message, [problem], {path: document})
     return Contract(path, document, location, _find_edit(path, document))

@@ -72,7 +72,7 @@ class Location:
         return not any(secrets.HIDDEN in text for text in (self.url, *self.command))
 
     def to_value(self) -> dict[str, Any]:
-        """Return the location as it is in a contract, without empty fields."""
+        """Return the location's fields in a contract, without empty ones."""
         fields: dict[str, Any] = {
             "url": self.url,
             "headers": list(self.headers),

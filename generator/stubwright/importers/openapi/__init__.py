@@ -3,6 +3,6 @@
     documents → operations → arguments, results ← schemas
                           ↘ apis, naming → assembling → accepted
 
-Each module has one job. A need of an operation that is not supported is named in a note, and the operation is left
-out; nothing is guessed, fetched or executed.
+Each module has one job. An operation that needs an unsupported feature is omitted, with a note that names the feature.
+The package never guesses, fetches or executes.
 """

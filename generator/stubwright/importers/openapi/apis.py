@@ -79,7 +79,7 @@ class Apis:
     def find_credentials(self, operation: Operation) -> Sequence[Credential]:
         """Return the keys that calls of an operation send in a place that a parameter could have.
 
-        An operation that declares an empty `security` has none: its parameters are its own.
+        With an empty `security`, there are no such keys, so all parameters become arguments.
 
         Raises:
             UnsupportedError: As `find_target`.
@@ -147,7 +147,7 @@ class Apis:
         return self._find_server(operation).url
 
     def _find_server(self, operation: Operation | None) -> Server:
-        """Return the server of an operation, or of the document: the one that is wanted, otherwise the first."""
+        """Return the server of an operation, or of the document: the selected server, or else the first."""
         own = () if operation is None else (operation.at, operation.item)
         for holder in (*own, self.documents.root):
             bases = self._list_servers(holder)
@@ -177,7 +177,7 @@ class Apis:
         """Return a note on the servers of the document that are not called, if there are any.
 
         Raises:
-            SelectionError: The one that is wanted is not one of them.
+            SelectionError: The document does not list the selected server.
         """
         located = self._locate_servers(self.documents.root)
         called_server = self._find_server(None)
@@ -195,12 +195,12 @@ class Apis:
         return [f"{note}; choose one with --server, or set `{setting}` in the environment"]
 
     def _find_schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
-        """Return the alternatives of an operation, each with its schemes; None if the document does not say.
+        """Return the alternatives of an operation, each with its schemes; None if the document does not specify any.
 
-        An operation that needs none, although others of the document do, is called without credentials first, and with
-        those of the others if that is refused, because documents often say so of operations that do need them. On
-        another host it is always called without, and so is one with a parameter where the key would go, because the key
-        would exist twice. If credentials are optional, they are sent.
+        If an operation needs no credentials, although others do, it is called without them first, and with the others'
+        credentials if the API refuses the call, because documents often omit the requirement by mistake. On another
+        host, credentials are never sent; nor are they if a parameter already occupies the key's place. If credentials
+        are optional, they are sent.
         """
         if self.auth is not None:
             return [_make_credential(self.auth, self.name)]
@@ -365,7 +365,7 @@ class Server:
 
 
 def _read_server(server: LocatedValue, origin: str | None) -> Server:
-    """Return a server, in which variables have their values, except for those that the environment can set.
+    """Return a server whose variables are replaced by their values, unless the environment can set them.
 
     Args:
         server: Its object in the document.
@@ -402,7 +402,7 @@ def _can_be_set(name: str, variable: LocatedValue, url: str) -> bool:
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
-        # At the start, a variable may represent the host itself. Only one that chooses between the two schemes stays in
+        # At the start, a variable may represent the host itself. Only a choice between the two schemes stays in
         # its place.
         return isinstance(listed, list) and {*listed} == {"http", "https"}
     values = [allowed["default"], *(listed if isinstance(listed, list) else ())]
@@ -410,7 +410,7 @@ def _can_be_set(name: str, variable: LocatedValue, url: str) -> bool:
 
 
 def _read_variable(variable: LocatedValue) -> dict[str, Any]:
-    """Return a variable's default, and the values that it may have; the default is one of them (3.1.1, section
+    """Return a variable's default, and the values that it may have; the default is always included (3.1.1, section
     4.8.6).
     """
     default, listed = str(variable.get_field("default") or ""), variable.get_field("enum")

@@ -1,10 +1,10 @@
 """The parameters and body of an operation, as a tool's arguments and as places of an HTTP request.
 
 An argument is called like its parameter, with `_` for each run of characters that clients refuse in names. If
-parameters of one operation would meet, each of them gets its place in front: `path_id`, `query_id`. The properties of a
-body that is an object are arguments of their own, unless one of them would meet a parameter; then, and for any other
-body, the whole of it is the argument `body`. A body that is optional but has required properties is always
-sent, because most documents only forgot to specify that it is required.
+parameters of one operation would meet, each of them gets its place in front: `path_id`, `query_id`. The properties of
+an object body become separate arguments, unless a parameter has the same name; then, and for any other body, the whole
+body is the argument `body`. A body that is optional but has required properties is always sent, because most documents
+only forgot to specify that it is required.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def make_arguments(
         operation: The operation.
         schemas: The converter of its schemas.
         options: The user's preferences.
-        keys: The credentials that the server sends. A parameter that is one of them is not an argument.
+        keys: The credentials that the server sends; their parameters do not become arguments.
 
     Raises:
         UnsupportedError: It needs something that is not supported.
@@ -252,8 +252,8 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
 
 
 def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str]) -> _Body | None:
-    """Return the body in the best of its media types: those that are preferred, then forms with a file, JSON, other
-    forms, text and bytes.
+    """Return the body in the best of its media types: preferred types, then forms with a file, JSON, other forms, text
+    and bytes.
     """
     at = operations.find_body(schemas.documents, operation)
     if at is None:

@@ -1,6 +1,6 @@
 """The files of an OpenAPI document, and the targets of references in them. Swagger 2.0 is read as OpenAPI 3.0.
 
-It gives values with their places. Nothing is fetched, and no file outside the folder is read (OpenAPI 3.1.1, section
+It gives values with their places. No URL is fetched, and no file outside the folder is read (OpenAPI 3.1.1, section
 4.6: references are relative to the document that they are in).
 """
 
@@ -152,7 +152,7 @@ class Documents:
     def resolve(self, at: LocatedValue) -> LocatedValue:
         """Return `at` itself, or if it is a reference, the final target of that.
 
-        A `description` or `summary` next to the reference replaces the one that is found (3.1.1, section 4.8.23).
+        A `description` or `summary` next to the reference replaces the target's (3.1.1, section 4.8.23).
 
         Raises:
             UnsupportedError: The reference does not resolve, in a circle, or to a file that is not read.

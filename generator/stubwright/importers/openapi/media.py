@@ -1,8 +1,8 @@
-"""Media types of bodies and responses: which of several is sent, and which is asked for.
+"""Media types of bodies and responses: which of several types is sent, and which is requested.
 
 The user's preferences come first, then concrete types before ranges such as `*/*`, which are never sent unchanged,
-and JSON before what JSON cannot say. Of two ways to patch an object, one that is an object itself (RFC 7396) comes
-before a list of steps (RFC 6902).
+and JSON before what JSON cannot say. To patch an object, a merge patch (RFC 7396) is preferred to a list of steps (RFC
+6902).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], 
     """Return media types, the best first.
 
     Args:
-        names: The media types, in the document's order, which decides if nothing else does.
+        names: The media types, in the document's order, which breaks ties.
         preferred: Those that go before the others, the first of them first.
         rank: Gives the rank of a media type, the lowest first; one below 0 is omitted.
     """

@@ -158,7 +158,7 @@ def _find_longest(server: str, prefix: str) -> int:
 
 
 def _truncate(name: str, operation: Operation, longest: int) -> str:
-    """Return a name of at most `longest` characters: its first words, and a digest of what the whole says."""
+    """Return a name of at most `longest` characters: its first words, and a digest of the whole."""
     return name if len(name) <= longest else _add_digest(name, operation.id or operation.path, longest)
 
 

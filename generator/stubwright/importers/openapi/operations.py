@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI document: their requests, and what they take and give.
+"""The operations of an OpenAPI document: their requests, parameters, bodies and responses.
 
 Schemas are left unchanged (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections "Path Item Object" and "Operation Object").
 """
@@ -37,7 +37,7 @@ _VERBS: Final = {
     "query": "Search",
 }
 _VERSION: Final = re.compile(r"v?\d+([._]\d+)*|api|rest", re.IGNORECASE)
-"""Steps of a path that tell nothing of the operation."""
+"""Steps of a path that do not describe the operation."""
 
 _LONGEST_TITLE: Final = 80
 """Characters of a title; some documents have paragraphs as summaries."""
@@ -49,7 +49,7 @@ _OWN_HEADERS = frozenset({"accept", "authorization", "content-type"})
 
 
 _UNSAID: Final = frozenset({"cookie"})
-"""Headers that no argument may be: what must stand there, the API gets by its security schemes."""
+"""Headers that cannot be arguments: security schemes set them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Operation:
 
 
 def describe(method: str, path: str) -> str:
-    """Say what an operation does, as far as its method and its path do: models choose tools by such words."""
+    """Describe an operation by its method and its path; models choose tools by such words."""
     steps = [step for step in path.partition("?")[0].split("/") if step]
     things = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
     names = [name for step in steps for name in http.VARIABLE.findall(step)]
@@ -140,7 +140,7 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
     except UnsupportedError as error:
         raise DocumentError(f"its `paths` cannot be read: {error}") from error
     if not paths and not documents.root.get_field("webhooks"):
-        notes.append("the document has no `paths`, so there is nothing to call")
+        notes.append("the document has no `paths`, so it has no operations")
     for path, entry in paths:
         if path.startswith("x-"):
             continue
@@ -167,7 +167,7 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
 
 
 def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
-    """Return a path item; one that refers to another may add to it (3.1.1, section 4.8.9)."""
+    """Return a path item; it may refer to another one and add to it (3.1.1, section 4.8.9)."""
     if not isinstance(entry.value, dict):
         raise UnsupportedError("it is not a mapping")
     if "$ref" not in entry.value:
@@ -194,7 +194,7 @@ def list_places(documents: Documents, operation: Operation) -> list[tuple[str, s
 
 
 def list_parameters(documents: Documents, operation: Operation) -> list[Parameter]:
-    """Return the parameters of an operation and of its path item; the operation's own replace those of the same place.
+    """Return the parameters of an operation and of its path item; the operation's own replace others in the same place.
 
     Raises:
         UnsupportedError: One of them has a feature that is not supported.

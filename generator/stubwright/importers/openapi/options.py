@@ -18,7 +18,7 @@ AUTH: Final = "bearer, basic, apiKey=HEADER, apiKey=query:NAME, apiKey=cookie:NA
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """The server's authentication, in place of the one that a document describes.
+    """The server's authentication, which replaces the document's.
 
     Attributes:
         kind: `bearer`, `basic`, `apiKey` or `clientCredentials`.

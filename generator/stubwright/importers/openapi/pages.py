@@ -168,7 +168,7 @@ class _Response:
     shared: Mapping[str, Json]
 
     def resolve(self, schema: Json, depth: int = 0) -> Mapping[str, Json]:
-        """Return a schema with its references and combinations resolved, as far as there is only one way to read it."""
+        """Return a schema with its references and combinations resolved where they are unambiguous."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return {}
         parts: list[Json] = [*(schema.get("allOf") or ())]
@@ -195,7 +195,7 @@ class _Response:
         return f"/{_escape(candidates[0])}" if len(candidates) == 1 else None
 
     def find_paths(self, schema: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-        """Yield the properties next to the items, and those of objects around them: simplified names, and pointers."""
+        """Yield the properties next to the items and in the objects around them: simplified names, and pointers."""
         for name, property_ in self._properties(schema):
             if _simplify(name) in _AROUND:
                 for inner, _ in self._properties(self.resolve(property_)):

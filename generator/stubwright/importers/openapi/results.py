@@ -1,7 +1,7 @@
 """The responses of an operation, as a tool's `outputSchema`.
 
-If one of them is not JSON with a schema, or cannot be read, there is none, because nothing can be promised. A response
-without a body is `null`.
+If any response is not JSON with a schema, or cannot be read, the tool has no `outputSchema`, because no promise would
+hold. A response without a body is `null`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The source of a document: a file, a URL or standard input.
 
-A URL is fetched once, with bounds on its size and its time, and what the document refers to elsewhere is never fetched.
+A URL is fetched once, within limits on size and time; references to other URLs are never followed.
 Redirects are followed to `http` and `https` alone, and not from `https` back to `http`. URLs are shown without
 credentials: with neither a user nor a query.
 """
@@ -37,7 +37,7 @@ _ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, applicatio
 
 
 def hide_credentials(source: str) -> str:
-    """Return a source as people may see it, and as it is in files: a URL without its user and its query."""
+    """Return a source for messages and files: a URL without its user and its query."""
     if not http.is_url(source):
         return source
     parts = http.split(source)

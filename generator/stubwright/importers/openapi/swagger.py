@@ -1,7 +1,7 @@
 """Swagger 2.0 as OpenAPI 3.0: the places of hosts, bodies, forms, media types, styles and credentials.
 
-What is the same in both stays where it is, also `definitions`, so that references and messages about them are
-those of the document (OpenAPI Specification 2.0; 3.0.0, "Migrating from 2.0" of the 3.0 announcement).
+Parts that both versions share stay in place, including `definitions`, so that references and messages match the
+document (OpenAPI Specification 2.0; 3.0.0, "Migrating from 2.0" of the 3.0 announcement).
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
 def _convert_operation(
     operation: Mapping[str, Json], item: Mapping[str, Json], root: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Return an operation, with the parameters of its path item, of which the bodies and forms are its own."""
+    """Return an operation with the parameters of its path item; bodies and forms become its request body."""
     converted = {key: value for key, value in operation.items() if key not in ("consumes", "produces", "schemes")}
     own = _list_parameters(operation.get("parameters"), root)
     if own:
@@ -161,7 +161,7 @@ def _convert_operation(
 
 
 def _list_parameters(parameters: Json, root: Mapping[str, Json]) -> list[tuple[Json, dict[str, Any]]]:
-    """Return the parameters of a list as they stand, each with the target of its reference, or itself if it is none."""
+    """Return the parameters of a list, each with the target of its reference, or itself if it is not a reference."""
     pairs = [(parameter, _resolve(parameter, root)) for parameter in parameters] if isinstance(parameters, list) else []
     return [(parameter, target) for parameter, target in pairs if isinstance(target, dict)]
 
@@ -211,7 +211,7 @@ def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _make_request_body(parameters: Sequence[Mapping[str, Json]], consumes: Sequence[str]) -> dict[str, Json] | None:
-    """Return the body that a parameter of `body`, or those of `formData`, are."""
+    """Return the request body for a `body` parameter or for `formData` parameters."""
     bodies = [parameter for parameter in parameters if parameter.get("in") == "body"]
     if bodies:
         body, *_ = bodies

@@ -1,1 +1,1 @@
-"""Server objects in Python files: FastMCP's, and those of MCP's SDK."""
+"""Server objects of FastMCP and of MCP's SDK in Python files."""

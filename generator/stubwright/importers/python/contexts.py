@@ -40,7 +40,7 @@ _KEPT: Final = frozenset(
 _SAME_FOR_ALL: Final = "the same for all callers, since the old server has one client, the new server"
 _NOT_TOLD: Final = "does not reach callers"
 _NO_HTTP: Final = "there is no HTTP request"
-_OWN: Final = "that of the new server, and not of its caller"
+_OWN: Final = "the new server's, not its caller's"
 
 _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("client_id", "session_id"), (_SAME_FOR_ALL, "`ctx.principal`")),
@@ -101,7 +101,7 @@ def judge(names: Iterable[str]) -> Uses:
 
 
 def _describe(name: str) -> str | None:
-    """Return the note on one name; None if it needs none."""
+    """Return the note on one name; None if no note is needed."""
     if name in _KEPT or name in _LOGS:
         return None
     if name == ALL:

@@ -1,6 +1,6 @@
-"""A server object in a Python file, asked for all that it has.
+"""Lists the contents of a server object in a Python file.
 
-It imports nothing of the file: its own process does, by `program.py`.
+The file is imported only in a separate process, by `program.py`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
         facts = _read_report(report)
     if facts is None or not any(listing.sections.values()):
         raise NotMovedError(
-            f"`{source.label}` has no tools, resources or prompts, so that there is nothing to move; if a function "
+            f"`{source.label}` has no tools, resources or prompts, so no server can be moved; if a function "
             "adds them, move a file that imports the server and calls that function"
         )
     return listing, _make_old(source, facts, listing)
@@ -117,7 +117,7 @@ def _describe_key(source: Source, key: str | None) -> str:
 
 
 _LEFT: Final = (
-    "the text beside a structured result is now its JSON",
+    "the text next to a structured result is now its JSON",
     'arguments are no longer converted, such as `"2"` to 2: what the schema refuses is refused',
 )
 

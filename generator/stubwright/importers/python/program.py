@@ -1,7 +1,7 @@
 """A program that imports a Python file, reports the server object in it, and serves that on stdio.
 
-It runs in the interpreter of the file's project, which may be older and need not have stubwright; so it imports nothing
-but the standard library, and on its own only that file.
+It runs in the interpreter of the file's project, which may be older and may lack stubwright, so it imports only the
+standard library and that file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(file: str, name: str, report: str) -> None:
     with contextlib.redirect_stdout(sys.stderr):
         try:
             module = importlib.import_module(dotted)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is foreign code
             failure = {"raised": _format(error, path), "missing_key": _get_key(error)}
         else:
             server, failure = _find(module, path, name)
@@ -126,7 +126,7 @@ def _is_protected(server: Any) -> bool:
 
 
 def _list_uses(holder: Any) -> list[str] | None:
-    """Return the members of `Context` that a tool's function uses, by name; None if it uses nothing of its request."""
+    """Return the members of `Context` that a tool's function uses, by name; None if it does not use its request."""
     function = _get_function(holder)
     names = {each.name for each in _list_parameters(function) if _is_context(each)}
     try:
@@ -187,7 +187,7 @@ def _list_tools(server: Any) -> Iterable[Any]:
     manager = getattr(server, "_tool_manager", None)
     if hasattr(server, "get_tools"):  # FastMCP 2
         tools = asyncio.run(server.get_tools())
-    elif manager is not None:  # the SDK's, whose `list_tools` gives what goes on the wire
+    elif manager is not None:  # the SDK's, whose `list_tools` returns the wire format
         tools = manager.list_tools()
     else:
         tools = asyncio.run(server.list_tools())

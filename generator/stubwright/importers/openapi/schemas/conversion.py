@@ -1,12 +1,12 @@
-"""Schema Objects of OpenAPI as JSON Schema 2020-12, with those that several share under `schemas`.
+"""Schema Objects of OpenAPI as JSON Schema 2020-12, with shared ones under `schemas`.
 
 Keywords of OpenAPI 3.0 that JSON Schema does not have, or has with another meaning, become what means the same (3.0.4,
 section 4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). Keywords that do not validate are omitted, except
 `discriminator`.
 
-A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it
-is required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes
-two of is called `XRequest` in requests.
+A property that is `readOnly` is not for requests, and a `writeOnly` property need not be in responses, even where it is
+required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes two
+of is called `XRequest` in requests.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class FlatObject:
-    """An object schema seen as its properties: each with its schema, which are required, and what others may be."""
+    """An object schema as its properties, the names of the required ones, and the schema of any others."""
 
     properties: Mapping[str, LocatedValue]
     required: frozenset[str]
@@ -142,7 +142,7 @@ class Schemas:
             return None
 
     def describes_object(self, at: LocatedValue, depth: int = 8) -> bool:
-        """Return whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
+        """Return whether a schema's `type`, references and `allOf` show that it accepts only objects."""
         value = at.value
         if not isinstance(value, dict) or not depth or value.get("nullable") is True:
             return False
@@ -238,8 +238,8 @@ class Schemas:
     def as_parent(self, part: LocatedValue) -> LocatedValue:
         """Return a part of an `allOf`; a parent whose alternatives inherit from it comes without these alternatives.
 
-        The schema around the part is one of them. A parent that some union means without its heirs comes as a copy,
-        because its shared schema is the one of the union.
+        The surrounding schema is such an alternative. If a union lists a parent next to its heirs, the parent is
+        copied, because its shared schema is specific to that union.
         """
         if not isinstance(part.value, dict) or "$ref" not in part.value or part.value.keys() - _BESIDE:
             return part
@@ -263,7 +263,7 @@ class Schemas:
         )
 
     def _inherits(self, at: LocatedValue, parent: LocatedValue, depth: int = 8) -> bool:
-        """Return whether a schema is `allOf` another and more, itself or by what it inherits from."""
+        """Return whether a schema extends another one with `allOf`, itself or through its ancestors."""
         if not depth:
             return False
         parts = [self.documents.resolve(part) for part in self.documents.resolve(at).list_items("allOf")]
@@ -276,7 +276,7 @@ class Schemas:
         pinned = self.discriminators.find_pins(at)
         at = self.discriminators.pin(at)
         value = at.value
-        # As arguments of their own, the properties of a nullable object leave no way to send null.
+        # If the properties of a nullable object were separate arguments, callers could not send null.
         if not isinstance(value, dict) or (at.file, at.pointer) in above or value.get("nullable") is True:
             return None
         above = (*above, (at.file, at.pointer))
@@ -308,7 +308,7 @@ class Schemas:
         return FlatObject(properties, frozenset(required), additional)
 
     def _differs(self, at: LocatedValue) -> bool:
-        """Return whether a schema, or one that it refers to, is another in requests than in responses."""
+        """Return whether a schema, or a schema that it refers to, differs between requests and responses."""
         start = (at.file, at.pointer)
         if start in self._same_on_both_sides:
             return False
@@ -323,7 +323,7 @@ class Schemas:
                 if key not in visited and key not in self._same_on_both_sides:
                     visited.add(key)
                     waiting.append(target)
-        # All that was visited refers to nothing else than what was visited, so that none of it has a flag.
+        # The visited schemas refer only to each other, so none of them has a flag.
         self._same_on_both_sides |= visited
         return False
 
@@ -342,7 +342,7 @@ class Schemas:
             try:
                 yield self.documents.find_target(reference, at.file, at.pointer)
             except UnsupportedError:
-                continue  # converting it will say so
+                continue  # reported when it is converted
 
     def _make_name(self, key: Key, suffix: str) -> str:
         """Return a name for a shared schema: its own, unless a class of the package needs that."""
@@ -364,7 +364,7 @@ class Schemas:
 
 
 _PLACES = frozenset({"components", "definitions", "schemas", "properties", "paths"})
-"""Steps of a pointer that tell nothing of a schema's name."""
+"""Steps of a pointer that are not part of a schema's name."""
 
 _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
 
@@ -376,7 +376,7 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
 
 
 def _is_same(left: Json, right: Json) -> bool:
-    """Return whether two schemas of a property accept the same, as far as their text shows."""
+    """Return whether two schemas of a property are equal except for their annotations."""
     return are_equal(_without_words(left), _without_words(right))
 
 
@@ -456,12 +456,12 @@ class _Conversion:
                     self.convert(item, absent, is_part=True, excluded=self._find_excluded(at, item))
                     for item in self.schemas.discriminators.list_alternatives(at, key)
                 ]
-                # closed alternatives told themselves apart by what they forbade
+                # closed alternatives differed by the properties that they forbade
                 is_open = not any(self._is_closed(self.schemas.documents.resolve(item)) for item in at.list_items(key))
                 converted[key if is_open or "anyOf" in value else "anyOf"] = alternatives
                 continue
             if is_old and "$ref" in converted and key not in ("description", "title"):
-                continue  # in 3.0 a reference hides what stands beside it
+                continue  # in 3.0 a reference hides its siblings
             # A keyword without a value is null in YAML. Only these two can mean null.
             if key in _COPIED and (entry is not None or key in ("default", "const")):
                 converted |= self._convert_keyword(key, entry, at, absent)
@@ -570,14 +570,12 @@ class _Conversion:
         return at.get_field("additionalProperties") is False and at.get_field("patternProperties") is None
 
     def _list_alternatives(self, at: LocatedValue) -> list[str]:
-        """Return the keywords of a schema whose alternatives are parts of the whole; not those of heirs."""
+        """Return the keywords whose alternatives are parts of the whole, except keywords that list heirs."""
         heirs = self.schemas.find_children(at)
         return [key for key in ("oneOf", "anyOf") if at.list_items(key) and key not in heirs]
 
     def _find_absent(self, at: LocatedValue, depth: int = 8) -> frozenset[str]:
-        """Return the properties that are not required on this side, of a schema and of what it combines with
-        `allOf`.
-        """
+        """Return the properties that are not required on this side, in a schema and in its `allOf`."""
         flag = _FLAGS[self.side]
         names = {
             name
