@@ -66,7 +66,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Something that may have changed: its name in messages, and its place on each side that has it."""
+    """A part of a manifest that may have changed: its name in messages, and its place on each side that has it."""
 
     name: str
     old: Place | None = None

@@ -241,7 +241,6 @@ def _cut(words: Words) -> tuple[str, str]:
 
 
 def _count_shared(left: str, right: str) -> int:
-    """Return the length of the common start of two texts."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((at for at, (mine, other) in pairs if mine != other), min(len(left), len(right)))
 

@@ -101,7 +101,6 @@ _SHOWN: Final = 5
 
 
 def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    """Yield the tools that seem to accept nothing."""
     for diagnostic in diagnostics:
         if diagnostic.code == "SW324" and isinstance(diagnostic.at, Place):
             yield manifest["tools"][diagnostic.at.pointer[1]]["name"]
@@ -149,7 +148,6 @@ def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Itera
 
 
 def _strip_controls(manifest: dict[str, Any]) -> Iterator[str]:
-    """Remove control characters from the server's name."""
     name = manifest["server"]["name"]
     if isinstance(name, str) and _CONTROLS.search(name):
         visible = " ".join(_CONTROLS.sub(" ", name).split()) or "server"

@@ -410,16 +410,8 @@ class Connection:
         server refuses the handshake, `server/discover` is tried again: the server may have started slowly.
         """
         for last in (False, True):
-            try:
-                self.revision = LATEST_MODERN_VERSION
-                answer = await self.ask("server/discover", _PROBE)
-            except MCPError as error:
-                if error.code == mcp_types.CONNECTION_CLOSED:
-                    raise
-                answer = {}
-            if LATEST_MODERN_VERSION in _list(answer.get("supportedVersions")):
-                stamped = _dict(answer.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
-                return _describe_server(answer, stamped or answer.get("serverInfo"))
+            if (described := await self._discover(LATEST_MODERN_VERSION)) is not None:
+                return described
             try:
                 return await self._shake_hands()
             except MCPError as error:
@@ -435,15 +427,21 @@ class Connection:
         """
         if revision not in MODERN_PROTOCOL_VERSIONS:
             return await self._shake_hands(revision)
+        if (described := await self._discover(revision)) is None:
+            raise UnreachableError(f"does not speak the revision {revision}")
+        return described
+
+    async def _discover(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+        """Return the server's information and its capabilities; None if it does not support the revision."""
         self.revision = revision
         try:
             answer = await self.ask("server/discover", _PROBE)
         except MCPError as error:
             if error.code == mcp_types.CONNECTION_CLOSED:
                 raise
-            answer = {}
+            return None
         if revision not in _list(answer.get("supportedVersions")):
-            raise UnreachableError(f"does not speak the revision {revision}")
+            return None
         stamped = _dict(answer.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
         return _describe_server(answer, stamped or answer.get("serverInfo"))
 

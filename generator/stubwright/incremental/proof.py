@@ -90,7 +90,6 @@ def _wrong(cls: type[BaseModel]) -> Iterator[str]:
 
 
 def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
-    """Yield the reason for each field of a class whose default cannot be made."""
     for name, field in cls.model_fields.items():
         try:
             field.get_default(call_default_factory=True, validated_data={})
@@ -99,7 +98,6 @@ def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
 
 
 def _message(error: BaseException) -> str:
-    """Return the first line of an error."""
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 

@@ -72,14 +72,8 @@ def _reads_or_destroys(tool: ListedTool) -> Found:
     values = [annotations.get(name) for name in ("readOnlyHint", "destructiveHint")]
     if True not in values and isinstance(values[1], bool):
         what = "changes something, and is not `destructiveHint: true`"
-        yield (
-            (
-                "annotations",
-                "destructiveHint",
-            ),
-            what,
-            "set `destructiveHint: true` if it changes existing data",
-        )
+        fix = "set `destructiveHint: true` if it changes existing data"
+        yield ("annotations", "destructiveHint"), what, fix
 
 
 def _annotations(tool: ListedTool) -> Mapping[str, Any]:
@@ -166,14 +160,8 @@ def _filled(tool: ListedTool) -> Found:
 def _closed(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if _is_object(schema) and schema.get("additionalProperties") is not False:
-            yield (
-                (
-                    *_INPUT,
-                    *pointer,
-                ),
-                "has an object that takes further properties",
-                "add `additionalProperties: false`",
-            )
+            what = "has an object that takes further properties"
+            yield (*_INPUT, *pointer), what, "add `additionalProperties: false`"
 
 
 def _all_required(tool: ListedTool) -> Found:
@@ -228,9 +216,8 @@ def _no_recursion(tool: ListedTool) -> Found:
         if id(schema) in above:
             return where.get(id(schema), ())
         inside = above | {id(schema)}
-        for _, child in dialects.iterate_children(
-            {k: v for k, v in schema.items() if k not in _REUSABLE}, tool.dialect
-        ):
+        own = {key: value for key, value in schema.items() if key not in _REUSABLE}
+        for _, child in dialects.iterate_children(own, tool.dialect):
             if (place := walk(child, inside, depth + 1)) is not None:
                 return place
         target = _target(tool, schema)
@@ -241,14 +228,8 @@ def _no_recursion(tool: ListedTool) -> Found:
 
     place = walk(tool.schema, frozenset(), 0)
     if place is not None:
-        yield (
-            (
-                *_INPUT,
-                *place,
-            ),
-            "has a schema that contains itself",
-            "limit its depth, with a schema for each level",
-        )
+        fix = "limit its depth, with a schema for each level"
+        yield (*_INPUT, *place), "has a schema that contains itself", fix
 
 
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
@@ -338,15 +319,8 @@ def _draft_07(tool: ListedTool) -> Found:
 
     error = next(Draft7Validator(Draft7Validator.META_SCHEMA).iter_errors(tool.schema), None)
     if error is not None:
-        where = tuple(error.absolute_path)
-        yield (
-            (
-                *_INPUT,
-                *where,
-            ),
-            f"is not valid as a schema of draft-07: {error.message[:200]}",
-            "write what both drafts take",
-        )
+        what = f"is not valid as a schema of draft-07: {error.message[:200]}"
+        yield (*_INPUT, *error.absolute_path), what, "write what both drafts take"
 
 
 def _is(schema: Mapping[str, Any], kind: str) -> bool:

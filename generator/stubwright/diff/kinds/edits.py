@@ -25,16 +25,19 @@ ABSENT: Final = object()
 _REUSABLE: Final = ("$defs", "definitions")
 _IGNORED: Final = frozenset({"$schema", "x-mcp-header"})
 _WORDS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated", "readOnly", "writeOnly"})
-_BOUNDS: Final = frozenset(
-    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
-    | {"minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains", "uniqueItems"}
-)
-_OPENNESS: Final = frozenset(
-    {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames", "additionalItems"}
-    | {"unevaluatedItems"}
-)
-_COMBINATIONS: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
-_REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor"})
+_CODES: Final = {
+    "default": "SW546",
+    "type": "SW536",
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "SW538"),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), "SW538"),
+    **dict.fromkeys(("minContains", "maxContains", "uniqueItems"), "SW538"),
+    **dict.fromkeys(("pattern", "format"), "SW539"),
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"), "SW540"),
+    **dict.fromkeys(("additionalItems", "unevaluatedItems"), "SW540"),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"), "SW541"),
+    **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor"), "SW543"),
+}
+"""The codes of changes of keywords; all other keywords of a dialect have SW542."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,21 +233,10 @@ def _describe(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[
         change = f"`{keyword}` is gone; it was {old}"
     elif before is ABSENT:
         change = f"`{keyword}` is new: {new}"
-    if keyword == "default":
-        return "SW546", change
-    if keyword in _WORDS or keyword not in dialect.keywords:
+    if keyword != "default" and (keyword in _WORDS or keyword not in dialect.keywords):
         return "SW547", f"`{keyword}` {'is gone' if after is ABSENT else 'is new' if before is ABSENT else 'changed'}"
-    if keyword == "type":
-        return "SW536", change
-    if keyword in _BOUNDS:
-        return "SW538", change
-    if keyword in ("pattern", "format"):
-        return "SW539", change
-    if keyword in _OPENNESS:
-        return "SW540", change
-    if keyword in _COMBINATIONS:
-        return "SW541", _describe_alternatives(keyword, before, after)
-    return ("SW543" if keyword in _REFERENCES else "SW542"), change
+    code = _CODES.get(keyword, "SW542")
+    return code, _describe_alternatives(keyword, before, after) if code == "SW541" else change
 
 
 def _describe_values(before: Any, after: Any) -> str:

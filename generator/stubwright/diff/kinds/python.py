@@ -102,7 +102,6 @@ def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_method(was: ClientMethod, method: ClientMethod, subject: Subject) -> Iterator[Change]:
-    """Yield changes of a method of the client."""
     old, new = _by_name(was.parameters), _by_name(method.parameters)
     for name, now in new.items():
         before = old.get(name)
@@ -115,15 +114,15 @@ def _compare_method(was: ClientMethod, method: ClientMethod, subject: Subject) -
             yield subject.change("SW584", "breaking", f"the parameter `{name}` is required now")
         elif before.default is None and now.default is not None:
             yield subject.change("SW584", "compatible", f"the parameter `{name}` is no longer required")
-        less, more = _subtract(before.given, now.given), _subtract(now.given, before.given)
-        if (less or more) and not _is_same(before.given.text, now.given.text):
+        less, more = _compare_types(before.given, now.given)
+        if less or more:
             message = f"`{name}` was `{before.given.text}`, and is `{now.given.text}`"
             yield subject.change("SW585", "may break" if less else "compatible", message)
     for name in old:
         if name not in new:
             yield subject.change("SW584", "breaking", f"the parameter `{name}` is gone")
-    less, more = _subtract(was.returns, method.returns), _subtract(method.returns, was.returns)
-    if (less or more) and not _is_same(was.returns.text, method.returns.text):
+    less, more = _compare_types(was.returns, method.returns)
+    if less or more:
         message = f"it gave `{was.returns.text}`, and gives `{method.returns.text}`"
         yield subject.change("SW585", "breaking" if more else "compatible", message)
 
@@ -142,7 +141,6 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield changes of the types of shared enumerations and scalars."""
     old, new = _by_name(surfaces.old.named_types), _by_name(surfaces.new.named_types)
     for name, was in old.items():
         now = new.get(name)
@@ -150,8 +148,8 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
         if now is None:
             yield subject.change("SW586", "breaking", "the type is gone")
             continue
-        less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
-        if (less or more) and not _is_same(was.type.text, now.type.text):
+        less, more = _compare_types(was.type, now.type)
+        if less or more:
             message = f"`{name}` was `{was.type.text}`, and is `{now.type.text}`"
             yield subject.change("SW588", "may break", message, _explain_new_type("both", more, less))
 
@@ -189,10 +187,9 @@ def _compare_values(was: Class, now: Class, subject: Subject) -> Iterator[Change
 
 def _compare_field(was: Field, now: Field, subject: Subject, use: Use, makers: str | None) -> Iterator[Change]:
     """Yield changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
-    less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
+    less, more = _compare_types(was.type, now.type)
     needed = was.default is not None and now.default is None
-    is_changed = bool(less or more) and not _is_same(was.type.text, now.type.text)
-    if is_changed and not (needed and less == {"None"} and not more):
+    if (less or more) and not (needed and less == {"None"} and not more):
         message = f"`{now.name}` was `{was.type.text}`, and is `{now.type.text}`"
         impact: Impact = "compatible" if less and not more and makers is None else "may break"
         why = _explain_new_type(use, more, less) if impact == "may break" else None
@@ -235,7 +232,6 @@ def _view(tool: ir.Tool) -> tuple[object, ...]:
 
 
 def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]:
-    """Return the manifests without the tools that are the same in both."""
     alike = {tool.name for old, tool in pair.list_both() if _view(old) == _view(tool)}
     old, new = (
         replace(manifest, tools=tuple(tool for tool in manifest.tools if tool.name not in alike))
@@ -265,6 +261,11 @@ def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
 def _is_same(old: Code, new: Code) -> bool:
     """Return whether two types are the same to a type checker, which ignores the order of a union or a `Literal`."""
     return old == new or _sort_alternatives(old) == _sort_alternatives(new)
+
+
+def _compare_types(old: Type, new: Type) -> tuple[frozenset[Code], frozenset[Code]]:
+    """Return the alternatives that a type lost, and its new ones; none of either for the same type."""
+    return (frozenset(), frozenset()) if _is_same(old.text, new.text) else (_subtract(old, new), _subtract(new, old))
 
 
 def _subtract(type_: Type, other: Type) -> frozenset[Code]:

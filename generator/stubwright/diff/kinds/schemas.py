@@ -114,31 +114,33 @@ class SchemaComparison:
         self, edit: Edit, original: Judge, base: Judge, new: Judge, others: Judge | None, *, fits: bool
     ) -> Change:
         """Return the change that an edit is; `others` is the new schema without it, if that can be made."""
+
+        def judge(impact: Impact, example: tuple[ir.Json] | None = None, why: str | None = None) -> Change:
+            return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, example, why)
+
         if edit.edited is None:
-            impact: Impact = "words" if edit.words else "compatible" if edit.deprecates else "cosmetic"
-            change = self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact)
-            return replace(change, words=edit.words)
+            return replace(
+                judge("words" if edit.words else "compatible" if edit.deprecates else "cosmetic"), words=edit.words
+            )
         edited = Judge(edit.edited, self.new_formats)
         # an edit that removes what a `$ref` elsewhere refers to cannot be made on its own
         is_possible = not edited.is_broken
         if fits or (is_possible and self._fits(base, edited)):
-            impact = "compatible"
-            help_ = None
             if edit.code in ("SW532", "SW533") and self.direction == "input":
-                impact, help_ = "may break", "old calls stay valid, but nothing reads the property any more"
-            return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, why=help_)
+                return judge("may break", why="old calls stay valid, but nothing reads the property any more")
+            return judge("compatible")
         example = None
         if is_possible:
             hints = [*self._find_hints(base, edited), *self._find_hints(original, new), edit.edited, base.schema]
             example = self._find_example(original, [edited, new], hints)
         if example is None and others is not None and not others.is_broken:
             if self._fits(others, new):
-                return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "compatible")
+                return judge("compatible")
             example = self._find_step(original, others, new)
         if edit.opens and self.direction == "input":
             why = "the old schema left this key open, so old calls may hold any value there"
-            return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "may break", example, why)
-        return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, self._impact(example), example)
+            return judge("may break", example, why)
+        return judge(self._impact(example), example)
 
     def _explain_harmless(self, change: Change, *, is_equal: bool) -> Change:
         """Return a compatible change with its consequences, if they are not obvious."""

@@ -77,7 +77,6 @@ def _list_keywords(value: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _list_texts(value: Json) -> Iterator[str]:
-    """Yield all strings in a value."""
     if isinstance(value, str):
         yield value
     for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

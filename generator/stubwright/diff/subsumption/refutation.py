@@ -419,7 +419,6 @@ class _Refutation:
         return None if validator is None else bool(validator.is_valid(name))
 
     def _list_member_claims(self, case: _Case, name: str) -> Iterator[Claim]:
-        """Yield the claims about the value of a key."""
         for each in case.members:
             if name in each.named:
                 yield each.named[name]

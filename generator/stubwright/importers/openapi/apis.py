@@ -234,7 +234,6 @@ class Apis:
         return sorted(alternatives, key=lambda alternative: not alternative)
 
     def _find_scopes(self, operation: Operation) -> Iterator[tuple[str, list[str]]]:
-        """Yield the scopes that an operation needs, by scheme."""
         if self.auth is not None:
             return
         for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
@@ -309,7 +308,6 @@ class Apis:
 
 
 def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credential]:
-    """Return the API keys among the schemes, with their places in a request."""
     return [
         Credential(scheme, str(auth["in"]), str(auth["name"]))
         for scheme, auth in schemes.items()

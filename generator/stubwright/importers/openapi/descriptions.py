@@ -50,7 +50,6 @@ def count_saved(schema: Json, most: int) -> int:
 
 
 def _find_described(schema: Json) -> Iterator[dict[str, Any]]:
-    """Yield the schemas in a schema, itself included, that have a description."""
     for _, subschema in dialects.iterate_subschemas(schema, DIALECT):
         if isinstance(subschema, dict) and isinstance(subschema.get("description"), str):
             yield subschema

@@ -185,7 +185,6 @@ def _report_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list
 
 
 def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
-    """Cut the descriptions of tools and schemas."""
     value["schemas"] = {name: descriptions.truncate_schema(schema, most) for name, schema in value["schemas"].items()}
     for tool in value["tools"]:
         if "description" in tool:
@@ -210,13 +209,11 @@ def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
 
 
 def _list_tags(documents: Documents) -> list[str]:
-    """Return the tags that the document lists."""
     listed = (tag.get_field("name") for tag in documents.root.list_items("tags"))
     return [name for name in listed if isinstance(name, str)]
 
 
 def _group_by_tag(wanted: Sequence[tuple[str, Operation, bool]]) -> dict[str, list[str]]:
-    """Return the tools of each tag."""
     groups: dict[str, list[str]] = {}
     for wire, operation, _ in wanted:
         for tag in operation.tags:
@@ -247,7 +244,6 @@ def _make_server(documents: Documents, name: str | None) -> dict[str, Json]:
 
 
 def _find_taken_stems(server: str, tools: Sequence[str]) -> set[str]:
-    """Return the class names that no shared schema may have."""
     from stubwright.codegen.pages.exports import ALWAYS
 
     stem = python_names.name_server_stem(server)
@@ -308,7 +304,6 @@ def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> li
 
 
 def _report_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
-    """Return a note for each credential that is also a parameter."""
     keys = dict.fromkeys(key for converted in tools for key in converted.withheld)
     return [
         f"the parameter `{key.name}` ({key.where}) is the credential of `{key.scheme}`, so no tool has it as an"
@@ -318,7 +313,6 @@ def _report_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
 
 
 def _report_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
-    """Return a note for each header by which the API recognizes repeated calls."""
     by_header: dict[str, list[str]] = {}
     for converted in tools:
         if (header := _get_call(converted.tool).get("idempotencyHeader")) is not None:
@@ -331,7 +325,6 @@ def _report_idempotency_headers(tools: Iterable[_ConvertedTool]) -> list[str]:
 
 
 def _report_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
-    """Return a note for each reason for which tools have no `outputSchema`."""
     reasons: dict[str, list[str]] = {}
     for converted in tools:
         if converted.no_schema_reason is not None:
@@ -340,7 +333,6 @@ def _report_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]
 
 
 def _report_streams(tools: Iterable[_ConvertedTool]) -> list[str]:
-    """Return a note on the tools whose responses are streams of events."""
     calls = [(converted.tool["name"], _get_call(converted.tool)) for converted in tools]
     names = [f"`{name}`" for name, call in calls if strip_parameters(call.get("accept", "")) == EVENT_STREAM]
     if not names:

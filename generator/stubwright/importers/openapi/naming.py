@@ -121,7 +121,6 @@ def _matches(operation: Operation, pattern: str) -> bool:
 
 
 def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
-    """Return the first tags of operations, in their order."""
     return [operation.tags[0] for operation in operations if operation.tags]
 
 

@@ -98,7 +98,6 @@ def _make_servers(root: Mapping[str, Json], schemes: Json) -> list[Json]:
 
 
 def _convert_scheme(scheme: Json) -> Json:
-    """Return a security scheme."""
     if not isinstance(scheme, dict):
         return scheme
     if scheme.get("type") == "basic":
@@ -248,7 +247,6 @@ def _make_request_body(parameters: Sequence[Mapping[str, Json]], consumes: Seque
 
 
 def _make_field(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a field of a form as a property."""
     schema = {key: parameter[key] for key in ("description", *_SCHEMA) if key in parameter}
     return {**schema, "example": parameter["x-example"]} if "x-example" in parameter else schema
 
@@ -269,7 +267,6 @@ def _convert_response(response: Json, produces: Sequence[str]) -> Json:
 
 
 def _convert_header(header: Json) -> Json:
-    """Return a header of a response, with the style of a list."""
     is_list = isinstance(header, dict) and header.get("type") == "array"
     return {**header, **_make_style({**header, "in": "header"})} if is_list else header
 

@@ -147,7 +147,6 @@ def _list_uses(holder: Any) -> list[str] | None:
 
 
 def _get_function(holder: Any) -> Any:
-    """Return the function of a tool, resource or prompt as written."""
     function = inspect.unwrap(getattr(holder, "fn", None) or (lambda: None))
     if getattr(function, "__globals__", {}).get("__name__", "").startswith("fastmcp."):  # which hides its parameters
         inner = inspect.getclosurevars(function).nonlocals.get("fn", function)

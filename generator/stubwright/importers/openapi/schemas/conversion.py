@@ -370,7 +370,6 @@ _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "al
 
 
 def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
-    """Return the keys of a schema that restrict its values."""
     notes = {*_ANNOTATIONS, "$comment", "$id", "$schema", "discriminator", "example", "nullable", "minProperties"}
     return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
 

@@ -396,7 +396,6 @@ class Discriminators:
 
 
 def _get_property(at: LocatedValue) -> str | None:
-    """Return the `propertyName` of a schema's discriminator, if there is one."""
     discriminator = at.get_field("discriminator")
     name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
     return name if isinstance(name, str) and name else None

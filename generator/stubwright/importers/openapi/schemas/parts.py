@@ -341,7 +341,6 @@ def _rewrite(
 
 
 def _find_uses(schema: Json) -> frozenset[str]:
-    """Return the names of the shared schemas that a converted schema refers to."""
     references = (part.get("$ref") for part in walk(schema))
     return frozenset(
         reference.removeprefix(REFERENCE)
