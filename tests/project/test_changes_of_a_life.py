@@ -198,10 +198,6 @@ CHANGES: Final = {
     "rename": Change(
         ((TRACK, TRACK.replace("track_parcel", "find_parcel")),),
         check=(
-            "parcels.py:4:25: warning[SW428]: `parcels_mcp` has no `TrackParcelInput`",
-            "help: import `FindParcelInput`, as it is called now",
-            "parcels.py:4:43: warning[SW428]: `parcels_mcp` has no `TrackParcelOutput`",
-            "help: import `FindParcelOutput`, as it is called now",
             "parcels.py:14:15: warning[SW427]: `track_parcel` is called `find_parcel` now",
             "help: rename it: `async def find_parcel(self, args: FindParcelInput, ctx: Context) -> FindParcelOutput:`",
         ),
@@ -255,10 +251,6 @@ CHANGES: Final = {
     "rename-with-an-alias": Change(
         ((TRACK, f"{FOUND}    stubwright: {{{ALIAS}}}\n"),),
         check=(
-            "parcels.py:4:25: warning[SW428]: `parcels_mcp` has no `TrackParcelInput`",
-            "help: import `FindParcelInput`, as it is called now",
-            "parcels.py:4:43: warning[SW428]: `parcels_mcp` has no `TrackParcelOutput`",
-            "help: import `FindParcelOutput`, as it is called now",
             "parcels.py:14:15: warning[SW427]: `track_parcel` is called `find_parcel` now",
             "help: rename it: `async def find_parcel(self, args: FindParcelInput, ctx: Context) -> FindParcelOutput:`",
         ),
@@ -322,10 +314,6 @@ CHANGES: Final = {
     "split": Change(
         ((QUOTE, QUOTES),),
         check=(
-            "parcels.py:2:25: warning[SW428]: `parcels_mcp` has no `QuotePriceInput`",
-            "help: did you mean `QuoteExpressInput`, `QuoteNormalInput` or `SendParcelInput`?",
-            "parcels.py:2:42: warning[SW428]: `parcels_mcp` has no `QuotePriceOutput`",
-            "help: did you mean `QuoteExpressOutput`, `QuoteNormalOutput` or `SendParcelOutput`?",
             "parcels.py:7:7: warning[SW420]: `Parcels` has no methods `quote_normal` and `quote_express`",
             "help: write them, or add stubs of all with `stubwright generate --stubs`",
             "parcels.py:8:15: warning[SW421]: `quote_price` is no longer asked for",

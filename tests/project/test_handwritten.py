@@ -378,10 +378,6 @@ def stubwright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 REPORT = """\
-src/diary.py:1:47: warning[SW428]: `diary_mcp` has no `WriteInput`
-    1 | from diary_mcp import Context, DiaryHandlers, WriteInput
-      |                                               ^^^^^^^^^^
-   help: did you mean `ReadInput`?
 src/diary.py:4:7: warning[SW420]: `Diary` has no method `read`
     4 | class Diary(DiaryHandlers):
       |       ^^^^^
@@ -390,7 +386,7 @@ src/diary.py:5:9: warning[SW421]: `write` is no longer asked for
     5 |     def write(self, args: WriteInput, ctx: Context) -> str:
       |         ^^^^^
    help: delete or rename it
-3 warnings in 1 file
+2 warnings in 1 file
 """
 
 
@@ -449,10 +445,9 @@ def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
     told = "src/diary.py:5:9: warning[SW427]: `write` is called `jot` now"
     for verb in (["check"], ["generate", "--stubs"]):
         done = stubwright(*verb, cwd=project)
-        assert (done.returncode, done.stderr.splitlines()[4]) == (0, told)
-        assert "help: import `JotInput`, as it is called now" in done.stderr
+        assert (done.returncode, done.stderr.splitlines()[0]) == (0, told)
         assert "rename it: `async def jot(self, args: JotInput, ctx: Context) -> Content:`" in done.stderr
-        assert re.findall(r"SW42\d", done.stderr) == ["SW428", "SW427"]
+        assert re.findall(r"SW42\d", done.stderr) == ["SW427"]
     assert (project / "src" / "diary.py").read_text() == DIARY
     later = stubwright("generate", "--stubs", cwd=project)  # the package knows nothing of the old name any more
     assert "async def jot(" in (project / "src" / "diary.py").read_text()

@@ -225,8 +225,6 @@ CODES = _table(
     ("SW425", "warning", "The handwritten module is not valid Python."),
     ("SW426", "warning", "The handwritten module does not contain what `python.handlers` names."),
     ("SW427", "warning", "A handler method has a new name."),
-    ("SW428", "warning", "A handwritten module uses a name that its package does not have."),
-    ("SW429", "warning", "A handler uses an attribute that its context does not have."),
     ("SW430", "warning", "An `async def` handler calls something that blocks the event loop."),
     ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is wrong, or does not match what is published."),
     ("SW411", "warning", "The project does not depend on a package that its server needs."),

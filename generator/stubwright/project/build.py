@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from stubwright.incremental.worker import Workers
     from stubwright.project.files.lock import Lock
     from stubwright.project.handwritten.handlers import Findings, HandwrittenClass
-    from stubwright.project.handwritten.reading import Module
 
 OUTPUT = "generated"
 """The default output folder."""
@@ -73,16 +72,12 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True)
 class HandlerReport:
-    """The handwritten class of a manifest: its file, and the faults in it.
-
-    `others` are the faults in modules that it needs, each with the module.
-    """
+    """The handwritten class of a manifest: its file, and the faults in it."""
 
     file: Path
     written: HandwrittenClass
     findings: Findings
     encoding: str = "utf-8"
-    others: tuple[tuple[Module, tuple[Diagnostic, ...]], ...] = ()
 
 
 def build(
@@ -244,10 +239,8 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     from stubwright.codegen import surface
     from stubwright.codegen.asked import list_asked_methods
     from stubwright.codegen.pages import renames
-    from stubwright.codegen.pages.interface import RUNTIME, Interface
     from stubwright.compile import source
     from stubwright.project.handwritten import handlers as handwritten
-    from stubwright.project.handwritten.modules import find_reached
 
     module, _, name = manifest.handlers.partition(":")
     interface = naming.name_handlers_class(manifest.stem)
@@ -281,21 +274,5 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         renamed = renames.match_renamed_methods(before, manifest.document)
     except _FORGED:
         asked, renamed = {}, {}
-    offered = Interface(manifest)
-    findings = handwritten.compare(written, surface.list_handler_methods(manifest), asked, renamed, offered)
-    others = []
-    for other in sorted(find_reached(module, folders, (manifest.package, RUNTIME)) - {file}):
-        read = _read(other)
-        if read is not None and (stale := handwritten.find_stale_uses(read, offered, renamed)):
-            others.append((read, tuple(stale)))
-    return HandlerReport(file, written, findings, encoding, tuple(others))
-
-
-def _read(file: Path) -> Module | None:
-    """Return a handwritten module; None if there is none, or it cannot be read."""
-    from stubwright.project.handwritten import reading
-
-    try:
-        return reading.parse(file.as_posix(), file.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError):
-        return None
+    findings = handwritten.compare(written, surface.list_handler_methods(manifest), asked, renamed)
+    return HandlerReport(file, written, findings, encoding)

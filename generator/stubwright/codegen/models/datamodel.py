@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from stubwright import ir, naming, package_data
@@ -449,36 +449,6 @@ class _Draft:
     def taken(self) -> frozenset[str]:
         """The names of the classes that it imports."""
         return frozenset(each.name for each in self.used)
-
-
-def plan_names(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
-    """Return the names that modules of models define, by the modules' names below `models`, without writing any."""
-    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
-    served = [each for each in primitives if each.has_model and "server" in manifest.emit]
-    known = find_homes(manifest.shared)
-    beside, inside = _in("shared.", known), _in("", known)
-    groups = _groups(manifest.shared, known)
-
-    def plan(taken: ReservedNames) -> dict[str, tuple[Name, ...]]:
-        names: dict[str, tuple[Name, ...]] = {
-            tool.names.module: _draft(tool, beside, taken).names for tool in manifest.tools
-        }
-        names |= {
-            naming.name_model_module(each.names, each.kind): _primitive_draft(each, taken).names for each in served
-        }
-        for members in groups:
-            draft = _shared_draft(members, inside, taken)
-            of = draft.groups if draft.circle else {naming.name_shared_class(members[0].names): draft.names}
-            names |= {f"shared.{each.names.module}": of[naming.name_shared_class(each.names)] for each in members}
-        for each in manifest.shared:
-            if each.name in known and known[each.name].is_type:
-                values = [naming.name_values(each.names)] if known[each.name].members else []
-                names[f"shared.{each.names.module}"] = (known[each.name].name, *values)
-        return names
-
-    names, _ = reserved.settle(reserved.reserve(manifest), plan, lambda names: chain.from_iterable(names.values()))
-    circles = (members for members in groups if len(members) > 1)
-    return names | {f"shared.{naming.name_circle(each[0].circle or each[0].name)}": () for each in circles}
 
 
 def describe_surface(manifest: ir.Manifest) -> Surface:

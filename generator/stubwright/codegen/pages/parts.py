@@ -120,12 +120,6 @@ class OwnContext:
         """The class of its handles, if it needs one of its own."""
         return naming.name_own_handles_class(self.names)
 
-    @property
-    def members(self) -> frozenset[str]:
-        """Its attributes next to those of `Context`."""
-        there = {"ask": self.questions, "handles": self.held is not None, "page": self.has_page}
-        return frozenset(name for name, is_there in there.items() if is_there)
-
 
 def list_own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
     """Return the contexts of all tools that have handles or give pages, and of all primitives that ask something."""

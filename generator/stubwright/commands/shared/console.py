@@ -15,7 +15,6 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
@@ -226,12 +225,11 @@ class Printer:
 
     def report_fit(self, fit: HandlerReport | None) -> None:
         """Report the faults of a handwritten class."""
-        if fit is not None and (fit.findings.diagnostics or fit.others):
+        if fit is not None and fit.findings.diagnostics:
             from stubwright.compile.source import Document
 
-            texts = {fit.written.path: fit.written.text, **{module.path: module.text for module, _ in fit.others}}
-            all_diagnostics = (fit.findings.diagnostics, *(diagnostics for _, diagnostics in fit.others))
-            self.add(chain(*all_diagnostics), {path: Document(path, text, None) for path, text in texts.items()})
+            written = fit.written
+            self.add(fit.findings.diagnostics, {written.path: Document(written.path, written.text, None)})
 
     def report_built(self, built: BuildResult) -> None:
         """Print the files written of a package, and its requirements if they changed."""

@@ -55,7 +55,7 @@ def find_blocking(module: Module, methods: Iterable[Function], handlers: Collect
             written = ast.unparse(function)
             if function.lineno != function.end_lineno:
                 written = written.rpartition(".")[2]
-            at = module.find_span(function.end_lineno, function.end_col_offset, written, ends=True)
+            at = module.find_span(function.end_lineno, function.end_col_offset, written)
             yield Diagnostic("SW430", f"`{name}` holds the event loop, so no other call is answered", at, remedy)
 
 

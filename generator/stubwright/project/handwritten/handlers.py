@@ -10,7 +10,7 @@ import ast
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stubwright import naming
 from stubwright.codegen.source.literals import format_literal
@@ -19,17 +19,12 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.diagnostics.suggestions import find_nearest
 from stubwright.project.handwritten import (
     blocking_calls,
-    context_uses,
     imports,
     qualifying,
     scopes,
-    stale_imports,
 )
 from stubwright.project.handwritten.reading import Function, Module
 from stubwright.pycode import Code, fill, join
-
-if TYPE_CHECKING:
-    from stubwright.codegen.pages.interface import Interface
 
 _ANY = frozenset({"Any", "object"})
 
@@ -63,7 +58,6 @@ def compare(
     needed: Sequence[HandlerMethod],
     before: Mapping[str, str | None] | None = None,
     renamed: Mapping[str, str] | None = None,
-    interface: Interface | None = None,
 ) -> Findings:
     """Compare a class with the methods that it needs.
 
@@ -72,21 +66,15 @@ def compare(
         needed: The methods that the manifest asks for now.
         before: Those that it asked for when its package was last generated, each with the class of a tool's result.
         renamed: Old names of methods to new ones, as far as known.
-        interface: The interface of the package; if it is given, the module's uses of it are checked, too.
     """
     module = _module(written)
     if isinstance(module, Diagnostic):
         return Findings((module,), is_there=False)
     handlers_class = _class(written, module)
     read = Module(written.path, written.text, module)
-    stale = (
-        find_stale_uses(read, interface, renamed or {}, _contexts(needed, handlers_class))
-        if interface is not None
-        else []
-    )
     if handlers_class is None:
         absent = _absent(written, module)
-        return Findings((*([absent] if absent is not None else []), *stale), is_there=False)
+        return Findings((absent,) if absent is not None else (), is_there=False)
     methods, is_whole = handlers_class.methods, handlers_class.is_whole
     asked = {method.name for method in needed}
     there = methods.keys() | handlers_class.assigned
@@ -121,7 +109,7 @@ def compare(
         if name in methods
     ]
     diagnostics += blocking_calls.find_blocking(read, methods.values(), asked)
-    return Findings((*diagnostics, *stale), missing)
+    return Findings(tuple(diagnostics), missing)
 
 
 def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
@@ -138,42 +126,6 @@ def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> D
 
 _LISTED: Final = 10
 """The number of missing methods that are named at most."""
-
-
-def find_stale_uses(
-    module: Module,
-    interface: Interface,
-    renamed: Mapping[str, str],
-    contexts: Mapping[Function, tuple[ast.arg, str]] | None = None,
-) -> list[Diagnostic]:
-    """Return the imports and attributes of `ctx` that a handwritten module uses and that its package does not have.
-
-    Args:
-        module: The module.
-        interface: The interface of the package.
-        renamed: Old names of methods to new ones, as far as known.
-        contexts: The methods that handle something, each with its parameter for the context and the class of that.
-    """
-    return [
-        *stale_imports.find_stale(module, interface, renamed),
-        *context_uses.find_unknown(module, interface, contexts or {}),
-    ]
-
-
-def _contexts(needed: Sequence[HandlerMethod], handlers_class: _Class | None) -> dict[Function, tuple[ast.arg, str]]:
-    """Return the methods that handle something, each with its parameter for the context and the class of that."""
-    contexts = {}
-    for method in needed:
-        written = handlers_class.methods.get(method.name) if handlers_class is not None else None
-        if written is not None and _decorators(written) <= _PLAIN:
-            parameters = _positional(written)[len(method.parameters) - 1 :]
-            if parameters:
-                contexts[written] = (parameters[0], str(method.context.type.text))
-    return contexts
-
-
-_PLAIN = frozenset({"staticmethod", "override", "final"})
-"""The decorators of a method that do not change the arguments it is called with."""
 
 
 def _decorators(function: Function) -> set[str | None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stubwright.project.files import disk
@@ -21,21 +21,19 @@ def list_candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
         yield path / "__init__.py"
 
 
-def find_reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) -> frozenset[Path]:
+def find_reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
     """Return the files of a module, of its imports, and so on; also the paths that missing ones would have.
 
     Args:
         module: The module's name.
         folders: Those of handwritten modules.
-        apart: Packages that do not count.
     """
     files: set[Path] = set()
     seen: set[str] = set()
-    apart = sys.stdlib_module_names.union(apart)
     left = [module]
     while left:
         name = left.pop()
-        if name in seen or name.partition(".")[0] in apart:
+        if name in seen or name.partition(".")[0] in sys.stdlib_module_names:
             continue
         seen.add(name)
         left += [name.rpartition(".")[0]] if "." in name else []

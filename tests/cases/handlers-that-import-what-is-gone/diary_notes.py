@@ -1,1 +1,0 @@
-from diary_mcp import Reply, Replies
