@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.compile import old_name, structure
+from stubwright.compile import structure
 from stubwright.compile.syntax import yamlwriter
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.jsonschema import locations, metaschema
@@ -27,10 +27,7 @@ def validate(bundle: Bundle) -> Iterator[Diagnostic]:
     for fragment in bundle.fragments[1:]:
         roles.setdefault(fragment.path, "fragment" if fragment.kind == "manifest" else "tools-list")
     for path, document in bundle.documents.items():
-        if (named := old_name.check(document)) is not None:
-            yield named
-        else:
-            yield from structure.check(document.value, path, roles.get(path, "fragment"))
+        yield from structure.check(document.value, path, roles.get(path, "fragment"))
 
 
 def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:

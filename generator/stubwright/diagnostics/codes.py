@@ -85,7 +85,6 @@ CODES = _table(
     ("SW104", "error", "A value is not one of those allowed."),
     ("SW105", "error", "A value does not have the right form."),
     ("SW106", "error", "A key is not allowed in an included file."),
-    ("SW107", "error", "A file uses stubwright's former name."),
     ("SW108", "error", "Shorthand cannot be read."),
     ("SW201", "error", "An `inputSchema` does not describe an object."),
     ("SW202", "error", "The dialect of a schema is unknown."),

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stubwright.compile import old_name
 from stubwright.diagnostics import Diagnostic, Span
 
 FILE = "pyproject.toml"
@@ -84,11 +83,6 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     tool = value.get("tool")
     table = tool.get("stubwright") if isinstance(tool, dict) else None
     if table is None:
-        old = tool.get(old_name.NAME) if isinstance(tool, dict) else None
-        if isinstance(old, dict) and "manifests" in old and old.keys() <= _KEYS:  # another project has that name, too
-            keys = Keys(file, text, f"tool.{old_name.NAME}")
-            words = f"`[tool.{old_name.NAME}]` is called `[tool.stubwright]` now"
-            return None, [Diagnostic("SW107", words, keys.find_span(), "rename the table")]
         return None, []
     keys = Keys(file, text, "tool.stubwright")
     problems = list(_problems(table, keys))

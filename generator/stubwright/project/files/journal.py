@@ -32,8 +32,6 @@ def read_lock(output: Path) -> lock.Lock:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     try:
         data = inside.read_regular(path)
-        if data is None and inside.find_kind(path) != "folder":
-            data = inside.read_regular(output / lock.OLD_NAME)
     except inside.NotWritableError as error:
         raise lock.LockError(f"it is a {error.what}, and no file") from error
     if data is None and inside.find_kind(path) == "folder":

@@ -19,8 +19,6 @@ from stubwright.compile.syntax import strictjson
 from stubwright.diagnostics import Diagnostic
 
 NAME = "stubwright.lock.json"
-OLD_NAME = "toolwright.lock.json"
-"""The old name of the lock; a run takes such a lock over."""
 # `|` marks the common ancestor, which git writes with the conflict style `diff3`.
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
 _LINE = re.compile(r'\s*(?:\{\}?|\}|"(?:[^"\\]|\\.)*":\s*(?:\{\}?|"(?:[^"\\]|\\.)*")),?')

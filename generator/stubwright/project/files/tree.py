@@ -400,7 +400,6 @@ def apply(output: Path, changes: Changes) -> None:
         else:
             move = journal.replace
             retry(lambda: move(output / lock.NAME))
-            (output / lock.OLD_NAME).unlink(missing_ok=True)  # its entries are in the one that was just written
     except BaseException:  # an interrupt, too
         for temporary, _ in staged:
             temporary.unlink(missing_ok=True)
