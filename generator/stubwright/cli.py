@@ -112,10 +112,12 @@ class _Parser(CommandParser):
         super().__init__(**options)
         self._lines: dict[str, str] = {}
 
-    def add_parser(self, name: str, **options: Any) -> Any:
-        """Add the parser of a verb, as argparse does."""
+    def add_parser(self, name: str, verb: Callable[[argparse.Namespace], int] | None = None, **options: Any) -> Any:
+        """Add the parser of a command, which `verb` executes."""
         self._lines[name] = options.get("help") or ""
-        return self.verbs.add_parser(name, **options)
+        parser = self.verbs.add_parser(name, **options)
+        parser.set_defaults(verb=verb)
+        return parser
 
     def format_help(self) -> str:
         """Return the help: the usage, the options, and a line for each verb."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import posixpath
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import targeting
 from stubwright.commands.shared.console import Printer
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -18,15 +19,17 @@ if TYPE_CHECKING:
     from stubwright.diagnostics import Diagnostic
 
 
+_OPTIONS: Final = """
+--all  list each warning about a server that only a client is made for
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    check = verbs.add_parser("check", help="report what is wrong in manifests; write nothing")
+    check = verbs.add_parser("check", _check, help="report what is wrong in manifests; write nothing")
     works.add_options(check)
-    check.add_argument(
-        "--all", action="store_true", help="list each warning about a server that only a client is made for"
-    )
+    declare(check, _OPTIONS)
     targeting.add_option(check)
-    check.set_defaults(verb=_check)
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -38,13 +38,11 @@ complete -o bashdefault -F _stubwright_complete stubwright
 
 def add(verbs: Any) -> None:
     """Add the parsers of the command, and of the one that the scripts call, which no help names."""
-    completion = verbs.add_parser("completion", help="print a script that lets a shell complete commands")
+    completion = verbs.add_parser("completion", _completion, help="print a script that lets a shell complete commands")
     completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh")
-    completion.set_defaults(verb=_completion)
-    words = verbs.add_parser(_WORDS)
-    words.add_argument("line", help="the command line so far")
-    words.add_argument("--after", default="", help="characters after which the shell begins a new word")
-    words.set_defaults(verb=_complete_words)
+    words = verbs.add_parser(_WORDS, _complete_words)
+    words.add_argument("line")
+    words.add_argument("--after", default="")
 
 
 def _completion(arguments: argparse.Namespace) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import servers, targeting
 from stubwright.commands.shared.console import UsageError, print_painted, write_err, write_out
+from stubwright.commands.shared.options import declare
 from stubwright_runtime.mcp.vocabulary import SECTIONS
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -33,10 +34,23 @@ _FAILING: dict[str, tuple[Impact, ...]] = {
 }
 
 
+_OPTIONS: Final = f"""
+old OLD   {_VERSION}
+new NEW?  the same; with git:REV alone, the project's manifests
+"""
+
+_CHANGES: Final = f"""
+--format text|json|md|github|sarif  how to print changes
+--fail-on {"|".join(_FAILING)}  what makes the exit status 1; may be given more than once
+  (default: breaking, and words of others)
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     diff: CommandParser = verbs.add_parser(
         "diff",
+        _diff,
         help="show what changed between two manifests, and whom it breaks",
         usage="stubwright diff [options] OLD NEW\n"
         "       stubwright diff [options] OLD -- COMMAND ARGS…\n"
@@ -44,23 +58,14 @@ def add(verbs: Any) -> None:
         epilog="A live server's command comes last: `stubwright diff specs/weather.yaml -- python -m weather_mcp`.",
     )
     diff.takes_command = True
-    diff.add_argument("old", metavar="OLD", help=_VERSION)
-    diff.add_argument("new", metavar="NEW", nargs="?", help="the same; with git:REV alone, the project's manifests")
+    declare(diff, _OPTIONS)
     add_options(diff)
     servers.add_passing(diff)
-    diff.set_defaults(verb=_diff)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told how to print changes, and which of them count."""
-    formats = ("text", "json", "md", "github", "sarif")
-    parser.add_argument("--format", choices=formats, default="text", help="how to print changes")
-    parser.add_argument(
-        "--fail-on",
-        choices=tuple(_FAILING),
-        action="append",
-        help="what makes the exit status 1; may be given more than once (default: breaking, and words of others)",
-    )
+    declare(parser, _CHANGES, fail_on={"action": "append", "default": None})
     targeting.add_option(parser)
 
 

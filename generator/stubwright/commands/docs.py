@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared.console import Printer, explain
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 _PAGE: Final = "page"
 
 
+_OPTIONS: Final = """
+-o, --output DIR  where the pages go
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    docs = verbs.add_parser("docs", help="make a static page of each server's tools")
+    docs = verbs.add_parser("docs", _docs, help="make a static page of each server's tools")
     works.add_options(docs)
-    docs.add_argument("-o", "--output", metavar="DIR", required=True, help="where the pages go")
-    docs.set_defaults(verb=_docs)
+    declare(docs, _OPTIONS, output={"required": True})
 
 
 def _docs(arguments: argparse.Namespace) -> int:

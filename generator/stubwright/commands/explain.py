@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared.console import UsageError, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -23,16 +24,21 @@ _SIDES: Final = {
 }
 
 
+_OPTIONS: Final = """
+code CODE  the code, such as SW203
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     parser = verbs.add_parser(
         "explain",
+        _explain,
         help="explain a code that `check` or `diff` prints",
         description="Explain a code that `check` or `diff` prints.",
         epilog="exit status: 0, or 2 if there is no such code; example: stubwright explain SW203",
     )
-    parser.add_argument("code", metavar="CODE", help="the code, such as SW203")
-    parser.set_defaults(verb=_explain)
+    declare(parser, _OPTIONS)
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -16,19 +17,24 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 
+_OPTIONS: Final = """
+manifest MANIFEST  a manifest
+--target TARGET    the API, such as openai-strict
+--tool NAME…       only this tool; may be repeated
+-o, --output FILE  where to write it (default: standard output)
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     export = verbs.add_parser(
         "export",
+        _export,
         help="write the tools as functions that a model's API takes",
         epilog="The generated client does the same: `tools_for(TARGET)`, and `call_for(TARGET, NAME, ARGUMENTS)` for "
         "the calls that a model makes of them.",
     )
-    export.add_argument("manifest", metavar="MANIFEST", type=paths.normalize, help="a manifest")
-    export.add_argument("--target", metavar="TARGET", required=True, help="the API, such as openai-strict")
-    export.add_argument("--tool", metavar="NAME", action="append", default=[], help="only this tool; may be repeated")
-    export.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: standard output)")
-    export.set_defaults(verb=_export)
+    declare(export, _OPTIONS, manifest=paths.normalize, target={"required": True})
 
 
 def _export(arguments: argparse.Namespace) -> int:

@@ -6,10 +6,11 @@ import argparse
 import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     from stubwright.project.build import BuildResult
@@ -17,21 +18,21 @@ if TYPE_CHECKING:
     from stubwright.project.files.tree import Changes
 
 
+_OPTIONS: Final = """
+-o, --output DIR  where packages go (default: as the project says, otherwise generated)
+--check           write nothing; exit 1 and show the difference where the tree is stale
+--force           overwrite generated files that were edited by hand
+--stubs           append missing methods to the handwritten class
+--watch           generate again on each save, until interrupted
+-q, --quiet       print diagnostics alone
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    generate = verbs.add_parser("generate", help="compile manifests; write only what changed")
+    generate = verbs.add_parser("generate", _generate, help="compile manifests; write only what changed")
     works.add_options(generate)
-    generate.add_argument(
-        "-o", "--output", metavar="DIR", help="where packages go (default: as the project says, otherwise generated)"
-    )
-    generate.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 and show the difference where the tree is stale"
-    )
-    generate.add_argument("--force", action="store_true", help="overwrite generated files that were edited by hand")
-    generate.add_argument("--stubs", action="store_true", help="append missing methods to the handwritten class")
-    generate.add_argument("--watch", action="store_true", help="generate again on each save, until interrupted")
-    generate.add_argument("-q", "--quiet", action="store_true", help="print diagnostics alone")
-    generate.set_defaults(verb=_generate)
+    declare(generate, _OPTIONS)
 
 
 def _generate(arguments: argparse.Namespace) -> int:

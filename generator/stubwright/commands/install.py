@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, servers
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -24,10 +25,23 @@ _LIMIT: Final = 30
 """Seconds that a server has to start."""
 
 
+_OPTIONS: Final = """
+--list                list the clients and their files, and write nothing
+--print               print what would be written, with all values
+--remove              take the server out of the client's configuration
+--name NAME           what the client calls the server (default: the server's name)
+--scope user|project  the file for all that you do, or the one in the project's folder (default: user)
+--env NAME[=VALUE]…   a variable for the server; without VALUE, its value here
+--env-file FILE…      a file of variables, NAME=VALUE on each line
+--local-scope SCOPE…  a scope that the user has there, who comes without a token; may be given several times
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     install = verbs.add_parser(
         "install",
+        _install,
         help="write a server into the configuration of an MCP client",
         usage="stubwright install [options] CLIENT [MANIFEST]\n       stubwright install --list",
         epilog="The server must be generated. Its entry names this interpreter and all folders by absolute paths.",
@@ -35,34 +49,7 @@ def add(verbs: Any) -> None:
     install.add_argument("client", metavar="CLIENT", nargs="?", help="the client, such as claude; --list names all")
     launching.add_options(install)
     install.late = "manifests"
-    install.add_argument("--list", action="store_true", help="list the clients and their files, and write nothing")
-    install.add_argument("--print", action="store_true", help="print what would be written, with all values")
-    install.add_argument("--remove", action="store_true", help="take the server out of the client's configuration")
-    install.add_argument("--name", metavar="NAME", help="what the client calls the server (default: the server's name)")
-    install.add_argument(
-        "--scope",
-        choices=("user", "project"),
-        default="user",
-        help="the file for all that you do, or the one in the project's folder (default: user)",
-    )
-    install.add_argument(
-        "--env",
-        metavar="NAME[=VALUE]",
-        action="append",
-        default=[],
-        help="a variable for the server; without VALUE, its value here",
-    )
-    install.add_argument(
-        "--env-file", metavar="FILE", action="append", default=[], help="a file of variables, NAME=VALUE on each line"
-    )
-    install.add_argument(
-        "--local-scope",
-        metavar="SCOPE",
-        action="append",
-        default=[],
-        help="a scope that the user has there, who comes without a token; may be given several times",
-    )
-    install.set_defaults(verb=_install)
+    declare(install, _OPTIONS)
 
 
 def _install(arguments: argparse.Namespace) -> int:

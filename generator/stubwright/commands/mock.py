@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import explain, write_err
 from stubwright.commands.shared.inputs import find_target
 from stubwright.commands.shared.manifests import read_manifest
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
 
 
+_OPTIONS: Final = """
+manifest MANIFEST  the manifest to serve
+--http HOST:PORT   serve Streamable HTTP at this address (default: stdio)
+--toolset NAME     offer only the tools of this toolset (default: all)
+--seed N           what made answers depend on (default: 0)
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    mock = verbs.add_parser("mock", help="serve a manifest with its examples, or answers made from its schemas")
-    mock.add_argument("manifest", metavar="MANIFEST", type=paths.normalize, help="the manifest to serve")
-    mock.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
-    mock.add_argument("--toolset", metavar="NAME", help="offer only the tools of this toolset (default: all)")
-    mock.add_argument("--seed", metavar="N", type=int, default=0, help="what made answers depend on (default: 0)")
-    mock.set_defaults(verb=_mock)
+    mock = verbs.add_parser("mock", _mock, help="serve a manifest with its examples, or answers made from its schemas")
+    declare(mock, _OPTIONS, manifest=paths.normalize, seed=(int, 0))
 
 
 def _mock(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from stubwright import paths
 from stubwright.commands.importing import from_python, import_
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -21,10 +22,22 @@ if TYPE_CHECKING:
     from stubwright.project.scaffold import Origin
 
 
+_INSTALLING: Final = """
+--from-index  let installers fetch stubwright-runtime from your package index, and write no wheel of it
+"""
+
+
+_OPTIONS: Final = """
+name NAME  the server's name, such as `weather`
+--dir DIR  where to put it (default: a new folder of that name)
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     new = verbs.add_parser(
         "new",
+        _new,
         help="start a server project that runs immediately",
         usage="stubwright new [options] NAME\n"
         "       stubwright new [options] NAME --from mcp URL\n"
@@ -32,8 +45,7 @@ def add(verbs: Any) -> None:
         "       stubwright new [options] NAME --from openapi SOURCE\n"
         "       stubwright new [options] NAME --from python FILE.py:NAME [-- PYTHON…]",
     )
-    new.add_argument("name", metavar="NAME", help="the server's name, such as `weather`")
-    new.add_argument("--dir", metavar="DIR", help="where to put it (default: a new folder of that name)")
+    declare(new, _OPTIONS)
     new.add_argument(
         "--from",
         metavar=("KIND", "SOURCE"),
@@ -42,15 +54,10 @@ def add(verbs: Any) -> None:
         help="start from what another server offers, from an API, or or from a server object of FastMCP or MCP's SDK; "
         f"KIND is {', '.join(_ORIGINS)}",
     )
-    new.add_argument(
-        "--from-index",
-        action="store_true",
-        help="let installers fetch stubwright-runtime from your package index, and write no wheel of it",
-    )
+    declare(new, _INSTALLING)
     import_.add_selection(new, "with openapi: ")
     from_python.add_options(new)
     sources.add_options(new, only_after="--from")
-    new.set_defaults(verb=_new)
 
 
 def _new(arguments: argparse.Namespace) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 _FIX = "run `stubwright publish`"
 
 
+_OPTIONS: Final = """
+--check        write nothing; exit with 1 if anything is not as it should be
+--bundle FILE  also write a bundle for desktop clients, such as shop.mcpb
+--review FILE  also write what reviewers of directories ask: hints of tools, with reasons
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     publish = verbs.add_parser(
@@ -30,13 +38,7 @@ def add(verbs: Any) -> None:
         epilog="[tool.stubwright.publish] in pyproject.toml has the server's name in the registry.",
     )
     works.add_options(publish)
-    publish.add_argument(
-        "--check", action="store_true", help="write nothing; exit with 1 if anything is not as it should be"
-    )
-    publish.add_argument("--bundle", metavar="FILE", help="also write a bundle for desktop clients, such as shop.mcpb")
-    publish.add_argument(
-        "--review", metavar="FILE", help="also write what reviewers of directories ask: hints of tools, with reasons"
-    )
+    declare(publish, _OPTIONS)
     publish.set_defaults(verb=_publish, strict=False)
 
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    schema = verbs.add_parser("schema", help="print the manifest's own JSON Schema, for editors")
-    schema.set_defaults(verb=_schema)
+    verbs.add_parser("schema", _schema, help="print the manifest's own JSON Schema, for editors")
 
 
 def _schema(_arguments: argparse.Namespace) -> int:

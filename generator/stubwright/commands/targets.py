@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import targeting
 from stubwright.commands.shared.console import write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -15,16 +16,21 @@ if TYPE_CHECKING:
     from stubwright.targets import Target
 
 
+_OPTIONS: Final = """
+names TARGET*  one of them; without any, all are listed
+--json         print the table as JSON
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     targets = verbs.add_parser(
         "targets",
+        _show,
         help="show what clients and APIs accept, with sources",
         epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, judges tools by them.",
     )
-    targets.add_argument("names", metavar="TARGET", nargs="*", help="one of them; without any, all are listed")
-    targets.add_argument("--json", action="store_true", help="print the table as JSON")
-    targets.set_defaults(verb=_show)
+    declare(targets, _OPTIONS)
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared.console import write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
 
 
+_OPTIONS: Final = """
+-o, --output DIR  where to (default: wheels)
+--runtime-only    only stubwright-runtime, which servers need
+--light           also write light.txt: what lock, verify, test, record and replay require, without the compiler
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    wheels = verbs.add_parser("wheels", help="write the wheels of the runtime and of stubwright itself")
-    wheels.add_argument("-o", "--output", metavar="DIR", default="wheels", help="where to (default: wheels)")
-    wheels.add_argument("--runtime-only", action="store_true", help="only stubwright-runtime, which servers need")
-    wheels.add_argument(
-        "--light",
-        action="store_true",
-        help="also write light.txt: what lock, verify, test, record and replay require, without the compiler",
-    )
-    wheels.set_defaults(verb=_wheels)
+    wheels = verbs.add_parser("wheels", _wheels, help="write the wheels of the runtime and of stubwright itself")
+    declare(wheels, _OPTIONS, output={"default": "wheels"})
 
 
 def _wheels(arguments: argparse.Namespace) -> int:

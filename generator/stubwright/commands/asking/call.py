@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.options import declare
 from stubwright.commands.shared.servers import CommandParser
 
 if TYPE_CHECKING:
@@ -37,38 +38,37 @@ examples:
 """
 
 
+_ANSWERING: Final = """
+--answer NAME=VALUE…  an answer to a question of the server, by the name of the field; yes or no without fields
+--no-input            never prompt at the terminal
+"""
+
+
+_OPTIONS: Final = """
+words WORD*  the server, unless a command follows; the tool; arguments
+--json       print the whole result as JSON
+--save DIR   write pictures, sounds and files of the answer into this folder
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    import argparse
-
     call: CommandParser = verbs.add_parser(
         "call",
+        _call,
         help="call a tool of a server: a manifest's, one at a URL, or a command's",
         usage="stubwright call [options] [MANIFEST | URL] TOOL [ARGUMENT…] [-- COMMAND…]",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    call.add_argument(
-        "words", metavar="WORD", nargs="*", help="the server, unless a command follows; the tool; arguments"
     )
     call.late = "words"
     destinations.add_options(call)
-    call.add_argument("--json", action="store_true", help="print the whole result as JSON")
-    call.add_argument("--save", metavar="DIR", help="write pictures, sounds and files of the answer into this folder")
+    declare(call, _OPTIONS)
     servers.add_limits(
         call,
         "how long the call may take in all, without the time in which you are asked; by default the answer may take "
         "any time, and what comes before it has a limit",
     )
-    call.add_argument(
-        "--answer",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="an answer to a question of the server, by the name of the field; yes or no without fields",
-    )
-    call.add_argument("--no-input", action="store_true", help="never prompt at the terminal")
-    call.set_defaults(verb=_call)
+    declare(call, _ANSWERING)
 
 
 def _call(arguments: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from stubwright import http
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, logins, servers
 from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -83,34 +84,21 @@ class Destination:
         }
 
 
+_OPTIONS: Final = """
+--toolset NAME…         see only the tools of this toolset of the server
+--mock                  ask a mock of the manifest, which needs no handlers
+--scope SCOPE…          a scope that the caller of the manifest's server has
+--handlers MODULE:NAME  where the manifest's handlers are (default: as it says)
+--python FILE           the interpreter that runs the manifest's server (default: this one)
+-o, --output DIR        where packages are (default: as the project says, otherwise generated)
+"""
+
+
 def add_options(parser: servers.CommandParser) -> None:
     """Let a verb be told which server."""
     servers.add_reaching(parser)
     logins.add_options(parser)
-    parser.add_argument(
-        "--toolset",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="see only the tools of this toolset of the server",
-    )
-    parser.add_argument("--mock", action="store_true", help="ask a mock of the manifest, which needs no handlers")
-    parser.add_argument(
-        "--scope",
-        metavar="SCOPE",
-        action="append",
-        default=[],
-        help="a scope that the caller of the manifest's server has",
-    )
-    parser.add_argument(
-        "--handlers", metavar="MODULE:NAME", help="where the manifest's handlers are (default: as it says)"
-    )
-    parser.add_argument(
-        "--python", metavar="FILE", help="the interpreter that runs the manifest's server (default: this one)"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="DIR", help="where packages are (default: as the project says, otherwise generated)"
-    )
+    declare(parser, _OPTIONS)
 
 
 def is_named(word: str) -> bool:

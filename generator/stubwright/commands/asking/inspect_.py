@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import http
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.options import declare
 from stubwright_runtime.mcp.revisions import REVISIONS
 
 if TYPE_CHECKING:
@@ -21,24 +22,27 @@ if TYPE_CHECKING:
     from stubwright.importers.listing import ServerListing
 
 
+_OPTIONS: Final = """
+words WORD*  the server, unless a command follows; one entry of it
+--json       print all that each revision lists as JSON
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     inspect: CommandParser = verbs.add_parser(
         "inspect",
+        _inspect,
         help="show what clients of each revision of MCP see of a server",
         usage="stubwright inspect [options] [MANIFEST | URL] [NAME] [-- COMMAND…]",
         epilog="For a manifest, a mock answers, unless --scope or --handlers ask for its own server. NAME is a tool, a "
         "prompt, or the URI of a resource: it is shown as it is sent.",
     )
-    inspect.add_argument(
-        "words", metavar="WORD", nargs="*", help="the server, unless a command follows; one entry of it"
-    )
     inspect.late = "words"
     destinations.add_options(inspect)
     servers.add_limits(inspect, "how long reading the lists in all revisions may take")
     inspect.add_argument("--revision", choices=REVISIONS, action="append", help="only this revision; may come again")
-    inspect.add_argument("--json", action="store_true", help="print all that each revision lists as JSON")
-    inspect.set_defaults(verb=_inspect)
+    declare(inspect, _OPTIONS)
 
 
 def _inspect(arguments: argparse.Namespace) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -16,20 +17,25 @@ if TYPE_CHECKING:
     from stubwright.importers.listing import ServerListing
 
 
+_OPTIONS: Final = """
+server SOURCE?  the server: a manifest or a URL
+--json          print all that is listed as JSON
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     list_: CommandParser = verbs.add_parser(
         "list",
+        _list,
         help="show the tools, resources and prompts of a server, with what they cost",
         usage="stubwright list [options] [MANIFEST | URL] [-- COMMAND…]",
         epilog="Of a manifest it shows what is declared; with --scope, --handlers or --mock a server is started and "
         "asked. Tokens are estimates: a model counts in its own way.",
     )
-    list_.add_argument("server", metavar="SOURCE", nargs="?", help="the server: a manifest or a URL")
     destinations.add_options(list_)
     servers.add_limits(list_, "how long reading the lists may take in all")
-    list_.add_argument("--json", action="store_true", help="print all that is listed as JSON")
-    list_.set_defaults(verb=_list)
+    declare(list_, _OPTIONS)
 
 
 def _list(arguments: argparse.Namespace) -> int:

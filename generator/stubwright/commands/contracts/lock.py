@@ -10,6 +10,7 @@ from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.options import declare
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -37,42 +38,29 @@ examples:
 """
 
 
+_OPTIONS: Final = f"""
+sources SOURCE*    a URL, a manifest, or a saved tools/list result in JSON
+--config FILE      lock each server that this configuration of a client names, such as .mcp.json: its commands are run
+-o, --output FILE  where to write; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)
+--force            replace a contract that was edited by hand, or belongs to another server
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    import argparse
-
     lock: CommandParser = verbs.add_parser(
         "lock",
+        _lock,
         help="write what a server lists into a file that people review",
         usage="stubwright lock [options] SOURCE…\n"
         "       stubwright lock [options] --config FILE\n"
         "       stubwright lock [options] -- COMMAND ARGS…",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    lock.add_argument(
-        "sources", metavar="SOURCE", nargs="*", help="a URL, a manifest, or a saved tools/list result in JSON"
     )
     lock.late = "sources"
-    lock.add_argument(
-        "--config",
-        metavar="FILE",
-        type=paths.use_slashes,
-        help="lock each server that this configuration of a client names, such as .mcp.json: its commands are run",
-    )
-    lock.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=paths.use_slashes,
-        help=f"where to write; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)",
-    )
-    lock.add_argument(
-        "--force", action="store_true", help="replace a contract that was edited by hand, or belongs to another server"
-    )
+    declare(lock, _OPTIONS, config=paths.use_slashes, output=paths.use_slashes)
     servers.add_options(lock)
     logins.add_options(lock)
-    lock.set_defaults(verb=_lock)
 
 
 def _lock(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from stubwright.commands.contracts.call_lines import CallLine, make_for_location
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
+from stubwright.commands.shared.options import declare
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE
 from stubwright.diagnostics.suggestions import find_nearest
 from stubwright.importers.reading import DocumentError, SourceError
@@ -48,85 +49,52 @@ examples:
 """
 
 
+_OPTIONS: Final = f"""
+target TARGET?      a manifest, what `stubwright lock` wrote, or a URL
+--config FILE       test each server that this configuration of a client names: its commands are run
+--tool GLOB…        test only tools with such a name; may be repeated
+--allow-writes      also call tools that do not say `readOnlyHint: true`: they may change or delete something
+--probe CALL        a call that shows what the server keeps, such as `list_items` or `'list_items {{"limit": 5}}'`:
+  calls of tools that only read may not change what it shows
+--call CALL…        make only this call, such as `'get_item {{"id": 5}}'`, whatever the tool declares; may be repeated,
+  to make the calls in this order over one connection
+--seed N            make other arguments (default: 0)
+--cases N           how many calls each tool gets (default: {CASES})
+--deadline TIME     how long an answer may take (default: {DEADLINE:g}s)
+--budget TIME       how long a server is tested (default: {BUDGET:g}s)
+--rate N            how many calls to make a second at most, such as 5 or 0.5, for a server with a rate limit (default:
+  no limit)
+--strict            exit 1 on warnings too
+--format text|json  how to print what was found
+--junit FILE        also write a report in JUnit XML
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    import argparse
-
     test: CommandParser = verbs.add_parser(
         "test",
+        _test,
         help="call the tools of any server with arguments made from their schemas, and judge the answers",
         usage="stubwright test [options] [MANIFEST | CONTRACT | URL]\n"
         "       stubwright test [options] --config FILE\n"
         "       stubwright test [options] -- COMMAND ARGS…",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    test.add_argument("target", metavar="TARGET", nargs="?", help="a manifest, what `stubwright lock` wrote, or a URL")
-    test.add_argument(
-        "--config",
-        metavar="FILE",
-        type=paths.use_slashes,
-        help="test each server that this configuration of a client names: its commands are run",
+    declare(
+        test,
+        _OPTIONS,
+        config=paths.use_slashes,
+        probe=_parse_call,
+        call=_parse_call,
+        seed=(int, 0),
+        cases=(_whole_number, CASES),
+        deadline=(_duration, DEADLINE),
+        budget=(_duration, BUDGET),
+        rate=(_parse_rate, math.inf),
+        junit=paths.use_slashes,
     )
-    test.add_argument(
-        "--tool", metavar="GLOB", action="append", default=[], help="test only tools with such a name; may be repeated"
-    )
-    test.add_argument(
-        "--allow-writes",
-        action="store_true",
-        help="also call tools that do not say `readOnlyHint: true`: they may change or delete something",
-    )
-    test.add_argument(
-        "--probe",
-        metavar="CALL",
-        type=_parse_call,
-        help="a call that shows what the server keeps, such as `list_items` or `'list_items {\"limit\": 5}'`: calls of "
-        "tools that only read may not change what it shows",
-    )
-    test.add_argument(
-        "--call",
-        metavar="CALL",
-        action="append",
-        type=_parse_call,
-        default=[],
-        help="make only this call, such as `'get_item {\"id\": 5}'`, whatever the tool declares; may be repeated, to "
-        "make the calls in this order over one connection",
-    )
-    test.add_argument("--seed", metavar="N", type=int, default=0, help="make other arguments (default: 0)")
-    test.add_argument(
-        "--cases",
-        metavar="N",
-        type=_whole_number,
-        default=CASES,
-        help=f"how many calls each tool gets (default: {CASES})",
-    )
-    test.add_argument(
-        "--deadline",
-        metavar="TIME",
-        type=_duration,
-        default=DEADLINE,
-        help=f"how long an answer may take (default: {DEADLINE:g}s)",
-    )
-    test.add_argument(
-        "--budget",
-        metavar="TIME",
-        type=_duration,
-        default=BUDGET,
-        help=f"how long a server is tested (default: {BUDGET:g}s)",
-    )
-    test.add_argument(
-        "--rate",
-        metavar="N",
-        type=_parse_rate,
-        default=math.inf,
-        help="how many calls to make a second at most, such as 5 or 0.5, for a server with a rate limit "
-        "(default: no limit)",
-    )
-    test.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
-    test.add_argument("--format", choices=("text", "json"), default="text", help="how to print what was found")
-    test.add_argument("--junit", metavar="FILE", type=paths.use_slashes, help="also write a report in JUnit XML")
     destinations.add_options(test)
-    test.set_defaults(verb=_test)
 
 
 def _duration(text: str) -> float:

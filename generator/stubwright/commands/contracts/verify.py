@@ -13,6 +13,7 @@ from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers, targeting
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.options import declare
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -42,43 +43,30 @@ examples:
 """
 
 
+_OPTIONS: Final = f"""
+contracts CONTRACT*  what `stubwright lock` wrote (default: {_FOLDER}/*.yaml); the commands that they name are run
+--config FILE        reach the servers that this configuration of a client names as it says, with its variables
+--against FILE       compare one contract with a saved tools/list result, without a server
+--update             lock again what changed, after it was shown
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    import argparse
-
     verify: CommandParser = verbs.add_parser(
         "verify",
+        _verify,
         help="compare servers with their contracts, and show whom the changes break",
         usage="stubwright verify [options] [CONTRACT…]\n"
         "       stubwright verify [options] CONTRACT URL\n"
         "       stubwright verify [options] CONTRACT -- COMMAND ARGS…",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    verify.add_argument(
-        "contracts",
-        metavar="CONTRACT",
-        nargs="*",
-        help=f"what `stubwright lock` wrote (default: {_FOLDER}/*.yaml); the commands that they name are run",
     )
     verify.late = "contracts"
-    verify.add_argument(
-        "--config",
-        metavar="FILE",
-        type=paths.use_slashes,
-        help="reach the servers that this configuration of a client names as it says, with its variables",
-    )
-    verify.add_argument(
-        "--against",
-        metavar="FILE",
-        type=paths.use_slashes,
-        help="compare one contract with a saved tools/list result, without a server",
-    )
-    verify.add_argument("--update", action="store_true", help="lock again what changed, after it was shown")
+    declare(verify, _OPTIONS, config=paths.use_slashes, against=paths.use_slashes)
     diff.add_options(verify)
     servers.add_options(verify)
     logins.add_options(verify)
-    verify.set_defaults(verb=_verify)
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
 from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -29,25 +30,27 @@ _INSPECTOR: Final = "@modelcontextprotocol/inspector"
 _ENDING: Final = ("SIGTERM", "SIGHUP")
 
 
+_DEBUGGING: Final = """
+--inspector        open MCP's Inspector on the server; needs npx
+--debug-port PORT  let a debugger attach to this port of 127.0.0.1, such as 5678; the server needs the package debugpy
+--debug-wait       with --debug-port: start each server when a debugger is attached
+"""
+
+
+_OPTIONS: Final = f"""
+--http HOST:PORT  where to serve (default: {_ADDRESS})
+--page HOST:PORT  where to serve the page that shows and tries it (default: the next port)
+--no-page         serve no page
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     dev = verbs.add_parser("dev", help="generate and serve a manifest; start again on each save, until interrupted")
     launching.add_options(dev)
-    dev.add_argument("--http", metavar="HOST:PORT", default=_ADDRESS, help=f"where to serve (default: {_ADDRESS})")
-    dev.add_argument(
-        "--page", metavar="HOST:PORT", help="where to serve the page that shows and tries it (default: the next port)"
-    )
-    dev.add_argument("--no-page", action="store_true", help="serve no page")
+    declare(dev, _OPTIONS, http={"default": _ADDRESS})
     identities.add_options(dev)
-    dev.add_argument("--inspector", action="store_true", help="open MCP's Inspector on the server; needs npx")
-    dev.add_argument(
-        "--debug-port",
-        metavar="PORT",
-        help="let a debugger attach to this port of 127.0.0.1, such as 5678; the server needs the package debugpy",
-    )
-    dev.add_argument(
-        "--debug-wait", action="store_true", help="with --debug-port: start each server when a debugger is attached"
-    )
+    declare(dev, _DEBUGGING)
     # It generates as `generate --watch` does, of which it has no other option.
     dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False, quiet=False)
     dev.set_defaults(format="text")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared.console import UsageError, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -18,23 +19,16 @@ if TYPE_CHECKING:
 _SUBJECT: Final = "dev"
 
 
+_OPTIONS: Final = f"""
+--scope SCOPE…       accept only tokens of this run; the first is printed and has this scope; may be repeated
+--as NAME            whom that token is for (default: {_SUBJECT})
+--claim NAME=VALUE…  a further claim of that token, such as tenant=acme; JSON, or text; may be repeated
+"""
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told who asks."""
-    parser.add_argument(
-        "--scope",
-        action="append",
-        default=[],
-        metavar="SCOPE",
-        help="accept only tokens of this run; the first is printed and has this scope; may be repeated",
-    )
-    parser.add_argument("--as", dest="subject", metavar="NAME", help=f"whom that token is for (default: {_SUBJECT})")
-    parser.add_argument(
-        "--claim",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a further claim of that token, such as tenant=acme; JSON, or text; may be repeated",
-    )
+    declare(parser, _OPTIONS, **{"as": {"dest": "subject"}})
 
 
 @dataclass(frozen=True, slots=True)

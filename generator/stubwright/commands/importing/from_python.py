@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import UsageError, ask, write_err
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
 _SOURCE: Final = re.compile(r"(.+\.py)(?::([^\W\d]\w*))?")
 
 
+_OPTIONS: Final = """
+--yes  with python: run the file, whose server moves, without asking
+"""
+
+
 def add_options(parser: Any) -> None:
     """Let a verb be told to run the file without asking."""
-    parser.add_argument(
-        "--yes", action="store_true", help="with python: run the file, whose server moves, without asking"
-    )
+    declare(parser, _OPTIONS)
 
 
 def parse(text: str | None, arguments: argparse.Namespace) -> Source:

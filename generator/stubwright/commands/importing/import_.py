@@ -12,6 +12,7 @@ from stubwright import paths
 from stubwright.commands.shared import logins
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,26 @@ if TYPE_CHECKING:
     from stubwright.importers.reading import SourceError
 
 _T = TypeVar("_T")
+_FRAGMENT: Final = "omit `server`: a file for another one's `include`"
+
+
+_OPENAPI: Final = f"""
+file SOURCE  the document, in YAML or JSON: a file, a URL, or `-`
+--fragment   {_FRAGMENT}
+--pages      let tools take and give pages, where the document makes them plain
+"""
+
+
+_TOOLS: Final = """
+file FILE  its JSON, bare or in a wrapper
+"""
+
+
+_MCP: Final = f"""
+url URL?    a Streamable HTTP endpoint
+--client    write `emit: [client]`: bindings without a server half
+--fragment  {_FRAGMENT}
+"""
 
 
 def add(verbs: Any) -> None:
@@ -36,76 +57,40 @@ def add(verbs: Any) -> None:
         help="a live server: its tools, resources and prompts",
         usage="stubwright import mcp [options] URL\n       stubwright import mcp [options] -- COMMAND ARGS…",
     )
-    live.add_argument("url", metavar="URL", nargs="?", help="a Streamable HTTP endpoint")
     _add_options(live, "as the server says")
-    live.add_argument("--client", action="store_true", help="write `emit: [client]`: bindings without a server half")
-    live.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    declare(live, _MCP)
     sources.add_options(live)
     logins.add_options(live)
     live.set_defaults(verb=_import_mcp)
     tools = kinds.add_parser("tools", help="a saved tools/list result")
-    tools.add_argument("file", metavar="FILE", type=paths.use_slashes, help="its JSON, bare or in a wrapper")
+    declare(tools, _TOOLS, file=paths.use_slashes)
     _add_options(tools, "as the file says, otherwise the file's name")
     tools.set_defaults(verb=_import_tools)
     openapi = kinds.add_parser("openapi", help="an OpenAPI or Swagger document: a server that calls the API")
-    openapi.add_argument(
-        "file", metavar="SOURCE", type=paths.use_slashes, help="the document, in YAML or JSON: a file, a URL, or `-`"
-    )
     _add_options(openapi, "the document's title")
     add_selection(openapi)
-    openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
-    openapi.add_argument(
-        "--pages", action="store_true", help="let tools take and give pages, where the document makes them plain"
-    )
+    declare(openapi, _OPENAPI, file=paths.use_slashes)
     openapi.set_defaults(verb=_import_openapi)
-
-
-_FRAGMENT: Final = "omit `server`: a file for another one's `include`"
 
 
 def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
     """Add the options that select the operations of an OpenAPI document as tools, and name these."""
-    for option, what in (("--include", "take only"), ("--exclude", "omit")):
-        parser.add_argument(
-            option,
-            metavar="GLOB",
-            action="append",
-            default=[],
-            help=f"{note}{what} operations whose operationId, tag, path, METHOD or `METHOD path` fits; "
-            "may be given several times",
-        )
-    parser.add_argument(
-        "--rename",
-        metavar="OLD=NEW",
-        action="append",
-        default=[],
-        help=f"{note}call the tool of an operation NEW; may be given several times",
-    )
-    parser.add_argument(
-        "--media-type",
-        metavar="TYPE",
-        action="append",
-        default=[],
-        help=f"{note}send and ask for this where there is a choice; may be given several times, the best first",
-    )
-    parser.add_argument("--server", metavar="SERVER", help=f"{note}call this server: its number, URL or description")
-    parser.add_argument(
-        "--auth",
-        metavar="HOW",
-        help=f"{note}authenticate like this, whatever the document says: bearer, basic, apiKey=HEADER, "
-        "apiKey=query:NAME or clientCredentials=TOKEN_URL; secrets come from environment variables",
-    )
-    parser.add_argument("--no-output-schema", action="store_true", help=f"{note}omit all output schemas")
-    parser.add_argument(
-        "--trim-descriptions",
-        metavar="N",
-        type=_parse_length,
-        help=f"{note}cut descriptions to N characters, at the end of a sentence or a word",
-    )
-    parser.add_argument(
-        "--group-by-tag",
-        action="store_true",
-        help=f"{note}put the tools of each tag together, with the tag in front of their names",
+    fits = "operationId, tag, path, METHOD or `METHOD path` fits; may be given several times"
+    declare(
+        parser,
+        f"""
+--include GLOB…        {note}take only operations whose {fits}
+--exclude GLOB…        {note}omit operations whose {fits}
+--rename OLD=NEW…      {note}call the tool of an operation NEW; may be given several times
+--media-type TYPE…     {note}send and ask for this where there is a choice; may be given several times, the best first
+--server SERVER        {note}call this server: its number, URL or description
+--auth HOW             {note}authenticate like this, whatever the document says: bearer, basic, apiKey=HEADER,
+  apiKey=query:NAME or clientCredentials=TOKEN_URL; secrets come from environment variables
+--no-output-schema     {note}omit all output schemas
+--trim-descriptions N  {note}cut descriptions to N characters, at the end of a sentence or a word
+--group-by-tag         {note}put the tools of each tag together, with the tag in front of their names
+""",
+        trim_descriptions=_parse_length,
     )
 
 
@@ -152,12 +137,17 @@ def describe_import(file: str, arguments: argparse.Namespace) -> str:
 
 
 def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument("--name", help=f"the server's name (default: {default})")
-    parser.add_argument("--prefix", default="", help="put in front of each tool's name")
-    parser.add_argument(
-        "-o", "--output", metavar="MANIFEST", type=paths.use_slashes, help="where to write (default: standard output)"
+    declare(
+        parser,
+        f"""
+--name NAME            the server's name (default: {default})
+--prefix PREFIX        put in front of each tool's name
+-o, --output MANIFEST  where to write (default: standard output)
+--force                replace an imported file that was edited by hand
+""",
+        prefix={"default": ""},
+        output=paths.use_slashes,
     )
-    parser.add_argument("--force", action="store_true", help="replace an imported file that was edited by hand")
 
 
 def _import_mcp(arguments: argparse.Namespace) -> int:

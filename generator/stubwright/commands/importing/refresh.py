@@ -11,12 +11,13 @@ import contextlib
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from stubwright import paths
 from stubwright.commands import diff
 from stubwright.commands.importing import import_
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,19 +25,17 @@ if TYPE_CHECKING:
     from stubwright.compile.source import Document
 
 
+_OPTIONS: Final = """
+manifests MANIFEST*  manifests, whose imported files are refreshed (default: from [tool.stubwright] in pyproject.toml)
+--check              write nothing; exit 1 if something would change
+--force              replace imported files that were edited by hand
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    refresh = verbs.add_parser("refresh", help="import again what was imported, and show what changed")
-    refresh.add_argument(
-        "manifests",
-        metavar="MANIFEST",
-        nargs="*",
-        type=paths.normalize,
-        help="manifests, whose imported files are refreshed (default: from [tool.stubwright] in pyproject.toml)",
-    )
-    refresh.add_argument("--check", action="store_true", help="write nothing; exit 1 if something would change")
-    refresh.add_argument("--force", action="store_true", help="replace imported files that were edited by hand")
-    refresh.set_defaults(verb=_refresh)
+    refresh = verbs.add_parser("refresh", _refresh, help="import again what was imported, and show what changed")
+    declare(refresh, _OPTIONS, manifests=paths.normalize)
 
 
 @dataclass(frozen=True, slots=True)

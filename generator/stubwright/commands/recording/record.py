@@ -12,6 +12,7 @@ from stubwright.commands.shared import servers
 from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import UsageError, explain, write_err
 from stubwright.commands.shared.manifests import read_manifest
+from stubwright.commands.shared.options import declare
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -38,42 +39,26 @@ examples:
 """
 
 
+_OPTIONS: Final = f"""
+url URL?           an MCP endpoint; clients connect to --http in its place
+--http HOST:PORT   with a URL: where clients connect
+-o, --output FILE  the recording; an existing one is continued (default: {_DEFAULT})
+--redact NAME…     write [redacted] in place of the values of properties with this name; may be repeated
+--manifest FILE    also redact the arguments that this manifest redacts (`policy: {{redact: …}}`)
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    import argparse
-
     record: CommandParser = verbs.add_parser(
         "record",
+        _record,
         help="write down what passes between a client and a server",
         usage="stubwright record [options] -- COMMAND ARGS…\n       stubwright record [options] URL --http HOST:PORT",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    record.add_argument("url", metavar="URL", nargs="?", help="an MCP endpoint; clients connect to --http in its place")
-    record.add_argument("--http", metavar="HOST:PORT", help="with a URL: where clients connect")
-    record.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=paths.use_slashes,
-        default=_DEFAULT,
-        help=f"the recording; an existing one is continued (default: {_DEFAULT})",
-    )
-    record.add_argument(
-        "--redact",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="write [redacted] in place of the values of properties with this name; may be repeated",
-    )
-    record.add_argument(
-        "--manifest",
-        metavar="FILE",
-        type=paths.normalize,
-        help="also redact the arguments that this manifest redacts (`policy: {redact: …}`)",
-    )
+    declare(record, _OPTIONS, output=(paths.use_slashes, _DEFAULT), manifest=paths.normalize)
     servers.add_reaching(record)
-    record.set_defaults(verb=_record)
 
 
 def _record(arguments: argparse.Namespace) -> int:

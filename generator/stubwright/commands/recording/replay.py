@@ -8,6 +8,7 @@ from stubwright import paths
 from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import explain, write_err
 from stubwright.commands.shared.manifests import read_manifest
+from stubwright.commands.shared.options import declare
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -20,19 +21,18 @@ if TYPE_CHECKING:
 _WRONG: Final = 1
 
 
+_OPTIONS: Final = """
+file FILE         what `stubwright record` wrote
+--http HOST:PORT  serve Streamable HTTP at this address (default: stdio)
+--toolset NAME    offer only the tools of this toolset (default: all)
+--mock MANIFEST   serve what this manifest lists, and answer what was not recorded as `stubwright mock` does
+"""
+
+
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    replay = verbs.add_parser("replay", help="serve the answers of a recording")
-    replay.add_argument("file", metavar="FILE", type=paths.normalize, help="what `stubwright record` wrote")
-    replay.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
-    replay.add_argument("--toolset", metavar="NAME", help="offer only the tools of this toolset (default: all)")
-    replay.add_argument(
-        "--mock",
-        metavar="MANIFEST",
-        type=paths.normalize,
-        help="serve what this manifest lists, and answer what was not recorded as `stubwright mock` does",
-    )
-    replay.set_defaults(verb=_replay)
+    replay = verbs.add_parser("replay", _replay, help="serve the answers of a recording")
+    declare(replay, _OPTIONS, file=paths.normalize, mock=paths.normalize)
 
 
 def _replay(arguments: argparse.Namespace) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stubwright import paths
 from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -27,16 +28,16 @@ class Run:
     project: Project | None
 
 
+_OPTIONS: Final = """
+manifests MANIFEST*  manifests (default: from [tool.stubwright] in pyproject.toml)
+--strict             exit 1 on warnings too
+--format text|json|github  how to print diagnostics
+"""
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be given manifests, and be told how to print diagnostics."""
-    parser.add_argument(
-        "manifests",
-        metavar="MANIFEST",
-        nargs="*",
-        help="manifests (default: from [tool.stubwright] in pyproject.toml)",
-    )
-    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
-    parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="how to print diagnostics")
+    declare(parser, _OPTIONS)
 
 
 def find_run(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stubwright import paths
 from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -17,25 +18,17 @@ if TYPE_CHECKING:
     from stubwright.commands.shared.inputs import Run
 
 
+_OPTIONS: Final = """
+manifests MANIFEST?     the server's manifest (default: the project's, where it has one)
+--handlers MODULE:NAME  where the handlers are (default: as the manifest says)
+--python FILE           the interpreter that runs the server (default: the interpreter of stubwright)
+-o, --output DIR        where packages are (default: as the project says, otherwise generated)
+"""
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told which server, and how it is started."""
-    parser.add_argument(
-        "manifests",
-        metavar="MANIFEST",
-        nargs="?",
-        default=(),
-        type=lambda path: (path,),
-        help="the server's manifest (default: the project's, where it has one)",
-    )
-    parser.add_argument(
-        "--handlers", metavar="MODULE:NAME", help="where the handlers are (default: as the manifest says)"
-    )
-    parser.add_argument(
-        "--python", metavar="FILE", help="the interpreter that runs the server (default: the interpreter of stubwright)"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="DIR", help="where packages are (default: as the project says, otherwise generated)"
-    )
+    declare(parser, _OPTIONS, manifests={"default": (), "type": lambda path: (path,)})
 
 
 def find_server(work: Run, printer: Printer, *, starts: bool = True) -> ir.Manifest | None:

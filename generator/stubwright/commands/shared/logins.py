@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from stubwright.commands.shared.console import UsageError, write_err
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
@@ -18,24 +19,22 @@ _CREDENTIALS: Final = ("STUBWRIGHT_CLIENT_ID", "STUBWRIGHT_CLIENT_SECRET")
 """The variables for the id and the secret of a program."""
 
 
+_OPTIONS: Final = f"""
+--client-id ID  with --login: log in as this registered program, with the secret in {_CREDENTIALS[1]} if it has one
+"""
+
+
+_WAYS: Final = f"""
+--login               log in to the server of a URL in your browser, unless you are; later commands use the same login
+--client-credentials  get the access token for a URL with the client id and secret in {" and ".join(_CREDENTIALS)}
+"""
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for access tokens to a command."""
     ways = parser.add_mutually_exclusive_group()
-    ways.add_argument(
-        "--login",
-        action="store_true",
-        help="log in to the server of a URL in your browser, unless you are; later commands use the same login",
-    )
-    ways.add_argument(
-        "--client-credentials",
-        action="store_true",
-        help=f"get the access token for a URL with the client id and secret in {' and '.join(_CREDENTIALS)}",
-    )
-    parser.add_argument(
-        "--client-id",
-        metavar="ID",
-        help=f"with --login: log in as this registered program, with the secret in {_CREDENTIALS[1]} if it has one",
-    )
+    declare(ways, _WAYS)
+    declare(parser, _OPTIONS)
 
 
 def is_requested(arguments: argparse.Namespace) -> bool:

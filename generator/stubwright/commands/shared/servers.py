@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from stubwright.commands.shared import logins, mistakes
 from stubwright.commands.shared.console import UsageError, write_err
+from stubwright.commands.shared.options import declare
 from stubwright_runtime.values.terminal import replace_controls
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class CommandParser(argparse.ArgumentParser):
 
     It is of one word, or of any number if its value is a list.
     """
+
+    def __init__(self, **options: Any) -> None:
+        if "\n" in (options.get("epilog") or ""):
+            options["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        super().__init__(**options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the words before `--`."""
@@ -77,32 +83,29 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2)
 
 
+_REACHING: Final = """
+--header NAME:VALUE…  an HTTP header for each request to a URL
+--token HEADER        an access token for a URL: --header "Authorization: Bearer TOKEN"
+
+"""
+
+
 def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:
     """Let a verb take a command, and the options that reach a URL or a command."""
     parser.takes_command, parser.only_after = True, only_after
-    parser.add_argument(
-        "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
-    )
-    parser.add_argument(
-        "--token",
-        dest="header",
-        action="append",
-        type="Authorization: Bearer {}".format,
-        help='an access token for a URL: --header "Authorization: Bearer TOKEN"',
-    )
+    declare(parser, _REACHING, token={"dest": "header", "action": "append", "type": "Authorization: Bearer {}".format})
     add_passing(parser)
+
+
+_PASSING: Final = """
+--env NAME[=VALUE]…  a variable for the command, which gets only PATH, HOME and the like, and those of proxies,
+  certificates, pip, uv and npm; without VALUE as it is here
+"""
 
 
 def add_passing(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told which variables the command gets that it starts."""
-    parser.add_argument(
-        "--env",
-        metavar="NAME[=VALUE]",
-        action="append",
-        default=[],
-        help="a variable for the command, which gets only PATH, HOME and the like, and those of proxies, certificates, "
-        "pip, uv and npm; without VALUE as it is here",
-    )
+    declare(parser, _PASSING)
 
 
 def add_options(parser: CommandParser, only_after: str | None = None) -> None:
@@ -118,20 +121,16 @@ def add_limits(parser: argparse.ArgumentParser, timeout: str) -> None:
         parser: The parser of the command.
         timeout: The help on `--timeout`, without its default.
     """
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=parse_seconds,
-        help=f"{timeout} (default: 60; a command has 600 more until its first answer)",
-    )
-    parser.add_argument(
-        "--max-bytes",
-        metavar="SIZE",
-        type=_parse_size,
-        help="how much the server may send in all, after decompression, such as 256MiB (default: 64MiB)",
-    )
-    parser.add_argument(
-        "--max-pages", metavar="N", type=_parse_count, help="how many pages a list may have (default: 1000)"
+    declare(
+        parser,
+        f"""
+--timeout SECONDS  {timeout} (default: 60; a command has 600 more until its first answer)
+--max-bytes SIZE   how much the server may send in all, after decompression, such as 256MiB (default: 64MiB)
+--max-pages N      how many pages a list may have (default: 1000)
+""",
+        timeout=parse_seconds,
+        max_bytes=_parse_size,
+        max_pages=_parse_count,
     )
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
 
+_OPTIONS: Final = """
+--target TARGET…  a client or an API that must take the tools, in place of the manifest's `targets`; may be repeated
+"""
+
+
 def add_option(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told by which targets."""
-    parser.add_argument(
-        "--target",
-        metavar="TARGET",
-        action="append",
-        default=[],
-        help="a client or an API that must take the tools, in place of the manifest's `targets`; may be repeated",
-    )
+    declare(parser, _OPTIONS)
 
 
 def choose_targets(arguments: argparse.Namespace) -> Sequence[str]:
