@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from stubwright import __version__
 from stubwright.commands import GROUPS, VERBS
 from stubwright.commands.shared.console import Output, OutputError, UsageError, write_err
-from stubwright.commands.shared.servers import CommandParser
+from stubwright.commands.shared.options import CommandParser
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from stubwright.commands.contracts.call_lines import CallLine
+from stubwright.commands.contracts.targets import CallLine
 from stubwright.contract_tests import checks, running
 from stubwright.contract_tests.answers import Answer, Gone, Result
 from stubwright.contract_tests.crashes import Crashes

@@ -16,7 +16,7 @@ import pytest
 
 import amounts
 from command_line import stubwright
-from stubwright.commands.contracts.call_lines import CallLine
+from stubwright.commands.contracts.targets import CallLine
 from stubwright.contract_tests import checks, running
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, RateLimitRefusal, Result, find_limit
 from stubwright.contract_tests.probing import Call, ProbeError

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
-from stubwright.commands.shared import targeting
 from stubwright.commands.shared.console import Printer
 from stubwright.commands.shared.options import declare
 
@@ -29,12 +28,12 @@ def add(verbs: Any) -> None:
     check = verbs.add_parser("check", _check, help="report what is wrong in manifests; write nothing")
     works.add_options(check)
     declare(check, _OPTIONS)
-    targeting.add_option(check)
+    works.add_target(check)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
-    chosen = targeting.choose_targets(arguments)
+    chosen = works.choose_targets(arguments)
     run = works.find_run(arguments, printer)
     if run is not None:
         from stubwright.compile import pipeline

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.commands.shared import servers, targeting
+from stubwright.commands.shared import inputs as works
+from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import UsageError, print_painted, write_err, write_out
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
 from stubwright_runtime.mcp.vocabulary import SECTIONS
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright.commands.shared.comparison import Version
-    from stubwright.commands.shared.servers import CommandParser
     from stubwright.compile.source import Document
     from stubwright.diagnostics import Diagnostic
     from stubwright.diff.changes import Change, Impact, Key
@@ -66,28 +66,11 @@ def add(verbs: Any) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told how to print changes, and which of them count."""
     declare(parser, _CHANGES, fail_on={"action": "append", "default": None})
-    targeting.add_option(parser)
+    works.add_target(parser)
 
 
-_UNLISTED = frozenset(
-    {
-        "SW506",
-        "SW507",
-        "SW508",
-        "SW509",
-        "SW515",
-        "SW519",
-        "SW520",
-        "SW521",
-        "SW522",
-        "SW523",
-        "SW524",
-        "SW525",
-        "SW556",
-        "SW557",
-        "SW561",
-    }
-)
+_NUMBERS = (506, 507, 508, 509, 515, 519, 520, 521, 522, 523, 524, 525, 556, 557, 561)
+_UNLISTED = frozenset(f"SW{number}" for number in _NUMBERS)
 """Changes that no list shows: who may call, how lists are sent, records, policies, questions, what the server sets,
 handles, old names, completions, and contents.
 """
@@ -98,7 +81,7 @@ _ORDERS = frozenset(("SW503", section.name) for section in SECTIONS)
 def _diff(arguments: argparse.Namespace) -> int:
     from stubwright.commands.shared import comparison
 
-    targeting.choose_targets(arguments)
+    works.choose_targets(arguments)
     try:
         pairs = _find_pairs(arguments)
     except comparison.VersionError as error:

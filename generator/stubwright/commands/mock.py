@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
-from stubwright.commands.shared.addresses import parse_address
+from stubwright.commands.shared import serving
 from stubwright.commands.shared.console import explain, write_err
 from stubwright.commands.shared.inputs import find_target
-from stubwright.commands.shared.manifests import read_manifest
 from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = """
 manifest MANIFEST  the manifest to serve
---http HOST:PORT   serve Streamable HTTP at this address (default: stdio)
---toolset NAME     offer only the tools of this toolset (default: all)
 --seed N           what made answers depend on (default: 0)
 """
 
@@ -26,6 +23,7 @@ manifest MANIFEST  the manifest to serve
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     mock = verbs.add_parser("mock", _mock, help="serve a manifest with its examples, or answers made from its schemas")
+    serving.add_options(mock)
     declare(mock, _OPTIONS, manifest=paths.normalize, seed=(int, 0))
 
 
@@ -33,14 +31,11 @@ def _mock(arguments: argparse.Namespace) -> int:
     from stubwright.mock import files, server
     from stubwright.project import config
 
-    if arguments.http is not None:
-        parse_address("--http", arguments.http)
-    options = [] if arguments.http is None else ["--http", arguments.http]
-    options += [] if arguments.toolset is None else ["--toolset", arguments.toolset]
+    options = serving.list_options(arguments)
     found_project, _ = config.find()
     mocked = files.find_generated(arguments.manifest, find_target(found_project))
     if mocked is None:
-        manifest = read_manifest(arguments.manifest)
+        manifest = serving.read_manifest(arguments.manifest)
         if manifest is None:
             return 1
         mocked = files.make_files(manifest)

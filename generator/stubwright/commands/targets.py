@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.commands.shared import targeting
+from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared.console import write_out
 from stubwright.commands.shared.options import declare
 
@@ -36,7 +36,7 @@ def add(verbs: Any) -> None:
 def _show(arguments: argparse.Namespace) -> int:
     from stubwright.targets import TARGETS
 
-    chosen = [TARGETS[targeting.parse_target(name)] for name in arguments.names] or [*TARGETS.values()]
+    chosen = [TARGETS[works.parse_target(name)] for name in arguments.names] or [*TARGETS.values()]
     if arguments.json:
         write_out(json.dumps({target.name: _to_json(target) for target in chosen}, indent=2) + "\n")
     elif arguments.names:

@@ -73,11 +73,6 @@ def find_nearest(word: str, known: Iterable[str]) -> str | None:
     return _nearest(word, list(known), _ALIKE)
 
 
-def find_alike(word: str, known: Iterable[str]) -> list[str]:
-    """Return the known words that someone who wrote `word` may have meant, at most three, the nearest first."""
-    return difflib.get_close_matches(word[:_COMPARED], list(known), 3, _ALIKE)
-
-
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
     """Return the known word of which `word` is surely a misspelling; None if there is none.
 

@@ -116,13 +116,13 @@ class Entry:
     title: str | None
     description: str | None
     deprecated: str | None
-    badges: tuple[Badge, ...]
     facts: tuple[Fact, ...]
-    arguments: tuple[Argument, ...]
     parts: tuple[SchemaSection, ...]
-    messages: tuple[tuple[str, str], ...]
-    examples: tuple[Example, ...]
-    tokens: int | None
+    badges: tuple[Badge, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+    messages: tuple[tuple[str, str], ...] = ()
+    examples: tuple[Example, ...] = ()
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +311,7 @@ def _describe_tool(
         deprecated=describe_deprecation(tool.deprecated),
         badges=tuple(badges),
         facts=(*_list_policies(_collect_policies(extension), defaults), *_list_old_names(tool)),
-        arguments=(),
         parts=parts,
-        messages=(),
         examples=tuple(_make_examples(tool, extension)),
         tokens=tokens.count(tool.listed),
     )
@@ -361,7 +359,6 @@ def _describe_primitive(
         title=_to_text(definition.get("title")) or (_to_text(definition.get("name")) if by_uri else None),
         description=_to_text(definition.get("description")),
         deprecated=describe_deprecation(primitive.deprecated),
-        badges=(),
         facts=tuple(facts),
         arguments=tuple(
             Argument(argument.name, argument.description, argument.required, _to_texts(offered.get(argument.name)))
@@ -369,8 +366,6 @@ def _describe_primitive(
         ),
         parts=parts,
         messages=tuple(messages),
-        examples=(),
-        tokens=None,
     )
 
 

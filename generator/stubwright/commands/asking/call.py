@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
-from stubwright.commands.shared.options import declare
-from stubwright.commands.shared.servers import CommandParser
+from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from stubwright.calling.calls import Outcome
+    from stubwright.calling.calls import LimitError, Outcome
     from stubwright.commands.asking.destinations import Destination
+    from stubwright.login.errors import LoginError
+    from stubwright_runtime.client.core.errors import ResultTooLarge
     from stubwright_runtime.client.features.questions import OnQuestion
+    from stubwright_runtime.client.rpc.mcp_error import MCPError
 
 _FAILED: Final = 1
 
@@ -135,32 +137,35 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     except calls.UnknownToolError as error:
         own = aliases[tool].tool if tool in aliases else tool
         raise UsageError(destinations.describe_hidden(destination, own) or str(error)) from None
-    except ArgumentError as error:
+    except (ArgumentError, ServerNotFound) as error:
         raise UsageError(str(error)) from None
-    except ServerNotFound as error:
-        raise UsageError(str(error)) from None
-    except LoginError as error:
-        write_err(f"stubwright: `{destination.label}` was not asked, because there is no authorization: {error}")
-        return destinations.NO_ANSWER
-    except MCPError as error:
+    except (LoginError, MCPError, ResultTooLarge, calls.LimitError, OSError) as error:
         progress.clear()
-        write_err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
-        return destinations.NO_ANSWER
-    except ResultTooLarge as error:
-        progress.clear()
-        write_err(f"stubwright: the result has more than {error.limit:,} bytes; raise the limit with --max-bytes")
-        return destinations.NO_ANSWER
-    except calls.LimitError as error:
-        progress.clear()
-        write_err(f"stubwright: `{destination.label}` {error}")
-        return destinations.NO_ANSWER
-    except OSError as error:
-        write_err(f"stubwright: `{destination.label}` cannot be asked: {explain(error)}")
+        write_err(f"stubwright: {_describe_failure(destination, error)}")
         return destinations.NO_ANSWER
     progress.clear()
     if answers is not None and answers.unused:
         write_err(f"note: nothing was asked for --answer {', '.join(answers.unused)}")
     return _show(outcome, tool, arguments)
+
+
+def _describe_failure(
+    destination: Destination, error: LoginError | MCPError | ResultTooLarge | LimitError | OSError
+) -> str:
+    """Return the reason that there is no result."""
+    from stubwright.calling import calls
+    from stubwright.login.errors import LoginError
+    from stubwright_runtime.client.core.errors import ResultTooLarge
+
+    if isinstance(error, LoginError):
+        return f"`{destination.label}` was not asked, because there is no authorization: {error}"
+    if isinstance(error, ResultTooLarge):
+        return f"the result has more than {error.limit:,} bytes; raise the limit with --max-bytes"
+    if isinstance(error, calls.LimitError):
+        return f"`{destination.label}` {error}"
+    if isinstance(error, OSError):
+        return f"`{destination.label}` cannot be asked: {explain(error)}"
+    return f"{calls.describe(error)}{_hint(destination, error)}"
 
 
 def _read_input() -> str:

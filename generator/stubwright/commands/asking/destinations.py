@@ -15,7 +15,7 @@ from stubwright import http
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching, logins, servers
 from stubwright.commands.shared.console import UsageError
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
     import argparse
@@ -94,7 +94,7 @@ _OPTIONS: Final = """
 """
 
 
-def add_options(parser: servers.CommandParser) -> None:
+def add_options(parser: CommandParser) -> None:
     """Let a verb be told which server."""
     servers.add_reaching(parser)
     logins.add_options(parser)

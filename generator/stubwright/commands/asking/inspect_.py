@@ -9,7 +9,7 @@ from stubwright import http
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
 from stubwright_runtime.mcp.revisions import REVISIONS
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stubwright.commands.asking.destinations import Destination
-    from stubwright.commands.shared.servers import CommandParser
     from stubwright.importers.limits import Limits
     from stubwright.importers.listing import ServerListing
 

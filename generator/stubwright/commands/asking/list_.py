@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.commands.asking import destinations
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, write_err, write_out
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
     import argparse
 
     from stubwright.commands.asking.destinations import Destination
-    from stubwright.commands.shared.servers import CommandParser
     from stubwright.importers.listing import ServerListing
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from stubwright.commands.contracts.targets import from_source
 from stubwright.commands.shared import logins, servers
-from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared.console import UsageError, write_err
 from stubwright.compile import source
 from stubwright.compile.syntax.positions import Lines
 from stubwright.importers import sources
@@ -13,11 +15,13 @@ from stubwright.importers.reading import DocumentError, SourceError
 from stubwright.project.clients import entries
 from stubwright.project.clients.jsonc import EditError
 from stubwright.project.files import disk
+from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from stubwright.commands.contracts.targets import Target
     from stubwright.importers.sources import Source
     from stubwright.project.clients.entries import Server
 
@@ -35,6 +39,19 @@ def read(path: str) -> Mapping[str, Any]:
     except EditError as error:
         diagnostic = Lines(text).report(path, error.problem)
     raise DocumentError(diagnostic.message, [diagnostic])
+
+
+def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | SourceError]]:
+    """Yield each enabled server in the configuration, or the reason that it cannot be asked. Raises SourceError."""
+    for name, entry in read(arguments.config).items():
+        if entries.is_disabled(entry):
+            write_err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was omitted"))
+            continue
+        try:
+            server = entries.parse(entry, os.environ)
+            yield name, from_source(find_source(server, arguments), server.variables, name)
+        except (entries.EntryError, UsageError) as error:
+            yield name, SourceError(str(error))
 
 
 def find_source(server: Server, arguments: argparse.Namespace) -> Source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
@@ -10,7 +9,7 @@ from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import UsageError, print_import, write_err, write_out
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from stubwright.commands.shared.servers import CommandParser
     from stubwright.diagnostics import Diagnostic
     from stubwright.importers.acceptance import ImportResult
 
@@ -108,26 +106,18 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], i
         SourceError: The file is wrong.
     """
     from stubwright.commands.contracts import configurations
-    from stubwright.project.clients import entries
 
     if arguments.sources or arguments.command is not None or arguments.header or arguments.env:
         raise UsageError("--config names servers with all that they need: no other source, --header, --token or --env")
     logins.check_configured(arguments)
     targets: list[Target] = []
     status = 0
-    for name, entry in configurations.read(arguments.config).items():
-        label = f"`{name}` of {arguments.config}"
-        if entries.is_disabled(entry):
-            write_err(to_one_line(f"note: {label} is disabled, and was omitted"))
-            continue
-        try:
-            server = entries.parse(entry, os.environ)
-            source = configurations.find_source(server, arguments)
-        except (entries.EntryError, UsageError) as error:
-            write_err(to_one_line(f"stubwright: {label} cannot be locked: {error}"))
+    for name, target in configurations.find_targets(arguments):
+        if isinstance(target, SourceError):
+            write_err(to_one_line(f"stubwright: `{name}` of {arguments.config} cannot be locked: {target}"))
             status = _WRONG
         else:
-            targets.append(from_source(source, server.variables, name))
+            targets.append(target)
     if not targets and status == 0:
         write_err(to_one_line(f"note: {arguments.config} names no server to lock"))
     return targets, status

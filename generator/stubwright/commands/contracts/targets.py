@@ -5,9 +5,12 @@ Lists with a secret are refused, so that no contract and no report holds one.
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared import servers
@@ -17,10 +20,15 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from stubwright.contract_tests.probing import Call
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.contracts.locations import Location
     from stubwright.importers.listing import ServerListing
     from stubwright.importers.sources import Source
+
+
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SPECIAL: Final = re.compile(r'([\\"`]|\$(?!\{))')
 
 
 class LeakError(SourceError):
@@ -167,3 +175,50 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
     result = _make_manifest(listed, str(server["name"]), notes)
     others = {section.name: known[section.name] for section in vocabulary.PRIMITIVES if section.name in known}
     return replace(result, manifest={**result.manifest, **others})
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    """The words of a call, or of several, before and after its tool and arguments, quoted."""
+
+    before: str = ""
+    after: str = ""
+
+    def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return the command line of a call. Characters beyond ASCII are escaped, so that each is seen and kept."""
+        return self._write("stubwright call", f"{shlex.quote(tool)} {shlex.quote(json.dumps(arguments))}")
+
+    def write_replay(self, calls: Sequence[Call]) -> str:
+        """Return the command line of `stubwright test` that sends calls over one connection."""
+        options = [f"--call {shlex.quote(f'{call.tool} {json.dumps(call.arguments)}')}" for call in calls]
+        return self._write("stubwright test", " ".join(options))
+
+    def _write(self, command: str, words: str) -> str:
+        return " ".join(part for part in (command, self.before, words, self.after) if part)
+
+
+def make_for_location(location: Location) -> CallLine:
+    """Return the line for a server by its URL or its command; secrets in it are variables of the shell, or `…`."""
+    if location.url:
+        headers = " ".join(f'--header "{name}: ${_to_variable(name)}"' for name in location.headers)
+        return CallLine(_quote(location.url, location), headers)
+    options = [f"--env {shlex.quote(name)}" for name in location.env]
+    return CallLine("", " ".join([*options, "--", *(_quote(word, location) for word in location.command)]))
+
+
+def make_for_manifest(path: str, scopes: tuple[str, ...], *, is_mock: bool) -> CallLine:
+    """Return the line for the server of a manifest."""
+    options = [*(["--mock"] if is_mock else []), *(f"--scope {shlex.quote(scope)}" for scope in scopes)]
+    return CallLine(shlex.quote(path), " ".join(options))
+
+
+def _to_variable(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", name.upper())
+
+
+def _quote(word: str, location: Location) -> str:
+    """Quote a word; the variables that the location names represent their values."""
+    if any(name in location.env for name in _VARIABLE.findall(word)):
+        escaped = _SPECIAL.sub(r"\\\1", word)
+        return f'"{escaped}"'
+    return shlex.quote(word)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import http, paths
 from stubwright.commands.asking import destinations
-from stubwright.commands.contracts.call_lines import CallLine, make_for_location, make_for_manifest
+from stubwright.commands.contracts.targets import CallLine, make_for_location, make_for_manifest
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import Printer, UsageError, explain, write_err, write_out
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.contract_tests import BUDGET, CASES, DEADLINE
 from stubwright.diagnostics.suggestions import find_nearest
 from stubwright.importers.reading import DocumentError, SourceError
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from stubwright.commands.asking.destinations import Destination
     from stubwright.commands.contracts.targets import Target
-    from stubwright.commands.shared.servers import CommandParser
     from stubwright.contract_tests.probing import Call
     from stubwright.contract_tests.reports import Report
     from stubwright.importers.sources import Source
@@ -267,20 +265,11 @@ def _find_target(path: str, arguments: argparse.Namespace) -> Target:
 def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _SkippedServer]:
     """Yield the servers of a configuration; one that cannot be asked leaves the others. Raises SourceError."""
     from stubwright.commands.contracts import configurations
-    from stubwright.commands.contracts.targets import from_source
-    from stubwright.project.clients import entries
 
-    for name, entry in configurations.read(arguments.config).items():
-        if entries.is_disabled(entry):
-            write_err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was omitted"))
-            continue
-        try:
-            server = entries.parse(entry, os.environ)
-            target = from_source(configurations.find_source(server, arguments), server.variables, name)
-        except (entries.EntryError, UsageError) as error:
-            yield _SkippedServer(name, SourceError(str(error)))
-            continue
-        if target.source is not None:
+    for name, target in configurations.find_targets(arguments):
+        if isinstance(target, SourceError):
+            yield _SkippedServer(name, target)
+        elif target.source is not None:
             yield _Subject(name, target.source, make_for_location(target.location))
 
 

@@ -11,9 +11,10 @@ from stubwright import http, paths
 from stubwright.commands import diff
 from stubwright.commands.contracts.targets import Target
 from stubwright.commands.importing import import_
-from stubwright.commands.shared import logins, servers, targeting
+from stubwright.commands.shared import inputs as works
+from stubwright.commands.shared import logins, servers
 from stubwright.commands.shared.console import Printer, UsageError, print_import, write_err, write_out
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stubwright.commands.contracts.reports import Outcome
-    from stubwright.commands.shared.servers import CommandParser
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.contracts.contract import Contract
     from stubwright.importers.listing import ServerListing
@@ -72,7 +72,7 @@ def add(verbs: Any) -> None:
 def _verify(arguments: argparse.Namespace) -> int:
     from stubwright.commands.contracts import reports
 
-    targeting.choose_targets(arguments)
+    works.choose_targets(arguments)
     words: Sequence[str] = tuple(dict.fromkeys(arguments.contracts))
     urls = [word for word in words if http.is_url(word)]
     if len(urls) > 1:

@@ -11,9 +11,9 @@ from stubwright.commands import generate
 from stubwright.commands.developing import identity as identities
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
-from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import Printer, UsageError, write_err, write_out
 from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.serving import parse_address
 
 if TYPE_CHECKING:
     import argparse

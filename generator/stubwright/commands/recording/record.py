@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import UsageError, explain, write_err
-from stubwright.commands.shared.manifests import read_manifest
-from stubwright.commands.shared.options import declare
+from stubwright.commands.shared.options import CommandParser, declare
+from stubwright.commands.shared.serving import parse_address, read_manifest
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
 
-    from stubwright.commands.shared.servers import CommandParser
     from stubwright.importers.sources import Command, Endpoint
     from stubwright.recording.redaction import Redactor
     from stubwright.recording.writing import Recorder

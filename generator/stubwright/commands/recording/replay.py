@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
-from stubwright.commands.shared.addresses import parse_address
+from stubwright.commands.shared import serving
 from stubwright.commands.shared.console import explain, write_err
-from stubwright.commands.shared.manifests import read_manifest
 from stubwright.commands.shared.options import declare
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -23,8 +22,6 @@ _WRONG: Final = 1
 
 _OPTIONS: Final = """
 file FILE         what `stubwright record` wrote
---http HOST:PORT  serve Streamable HTTP at this address (default: stdio)
---toolset NAME    offer only the tools of this toolset (default: all)
 --mock MANIFEST   serve what this manifest lists, and answer what was not recorded as `stubwright mock` does
 """
 
@@ -32,6 +29,7 @@ file FILE         what `stubwright record` wrote
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     replay = verbs.add_parser("replay", _replay, help="serve the answers of a recording")
+    serving.add_options(replay)
     declare(replay, _OPTIONS, file=paths.normalize, mock=paths.normalize)
 
 
@@ -40,10 +38,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     from stubwright.project.files.disk import Disk
     from stubwright.recording import conversations, lines
 
-    if arguments.http is not None:
-        parse_address("--http", arguments.http)
-    options = [] if arguments.http is None else ["--http", arguments.http]
-    options += [] if arguments.toolset is None else ["--toolset", arguments.toolset]
+    options = serving.list_options(arguments)
     path: str = arguments.file
     try:
         data = Disk().read(path)
@@ -52,7 +47,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             data = data[:whole]
             write_err(to_one_line(f"note: {path}: the last line is cut off, and is omitted"))
         conversation = conversations.read(lines.parse(path, data))
-        manifest = _make_manifest(conversation) if arguments.mock is None else read_manifest(arguments.mock)
+        manifest = _make_manifest(conversation) if arguments.mock is None else serving.read_manifest(arguments.mock)
     except lines.RecordingError as error:
         return _fail(str(error))
     except SourceError as error:

@@ -12,6 +12,7 @@ from stubwright.commands.shared.options import declare
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from stubwright.commands.shared.console import Printer
     from stubwright.project.build import Target
@@ -32,6 +33,11 @@ _OPTIONS: Final = """
 manifests MANIFEST*  manifests (default: from [tool.stubwright] in pyproject.toml)
 --strict             exit 1 on warnings too
 --format text|json|github  how to print diagnostics
+"""
+
+
+_TARGET: Final = """
+--target TARGET…  a client or an API that must take the tools, in place of the manifest's `targets`; may be repeated
 """
 
 
@@ -74,3 +80,28 @@ def find_target(found_project: Project | None, output: str | None = None) -> Tar
         handlers=project.HANDLERS if found_project is None else found_project.handlers,
         is_vendored=found_project is not None and found_project.is_vendored,
     )
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be told by which targets."""
+    declare(parser, _TARGET)
+
+
+def choose_targets(arguments: argparse.Namespace) -> Sequence[str]:
+    """Return the targets that are chosen, each once.
+
+    Raises:
+        UsageError: There is no such target.
+    """
+    return tuple(dict.fromkeys(parse_target(name) for name in arguments.target))
+
+
+def parse_target(name: str) -> str:
+    """Return the name of a target. Raises UsageError if no target has it."""
+    from stubwright.diagnostics.suggestions import did_you_mean
+    from stubwright.targets import TARGETS
+
+    if name not in TARGETS:
+        fix = did_you_mean(name, [*TARGETS], "targets")
+        raise UsageError(f"there is no target `{name}`; {fix or 'see `stubwright targets`'}")
+    return name

@@ -1,14 +1,103 @@
-"""Tables of options: the arguments of a command as its help lists them."""
+"""The parser of a command, and tables of its options."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import textwrap
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn, Protocol, TypeAlias
+
+from stubwright.commands.shared.console import write_err
+from stubwright_runtime.values.terminal import replace_controls
 
 _ROW: Final = re.compile(r"^(\S.*?)  +(.*(?:\n +.*)*)", re.MULTILINE)
+
+_CHOICE: Final = re.compile(
+    r"argument (?P<name>\S+): invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL
+)
+_UNKNOWN: Final = re.compile(r"unrecognized arguments: (?P<word>-\S+)(?!.*; put `--`).*", re.DOTALL)
+_OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that, if `takes_command` is set, keeps the words after `--` as `command`; None without a `--`.
+
+    With `only_after`, it does so only if this option is before the `--`, which otherwise has its usual meaning.
+    """
+
+    takes_command = False
+    only_after: str | None = None
+    late: str | None = None
+    """An argument that may also stand behind options that stand behind another; argparse does not know any such.
+
+    It is of one word, or of any number if its value is a list.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        if "\n" in (options.get("epilog") or ""):
+            options["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        super().__init__(**options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the words before `--`."""
+        words = list(args)
+        command = None
+        at = words.index("--") if self.takes_command and "--" in words else -1
+        if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
+            words, command = words[:at], words[at + 1 :]
+        parsed, rest = super().parse_known_args(words, namespace)
+        if self.late is not None and rest and not any(word.startswith("-") and word != "-" for word in rest):
+            before = getattr(parsed, self.late)
+            if isinstance(before, list):
+                setattr(parsed, self.late, [*before, *rest])
+                rest = []
+            elif not before and len(rest) == 1:
+                setattr(parsed, self.late, tuple(rest))
+                rest = []
+        if rest:  # told here, with this command's own usage
+            takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
+            lacks_dashes = takes_one and command is None
+            hint = (
+                f"; put `--` before a command, as in: {self.prog} -- {_complete_command(parsed, rest)}"
+                if lacks_dashes
+                else ""
+            )
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        if self.takes_command:
+            parsed.command = command
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with a line that explains a mistake, without control characters from the command line."""
+        write_err(replace_controls(f"{self.prog}: {_explain(self, message)}"))
+        self.exit(2)
+
+
+def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
+    """Return the command that was meant, as far as its words are known."""
+    first = getattr(parsed, "url", None)
+    return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
+
+
+def _explain(parser: argparse.ArgumentParser, message: str) -> str:
+    """Return the explanation of an error of argparse; other errors than the usual ones keep argparse's words."""
+    from stubwright.commands import VERBS
+    from stubwright.diagnostics.suggestions import did_you_mean, find_nearest
+
+    if found := _CHOICE.fullmatch(message):
+        name, word = found["name"].rpartition("/")[2], found["word"]
+        if name == "COMMAND":
+            return f"there is no command `{word}`; {did_you_mean(word, VERBS, 'commands')}"
+        known = [each.strip("' ") for each in found["known"].split(",")]
+        return f"`{word}` is not a value of `{name}`; {did_you_mean(word, known, 'values')}"
+    if found := _UNKNOWN.fullmatch(message):
+        word = found["word"].partition("=")[0]
+        near = find_nearest(word, dict.fromkeys(_OPTION.findall(parser.format_help())))
+        advice = f"did you mean `{near}`?" if near else f"see `{parser.prog} --help`"
+        return f"there is no option `{word}`; {advice}"
+    return f"{message}; see `{parser.prog} --help`"
 
 
 class _Parser(Protocol):

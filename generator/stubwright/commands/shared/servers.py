@@ -8,15 +8,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from stubwright.commands.shared import logins, mistakes
-from stubwright.commands.shared.console import UsageError, write_err
-from stubwright.commands.shared.options import declare
-from stubwright_runtime.values.terminal import replace_controls
+from stubwright.commands.shared import logins
+from stubwright.commands.shared.console import UsageError
+from stubwright.commands.shared.options import CommandParser, declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,60 +25,6 @@ if TYPE_CHECKING:
     from stubwright.importers.sources import Command, Source
 
 _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-
-
-class CommandParser(argparse.ArgumentParser):
-    """A parser that, if `takes_command` is set, keeps the words after `--` as `command`; None without a `--`.
-
-    With `only_after`, it does so only if this option is before the `--`, which otherwise has its usual meaning.
-    """
-
-    takes_command = False
-    only_after: str | None = None
-    late: str | None = None
-    """An argument that may also stand behind options that stand behind another; argparse does not know any such.
-
-    It is of one word, or of any number if its value is a list.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        if "\n" in (options.get("epilog") or ""):
-            options["formatter_class"] = argparse.RawDescriptionHelpFormatter
-        super().__init__(**options)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the words before `--`."""
-        words = list(args)
-        command = None
-        at = words.index("--") if self.takes_command and "--" in words else -1
-        if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
-            words, command = words[:at], words[at + 1 :]
-        parsed, rest = super().parse_known_args(words, namespace)
-        if self.late is not None and rest and not any(word.startswith("-") and word != "-" for word in rest):
-            before = getattr(parsed, self.late)
-            if isinstance(before, list):
-                setattr(parsed, self.late, [*before, *rest])
-                rest = []
-            elif not before and len(rest) == 1:
-                setattr(parsed, self.late, tuple(rest))
-                rest = []
-        if rest:  # told here, with this command's own usage
-            takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
-            lacks_dashes = takes_one and command is None
-            hint = (
-                f"; put `--` before a command, as in: {self.prog} -- {_complete_command(parsed, rest)}"
-                if lacks_dashes
-                else ""
-            )
-            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
-        if self.takes_command:
-            parsed.command = command
-        return parsed, rest
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with a line that explains a mistake, without control characters from the command line."""
-        write_err(replace_controls(f"{self.prog}: {mistakes.explain(self, message)}"))
-        self.exit(2)
 
 
 _REACHING: Final = """
@@ -203,12 +147,6 @@ def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
     from stubwright.importers.sources import Command
 
     return Command(command, dict(map(parse_variable, arguments.env)))
-
-
-def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
-    """Return the command that was meant, as far as its words are known."""
-    first = getattr(parsed, "url", None)
-    return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
 
 
 def name(source: Source) -> str:
