@@ -97,9 +97,9 @@ def test_links_hold_what_clients_store(project: Path) -> None:
     [
         ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, and the project 1.2.1"),
         ("shop.yaml", "version: 1.2.0", "version: 1.3.0", "shop.yaml:2:31", "version 1.3.0, and the project 1.2.0"),
-        ("server.json", '"1.2.0"', '"1.1.0"', "server.json", "does not say what the project says"),
+        ("server.json", '"1.2.0"', '"1.1.0"', "server.json", "does not match the project"),
         ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, and the server is"),
-        ("README.md", "mcp-name", "name", "README.md:1:1", "does not say that it is `io.github.acme/shop`"),
+        ("README.md", "mcp-name", "name", "README.md:1:1", "does not name `io.github.acme/shop`"),
         ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "says `io.github.acme/store`"),
         ("shop.yaml", ", description: Sells tea.", "", "shop.yaml:2:16", "has no `description`"),
         ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters, and the registry takes 100"),
@@ -193,7 +193,7 @@ REASONED = """\
 def test_reviewers_get_hints_with_reasons(project: Path) -> None:
     bare = stubwright("publish", "--review", "review.md", cwd=project)
     assert bare.returncode == 0
-    assert "shop.yaml:7:11: warning[SW414]: `orders` says no value or no reason for `readOnlyHint`" in bare.stderr
+    assert "shop.yaml:7:11: warning[SW414]: `orders` lacks a value or a reason for `readOnlyHint`" in bare.stderr
     assert "| `readOnlyHint` | not said |  |" in (project / "review.md").read_text("utf-8")
     first = MANIFEST.rpartition("    stubwright: ")[0]
     (project / "shop.yaml").write_text(
@@ -241,7 +241,7 @@ def test_a_new_project_becomes_a_listing_with_five_edits(tmp_path: Path) -> None
     (project / "README.md").write_text(f"{readme}\n<!-- mcp-name: io.github.ann/desk -->\n", "utf-8")
     reviewed = stubwright("publish", "--review", "review.md", cwd=project)
     assert reviewed.returncode == 0
-    assert "says no value or no reason for `readOnlyHint`" in reviewed.stderr
+    assert "lacks a value or a reason for `readOnlyHint`" in reviewed.stderr
     reasons = "".join(f"        {hint}: It only draws numbers.\n" for hint in HINTS)
     edit(manifest, "    stubwright:\n", f"    stubwright:\n      reasons:\n{reasons}")
     stubwright("publish", "--review", "review.md", cwd=project)

@@ -559,7 +559,7 @@ def test_a_configuration_says_how_to_reach_its_servers(folder: Path, monkeypatch
     assert (done.returncode, done.stdout.count("unchanged")) == (0, 2), done.stderr
     wrong = verify(folder, "contracts/room.yaml", "--config", ".mcp.json")
     assert wrong.returncode == 2
-    assert ".mcp.json has none of the servers" in wrong.stderr
+    assert ".mcp.json lacks the servers" in wrong.stderr
 
 
 @pytest.mark.parametrize("broken", amounts.sample(["{", '{"mcpServers": 1}'], 1))

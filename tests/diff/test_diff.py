@@ -268,7 +268,7 @@ def test_a_path_at_a_revision_counts_from_the_root(
 @pytest.mark.parametrize(
     ("said", "expected", "status"),
     [
-        (["git:nowhere", "specs/a.yaml"], "git knows no revision `nowhere` here", 1),
+        (["git:nowhere", "specs/a.yaml"], "git has no revision `nowhere` here", 1),
         (["git:--output=x", "specs/a.yaml"], "is no revision", 1),
         (["git:HEAD", "git:HEAD"], "names no file", 2),
         (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),

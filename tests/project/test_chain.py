@@ -107,7 +107,7 @@ def test_a_broken_manifest_is_reported_in_each_format_of_diff(style: str, reposi
     broken = stubwright("diff", "fine.yaml", "broken.yaml", "--format", style, cwd=folder)
     lost = stubwright("diff", "fine.yaml", "git:no-such:broken.yaml", "--format", style, cwd=folder)
     assert (broken.returncode, lost.returncode) == (1, 1)
-    assert "git knows no revision `no-such`" in lost.stdout
+    assert "git has no revision `no-such`" in lost.stdout
     match style:
         case "github":
             assert broken.stdout.startswith("::error file=broken.yaml,line=3,")

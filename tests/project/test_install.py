@@ -157,9 +157,8 @@ def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> No
 def test_a_server_that_cannot_start_is_told(project: Path, tmp_path: Path) -> None:
     done = stubwright("install", "zed", "--handlers", "diary:Dairy", *quick(tmp_path), cwd=project)
     assert done.returncode == 0
-    assert (
-        "warning: the server cannot be started as it is:\ndiary_mcp: 'diary' has no 'Dairy'; did you mean 'Diary'?"
-        in (done.stderr)
+    assert "warning: the server cannot be started:\ndiary_mcp: 'diary' has no 'Dairy'; did you mean 'Diary'?" in (
+        done.stderr
     )
 
 

@@ -25,7 +25,7 @@ _WORDS: Final = {
     "string": "a text",
 }
 _DEPTH: Final = 20
-"""The most references to follow for one value; those that go in a circle say nothing."""
+"""The most references to follow for one value; circular references are ignored."""
 
 
 class ArgumentError(Exception):
@@ -126,7 +126,7 @@ class _Reader:
             schemas, path, rest = inner, (*path, first), below
 
     def find_types(self, place: _Place) -> frozenset[str]:
-        """Return the types that a value may have; all of them where nothing is said."""
+        """Return the types that a value may have: all types if the schema does not restrict them."""
         types = frozenset(_TYPES)
         for schema in place.schemas:
             types &= self._types(schema, _DEPTH)
@@ -161,7 +161,7 @@ class _Reader:
         kind = _type_of(value)
         if kind in ("object", "array") and kind in types:
             return value
-        if types == frozenset(_TYPES):  # nothing is known: what is JSON is JSON
+        if types == frozenset(_TYPES):  # unrestricted: a text that is JSON is parsed as JSON
             return text if kind is None else value
         if "array" in types and "string" not in types:
             items = _Place(place.name, tuple(self._items(place)))
@@ -227,7 +227,7 @@ class _Reader:
                 yield schema["items"]
 
     def _flat(self, schemas: Sequence[Mapping[str, Any]], depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
-        """Yield the schemas and those that apply in the same place: all that may describe the value."""
+        """Yield the schemas, and the schemas that apply in the same place."""
         for schema in schemas if depth else ():
             yield schema
             below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
@@ -246,7 +246,7 @@ class _Reader:
         return value if isinstance(value, dict) else None
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
-        """Return the types that a schema allows; with `beside_choices`, those of values next to its choices."""
+        """Return the types that a schema allows; with `beside_choices`, of values next to its choices."""
         types = frozenset(_TYPES)
         if not depth:
             return types
@@ -286,7 +286,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _type_of(value: Any) -> str | None:
-    """Return the type of a JSON value; None for what is none."""
+    """Return the type of a JSON value; None for other values."""
     kinds: dict[type, str] = {
         bool: "boolean",
         dict: "object",

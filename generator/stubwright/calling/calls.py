@@ -107,16 +107,16 @@ async def call(
 
     Args:
         server: Where.
-        name: The tool's name. One that is not listed is sent too, since no list has the old names of tools.
+        name: The tool's name. Unlisted names are sent too, since no list has the old names of tools.
         make_arguments: Makes the arguments from the tool's definition as listed.
         limits: The limits on connecting and on the list of tools. A result may have `size` bytes, too.
         seconds: For everything, the answer included, but not the time in which a person is asked; `None` bounds only
             connecting and listing, by `limits`.
         on_progress: Told of progress.
         on_log: Told of the lines that the server writes to its log.
-        on_question: Asked what the server wants to know from a person; `None` tells the server that no one can be.
+        on_question: Answers questions of the server; with `None`, the server learns that no person can answer.
         on_listed: Told of the tool's definition.
-        aliases: The old names that are known, by which the types of arguments are found.
+        aliases: The known old names, to find the types of arguments.
 
     Raises:
         LimitError: The server needs more time, pages or bytes.

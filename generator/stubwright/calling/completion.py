@@ -1,6 +1,6 @@
 """Completion of the command line of `call` and `inspect`: tools, their arguments, and the values of these.
 
-It reads manifests, and asks no server: a key that is pressed starts nothing.
+It reads manifests and calls no server: pressing a key must not start a process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 def complete(line: str, breaks: str = "") -> list[str]:
-    """Return the words that may are at the end of a line, each from where the shell begins its last word.
+    """Return the words that may end a line, each from where the shell begins its last word.
 
     Args:
         line: The command line up to the cursor.

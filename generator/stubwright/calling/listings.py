@@ -36,7 +36,7 @@ def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
 
 
 def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = None) -> str:
-    """Format a listing for people: a line or two for each entry, and what the lists cost.
+    """Format a listing for people: a line or two for each entry, and the cost of the lists.
 
     Args:
         listing: What the server lists.
@@ -94,7 +94,7 @@ def describe_differences(newer: ServerListing, older: ServerListing, key: str | 
     Args:
         newer: The listing to compare with.
         older: The listing in question.
-        key: The only entry that counts; `None` for all, and what is said of the server.
+        key: The only entry to compare; `None` for all entries and the description of the server.
     """
     lines: list[str] = []
     if key is None:

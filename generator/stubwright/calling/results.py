@@ -56,7 +56,7 @@ def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, b
 
 
 def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
-    """Write the files of a result into a folder, which is made; nothing that is there is replaced.
+    """Write the files of a result into a folder, created if missing, without replacing files.
 
     Raises:
         OSError: One cannot be written, or exists.
@@ -104,5 +104,5 @@ def _size(data: str) -> str:
 
 
 def _file_name(tool: str) -> str:
-    # The server chose the name, which must not lead out of the folder.
+    # The server chose the name: it must not name a path outside the folder.
     return "".join(char if (char.isalnum() and char.isascii()) or char in "-_" else "-" for char in tool)[:64]

@@ -1,6 +1,6 @@
 """A tool as the signature of a function, in few words: `get_weather(location: string, units?: "metric" | "imperial")`.
 
-It says less than the schema, and nothing that is wrong.
+It omits details of the schema, but is never wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES: Final = {"array": "list", "object": "object"}
 
 
 def format_signature(tool: Mapping[str, Any]) -> str:
-    """Return the signature of a tool: its required arguments, then those with `?` that may be omitted."""
+    """Return the signature of a tool: its required arguments, then the optional ones with `?`."""
     schema = tool.get("inputSchema")
     schema = schema if isinstance(schema, dict) else {}
     properties = schema.get("properties")

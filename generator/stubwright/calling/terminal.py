@@ -1,6 +1,6 @@
-"""A person at a terminal, while a call runs: progress and the log are shown, and what the server asks is asked.
+"""The terminal while a call runs: progress, the log, and questions of the server.
 
-All of it goes to standard error, so that standard output has the answer alone.
+All of it is written to standard error, since standard output is for the answer.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ class TerminalPrompter:
 
 
 class Answers:
-    """Answers from the command line, to what a server wants to know.
+    """Answers from the command line to questions of a server.
 
     Attributes:
-        unused: The names of those that nothing was asked for yet, in order.
+        unused: The names of answers without a question so far, in order.
     """
 
     def __init__(self, given: Sequence[str], stream: TextIO, otherwise: OnQuestion | None) -> None:

@@ -37,7 +37,7 @@ complete -o bashdefault -F _stubwright_complete stubwright
 
 
 def add(verbs: Any) -> None:
-    """Add the parsers of the command, and of the one that the scripts call, which no help names."""
+    """Add the parsers of the command, and of the hidden command that its scripts call."""
     completion = verbs.add_parser("completion", _completion, help="print a script that lets a shell complete commands")
     completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh")
     words = verbs.add_parser(_WORDS, _complete_words)

@@ -64,7 +64,7 @@ def add(verbs: Any) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let a verb be told how to print changes, and which of them count."""
+    """Add the options for the format, the changes that fail, and targets."""
     declare(parser, _CHANGES, fail_on={"action": "append", "default": None})
     works.add_target(parser)
 

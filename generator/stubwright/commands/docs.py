@@ -59,7 +59,7 @@ def _option() -> str:
 
 
 def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
-    """Return the page of a manifest if nothing has changed since this user's last run made it."""
+    """Return the page of a manifest if it is up to date."""
     from stubwright.project import freshness
     from stubwright.project.files import layout
 
@@ -76,7 +76,7 @@ def _make_page(
     from stubwright.docs import page, views
     from stubwright.project import build
 
-    checked = build.compile_alone(path, target, reader, Path(path).name)  # the same bytes, wherever they go
+    checked = build.compile_alone(path, target, reader, Path(path).name)  # the output must not depend on the folder
     printer.add(checked.diagnostics if strict or checked.manifest is None else (), checked.documents)
     if checked.manifest is None:
         return
@@ -101,7 +101,7 @@ def _make_page(
 
 
 def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
-    """Note that a page is as its manifest has it, which nothing is to be said about."""
+    """Remember that a page of a manifest without warnings is up to date."""
     from stubwright.incremental import digests
     from stubwright.project import freshness
     from stubwright.project.files import layout

@@ -80,7 +80,7 @@ def _choose(manifest: ir.Manifest, names: Sequence[str]) -> list[ir.Tool]:
 
 
 def _note(projected: Sequence[Any], target: str) -> list[str]:
-    """Return notes on the tools that the API will still refuse, and on those with another name there."""
+    """Return notes on the tools that the API refuses or renames."""
     from stubwright import targets
 
     listed = targets.make_list(

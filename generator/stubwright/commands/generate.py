@@ -52,7 +52,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     if work is None:
         return printer.close()
     if not all(Path(path).parent.is_dir() for path in work.manifests):
-        return generate_once(arguments)  # which says what is not there
+        return generate_once(arguments)  # which reports the missing file
     announcement = f"watching {', '.join(work.manifests)} and all that is read for them; interrupt to stop\n"
 
     def read() -> watching.Inputs | None:
@@ -134,7 +134,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         if built.changes is not None:
             current_lock = _apply(built.changes, folder, current_lock, printer, write=writes)
             printer.report_built(built)
-            if arguments.stubs and not is_refused:  # the class fits the package that is there, not one that will be
+            if arguments.stubs and not is_refused:  # the class is for the existing package, not for the next one
                 _append_stubs(built, path, printer)
             else:
                 printer.report_fit(built.fit)
@@ -148,7 +148,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
         pruned = tree.prune(folder, current_lock, names)
         previous, current_lock = current_lock, _apply(pruned, folder, current_lock, printer, write=writes)
         printer.report_pruned(folder, previous, pruned)
-    # A manifest that failed made nothing known, so that its files on the disk would look like those of none.
+    # The files of a manifest that failed would look as if they belonged to no manifest.
     if is_known:
         entries = [current_lock.manifests[name] for name in names if name in current_lock.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
@@ -171,7 +171,7 @@ def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
 
 
 def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer, *, write: bool) -> Lock:
-    """Write changes, or show them, and give the lock as it is then; `current_lock` is the lock as it was."""
+    """Write or show changes, and return the new lock."""
     from stubwright.project.files import tree
 
     printer.add(changes.diagnostics)
@@ -194,7 +194,7 @@ def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
     if fit is None or not fit.findings.is_there:
         printer.report_fit(fit)
         if built.handlers is not None and (fit is None or not fit.findings.diagnostics):
-            message = f"`{built.handlers}` is not found, so nothing is appended to it"
+            message = f"`{built.handlers}` was not found, so no stubs were appended"
             help_ = "write the class, fix its module, or name the module's folder as `handlers` in `[tool.stubwright]`"
             at = Place(path, ("python", "handlers"))
             printer.add([Diagnostic("SW423", message, at, help_)])
@@ -204,7 +204,7 @@ def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
         try:
             disk.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
-            message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
+            message = f"stubs cannot be appended to `{fit.written.path}`: {error.strerror}"
             printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
             return
         names = handlers.list_names_to_import(fit.written, missing)

@@ -159,7 +159,7 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
     patience = processes.Patience(lambda: time.monotonic() > deadline, _report_slow)
     try:
         if (problem := processes.prove(start, variables, patience)) is not None:
-            write_err(f"warning: the server cannot be started as it is:\n{problem}")
+            write_err(f"warning: the server cannot be started:\n{problem}")
     except processes.StaleError as error:
         where = f"; its handlers are at\n{str(error).rstrip()}" if str(error) else ""
         write_err(f"warning: the server has not started after {_LIMIT} s{where}")

@@ -1,4 +1,4 @@
-"""`stubwright new`: a server project that runs at once."""
+"""`stubwright new`: a server project that runs immediately."""
 
 from __future__ import annotations
 

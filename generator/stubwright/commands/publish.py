@@ -1,4 +1,4 @@
-"""`stubwright publish`: a server's files for registries, directories and users, made and compared; nothing is sent."""
+"""`stubwright publish`: write or check a server's files for registries, directories and users. Sends no data."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _publish(arguments: argparse.Namespace) -> int:
         *ownership.find_problems(project.folder, publication),
     ]
     printer.add(diagnostics)
-    if diagnostics:  # what is made of what is wrong would be wrong
+    if diagnostics:  # the generated files would be wrong, too
         return printer.close()
     text = json.dumps(listing.make(manifest, publication), ensure_ascii=False, indent=2) + "\n"
     try:
@@ -114,7 +114,7 @@ def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[
     if before == text:
         printer.say(f"{shown}: up to date")
     elif check:
-        what = "this file is missing" if before is None else "this file does not say what the project says"
+        what = "this file is missing" if before is None else "this file does not match the project"
         yield Diagnostic("SW407", what, Place(shown), _FIX)
     else:
         disk.create(path, text)

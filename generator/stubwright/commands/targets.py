@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _OPTIONS: Final = """
-names TARGET*  one of them; without any, all are listed
+names TARGET*  a client or an API (default: list all)
 --json         print the table as JSON
 """
 
@@ -27,7 +27,7 @@ def add(verbs: Any) -> None:
     targets = verbs.add_parser(
         "targets",
         _show,
-        help="show what clients and APIs accept, with sources",
+        help="show the limits of clients and APIs, with sources",
         epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, judges tools by them.",
     )
     declare(targets, _OPTIONS)

@@ -26,9 +26,9 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `message` describes what is wrong, `help` how to fix it; `at` is the narrowest place there is.
+    """One finding. `message` describes the fault, `help` the fix; `at` is the narrowest place there is.
 
-    Both only quote excerpts of what a user wrote: what is longer than a line is cut in its middle.
+    Both quote only excerpts of a user's text: longer excerpts than a line are cut in the middle.
     """
 
     code: str
@@ -50,7 +50,7 @@ class Diagnostic:
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Return whether one of them stops the compiler."""
+    """Return whether any diagnostic stops the compiler."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 

@@ -9,7 +9,7 @@ LINE: Final = 120
 """Characters of what someone wrote, in a message."""
 
 CODE: Final = 400
-"""Characters of what a user may copy."""
+"""The most characters of an excerpt that a user may copy."""
 
 _WHOLE: Final = 1000
 """Characters of a whole text."""

@@ -1,7 +1,4 @@
-"""Words for values and suggestions in messages.
-
-It knows nothing of manifests.
-"""
+"""Words for values, and suggestions, in messages."""
 
 from __future__ import annotations
 
@@ -76,7 +73,7 @@ def find_nearest(word: str, known: Iterable[str]) -> str | None:
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
     """Return the known word of which `word` is surely a misspelling; None if there is none.
 
-    This is for words that are wrong only if they are misspelt, and `find_nearest` for those that are wrong anyhow.
+    This is for words that are wrong only if they are misspelt. Use `find_nearest` for words that are wrong anyway.
     """
     return _nearest(word, list(known), _THE_SAME)
 
@@ -124,14 +121,14 @@ def shorten(text: str, limit: int = 40) -> str:
 
 _ALIKE: Final = 0.62
 _THE_SAME: Final = 0.8
-"""The similarity, from 0 to 1, from which a word may be a misspelling of another, and from which it surely is."""
+"""The minimum similarity, from 0 to 1, of a possible and of a certain misspelling."""
 
 _SLIP_FROM: Final = 4
 _TWO_SLIPS_FROM: Final = 7
 """The length of a part of a word from which one wrong letter counts as a slip, and from which two do."""
 
 _LISTED: Final = 10
-_COMPARED: Final = 100  # characters of a word; to compare takes as long as the square of that
+_COMPARED: Final = 100  # characters of a word; comparing takes quadratic time
 
 
 def _nearest(word: str, known: list[str], cutoff: float) -> str | None:

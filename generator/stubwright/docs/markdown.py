@@ -1,8 +1,8 @@
-"""Descriptions as HTML: CommonMark, in which nothing is trusted.
+"""Untrusted descriptions as HTML, from CommonMark.
 
-HTML in the text is text. A link that does not lead to the web or to a mailbox is text; an image, which the page would
-have to fetch, is a link to it. Headings are put below the heading that they stand under. A line of the text stays a
-line, because most descriptions are docstrings. Text that is too long for a description is shown as it is.
+HTML is shown as text. Links work only for the web and mail. Images, which the page would have to fetch, become links.
+Headings are put below the heading of their section. Line breaks stay, because most descriptions are docstrings. Text
+that is too long for a description is shown verbatim.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def render_html(text: str, level: int) -> Markup:
             token.children = [*_make_inert(token.children)]
         elif token.type in ("fence", "code_block"):
             token.content = render_block(token.content, next(iter(token.info.split()), "Code"))
-            token.type = "html_block"  # which is rendered as it is, and which no text becomes
+            token.type = "html_block"  # which is rendered verbatim, and never produced from text
     rendered: str = parser.renderer.render(tokens, parser.options, {})
     return Markup(rendered)  # noqa: S704 - the renderer escapes all that comes from the text
 
@@ -86,10 +86,10 @@ def _get_text(tokens: Sequence[Token]) -> str:
 
 
 def _remove_indentation(text: str) -> str:
-    """Remove the indentation of its code from a docstring (PEP 257); CommonMark understands what else is indented.
+    """Remove the indentation of its code from a docstring (PEP 257); CommonMark handles other indentation.
 
-    In a docstring all lines but the first are indented. So they are below a line that announces an example, or in a
-    list that follows from its first line.
+    In a docstring all lines except the first are indented. So are the lines after a line that announces an example, or
+    in a list that continues its first line.
     """
     first, _, rest = text.partition("\n")
     if not rest or _BLOCK.match(first) or (first.rstrip().endswith(":") and not rest.partition("\n")[0].strip()):
@@ -144,14 +144,14 @@ def _make_parser() -> MarkdownIt:
 
 
 def _keep_indents(state: StateCore) -> None:
-    """Let the lines of a paragraph keep their indentation, which CommonMark takes away (0.31.2, section 4.8)."""
+    """Preserve the indentation of the lines of a paragraph, which CommonMark removes (0.31.2, section 4.8)."""
     for token in state.tokens:
         if token.type == "inline":
             token.content = _INDENT.sub(lambda match: "\u00a0" * len(match[0].expandtabs(4)), token.content)
 
 
 def render_block(code: str, label: str) -> Markup:
-    """Render code with its label above it, beside which the page's script puts a button to copy it."""
+    """Render code with a label above it. The page's script adds a copy button to the label."""
     return Markup(
         '<div class="code"><div class="label"><span>{}</span></div><pre><code>{}</code></pre></div>\n'
     ).format(escape_invisible(label), escape_invisible(code))

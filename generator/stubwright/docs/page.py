@@ -1,7 +1,7 @@
-"""A server's page: one HTML file that needs no other files.
+"""A server's page: a single, self-contained HTML file.
 
-All that comes from a manifest is escaped, and invisible characters are shown by their numbers; descriptions are
-Markdown. A content security policy allows the page's own style and script, by their digests, and nothing else.
+Text from a manifest is escaped, and invisible characters are shown by their numbers; descriptions are Markdown. A
+content security policy allows only the page's own style and script, by their digests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The choice of schemas that get one table for the whole page, however many tools use them.
+"""Schemas with one table for the whole page, for all tools that use them.
 
-These are those under `schemas` in the manifest, and those under `$defs` of several schemas that say the same, with all
-that they lead to: so lists of tools come from servers that share their models in code.
+These are the shared `schemas` of the manifest, and equal schemas under the `$defs` of several schemas, as in lists of
+tools from servers that share models in code; both with all schemas that they reference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.]+")
 _CHARACTERS: Final = 8
-"""Of a digest, where two schemas would have the same anchor."""
+"""The characters of a digest that distinguish two schemas with the same anchor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Catalogue:
 
 
 def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> Catalogue:
-    """Find the schemas that get one table for the page.
+    """Find the schemas with one table for the page.
 
     Args:
-        schemas: The schemas of tools, and of what they ask.
+        schemas: The schemas of tools and of their questions.
         named: The shared schemas of the manifest. They come first; others follow in the order of their first use.
     """
     taken: set[str] = set()
@@ -94,9 +94,9 @@ def _find_bundled(schema: ir.Schema, by_name: Mapping[str, Anchor]) -> dict[Poin
 
 
 def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor]) -> Iterator[tuple[Pointer, str]]:
-    """Yield the schema's own reusable schemas that something refers to, each with a digest of all that it says.
+    """Yield the schema's own reusable schemas that are referenced, each with a digest of its content.
 
-    Two of the same digest have the same name and dialect, and lead to schemas that say the same at the same places.
+    Two schemas with the same digest have the same name and dialect, and equal references at the same places.
     """
     targets_by_holder: dict[Pointer, list[Pointer]] = {}
     for reference in schema_outline.references:

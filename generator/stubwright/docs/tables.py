@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Reference
 
 DEEPEST: Final = 8
-"""Steps of indentation that can still be told apart; what is deeper stands there, too."""
+"""The deepest indentation that is still readable; deeper rows have the same."""
 
 _TEXTS: Final = frozenset({"description", "title", "type", "$schema", "$id", "id", "$anchor", "$dynamicAnchor"})
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
@@ -116,7 +116,7 @@ class Table:
 def make_tables(
     schema: ir.Schema, anchors: Mapping[Pointer, Anchor] | None = None, start: Pointer = ()
 ) -> tuple[Table, ...]:
-    """Return the table of a schema, then those of the schemas that it refers to, in the order of their first use.
+    """Return the table of a schema, then the tables of schemas that it refers to, in the order of their first use.
 
     Args:
         schema: The schema.
@@ -127,7 +127,7 @@ def make_tables(
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
-    """Return the places and references of a schema, but for what is in schemas that the page has elsewhere."""
+    """Return the places and references of a schema, except those inside schemas that the page has elsewhere."""
     return Outline(
         Place(""),
         schema.wire,
@@ -182,7 +182,7 @@ class _Reader:
         return self._anchors[pointer].name if pointer in self._anchors else str(pointer[-1]) if pointer else ""
 
     def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
-        """Return the description of what a schema refers to."""
+        """Return the description of a schema's reference."""
         for keyword in KEYWORDS:
             reference = self._references.get((pointer, keyword)) if keyword in schema else None
             if reference is not None and isinstance(reference.target, Local) and reference.target.pointer:

@@ -78,7 +78,9 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A shared schema: its table, those that it alone leads to, the keys of its instances, and who uses it."""
+    """A shared schema: its table, the tables of schemas that only it references, the keys of its instances, and its
+    uses.
+    """
 
     anchor: Anchor
     tables: tuple[Table, ...]
@@ -88,7 +90,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call and its answer, as JSON texts; `answer` is None if the manifest has none."""
+    """A call and its answer, as JSON texts; `answer` is None if the manifest omits it."""
 
     name: str
     description: str | None
@@ -109,7 +111,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One tool, resource, template or prompt; what it does not have is empty."""
+    """One tool, resource, template or prompt; missing parts are empty."""
 
     id: str
     key: str
@@ -193,7 +195,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
     Args:
         manifest: The lowered manifest.
-        source: The manifest as written, for what is not in the IR: default policies and `protocol`.
+        source: The manifest as written, for parts that the IR omits: default policies and `protocol`.
     """
     server = manifest.server
     defaults = _collect_policies(source)
@@ -250,7 +252,7 @@ def _make_section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Se
 
 
 def _get_short_noun(section: vocabulary.Section) -> str:
-    """Return the last word of an entry's noun, with which addresses on the page start."""
+    """Return the last word of an entry's noun, the first word of its address on the page."""
     return section.noun.rpartition(" ")[2]
 
 
@@ -387,7 +389,7 @@ def _collect_policies(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _list_policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
-    """Yield the policy's parts, and those that hold for all tools."""
+    """Yield the policy's parts, and the default policies."""
     for key, name in _POLICIES.items():
         if key in policy or key in defaults:
             yield Fact(name, _show_values(policy.get(key, defaults.get(key))), "" if key in policy else "default")

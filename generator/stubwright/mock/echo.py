@@ -8,9 +8,9 @@ from typing import Any, Final
 from stubwright_runtime.values.text import split_pointer
 
 _WORDS: Final = frozenset({"title", "description", "default", "examples", "example", "deprecated", "$comment"})
-"""Keywords that say nothing about which values there are."""
+"""Keywords that do not constrain values."""
 
-_CHAIN: Final = 20  # references that lead to each other
+_CHAIN: Final = 20  # circular references
 
 
 def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: Any) -> Any:
@@ -50,7 +50,7 @@ def _properties(schema: Any, root: Any) -> Mapping[str, Any]:
 
 
 def _plain(schema: Any, root: Any) -> Any:
-    """Return a schema without its words, and what it refers to in its place."""
+    """Return a schema without descriptions, with its references resolved."""
     target = _target(schema, root)
     return {key: value for key, value in target.items() if key not in _WORDS} if isinstance(target, dict) else target
 

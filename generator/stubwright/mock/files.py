@@ -1,6 +1,6 @@
-"""The files of a package that a mock needs: its `manifest.json`, and the contents of resources and prompts.
+"""The files of a package for a mock: its `manifest.json`, and the contents of resources and prompts.
 
-It trusts what this user's last run noted, and nothing else that is in a checkout.
+It trusts only the notes of this user's last run, not the checkout.
 """
 
 from __future__ import annotations

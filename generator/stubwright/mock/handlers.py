@@ -34,10 +34,10 @@ def make_handlers(
 
     Args:
         tools: The package's tools.
-        methods: The handlers' methods by name: what each does, and what it does it for, on the wire.
-        seed: What made values depend on, next to the tool and its arguments.
+        methods: The handlers' methods by name: their roles, with the names of their entries on the wire.
+        seed: The seed of generated values, next to the tool and its arguments.
         in_json: The URIs, or URI templates, of the resources that are JSON.
-        pages: The tools that give pages, with the key of their results that leads to the next one.
+        pages: The tools that give pages, with the key of the next page in their results.
     """
     methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
         name: (
@@ -53,7 +53,7 @@ def make_handlers(
 def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
     """Return a method that answers from a tool's arguments.
 
-    It has their number in its signature, which the server looks at before it starts: that of `*arguments` takes longer.
+    Its signature has their number, since the server inspects signatures at its start, and `*arguments` takes longer.
     """
 
     async def respond(_self: object, args: Any, _ctx: Any) -> Any:
@@ -110,7 +110,7 @@ def _find_example_output(examples: Iterable[Mapping[str, Any]], arguments: Mappi
 
 
 def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
-    """Return an answer for a resource or a prompt without content in the manifest; nothing is completed."""
+    """Return an answer for a resource or a prompt without content in the manifest; completions are empty."""
 
     def answer(args: Any) -> Any:
         if role == "completion":
@@ -118,7 +118,7 @@ def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
         arguments_text = (
             f" with {json.dumps(args.model_dump(mode='json'), ensure_ascii=False)}" if args is not None else ""
         )
-        text = f"This is a mock: the handlers' {name} says what stands here{arguments_text}."
+        text = f"This is a mock: the handlers' {name} makes the real text{arguments_text}."
         return json.dumps({"mock": text}, ensure_ascii=False) if in_json and role == "resource" else text
 
     return answer

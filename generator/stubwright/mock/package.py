@@ -1,6 +1,6 @@
-"""The package that a mock serves: what a generated one has, but for models, which a mock does not need.
+"""The package that a mock serves: a generated package without models, read from its `manifest.json`.
 
-All is read from its `manifest.json`, once. It runs in the process of the mock.
+It runs in the process of the mock.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _Package = TypeVar("_Package", bound="MockPackage")
 
 _LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "budget", "handles", "http", "policy"})
-"""Our keys that do not apply to a mock: it has no limits, needs no authorization, calls no API, and asks nothing."""
+"""Our keys that do not apply to a mock: it has no limits, authorization, API calls or questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawArguments:
-    """Arguments as they came: what represents a model of any tool."""
+    """Unparsed arguments, in place of the model of any tool."""
 
     values: Mapping[str, Any]
 
@@ -44,10 +44,10 @@ class RawArguments:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MockTool(Tool):
-    """A tool whose list entry is the server's, although it calls no API.
+    """A tool with the list entry of the server's tool, without its API.
 
     Attributes:
-        is_lenient: True if the server does not list the `outputSchema`, since the answers of its API need not fit.
+        is_lenient: True if the server does not list the `outputSchema`, since answers of its API may not match it.
         accepts_invalid: True if the server takes arguments that do not fit the `inputSchema`, which its API judges.
     """
 
@@ -70,7 +70,7 @@ class MockPackage(Package):
         Args:
             name: The name under which its folder is imported.
             document: Its manifest, which is not read again.
-            methods: The handlers' methods, by what each does, and what it does it for, on the wire.
+            methods: The handlers' methods, by their role and the name of their entry on the wire.
             calls: The HTTP calls of the server's tools, which the mock does not make.
         """
 
@@ -166,7 +166,7 @@ def _find_calls(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the tools that give pages, each with the key of its results that leads to the next one."""
+    """Yield the tools that give pages, each with the key of the next page in its results."""
     for tool in document["tools"]:
         extension = tool.get("stubwright") or {}
         if "paginate" in extension:

@@ -1,6 +1,6 @@
 """A mock server for a manifest: the runtime of generated servers, with handlers that need no logic.
 
-Nothing is written into the project.
+It does not write into the project.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ main(PACKAGE)
 
 @contextmanager
 def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """Let signals that ask for an end go to a server, which stops cleanly, instead of ending this process.
+    """Forward signals that stop the process to a server, which then stops cleanly.
 
-    Gives what names the server; it gets those that came before, too.
+    Returns the function that sets the server; earlier signals are forwarded, too.
     """
     servers: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -117,5 +117,5 @@ def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
 
 def _translate_signal(number: int) -> int:
-    """Return the signal as the server knows it: closing a terminal asks for an end, too."""
+    """Return the signal for the server: closing a terminal stops it, too."""
     return number if number == signal.SIGINT else signal.SIGTERM

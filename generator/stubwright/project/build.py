@@ -35,8 +35,8 @@ OUTPUT = "generated"
 class Target:
     """The folder of packages, and the folders of their handlers' modules.
 
-    `told` is true if the project names the folder, so that a command need not. `is_vendored` is true if
-    packages have their runtime next to them.
+    `told` is true if the project names the folder, so that commands omit it. `is_vendored` is true if packages have
+    their runtime next to them.
     """
 
     folder: Path
@@ -46,17 +46,17 @@ class Target:
 
     @property
     def option(self) -> str:
-        """The option that a command needs to mean this folder; empty if it needs none."""
+        """The option that selects this folder in a command; empty for the default folder."""
         name = layout.name(self.folder)
         return "" if self.told or name == OUTPUT else f" -o {shlex.quote(name)}"
 
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """The result of building one manifest. `changes` is None if there are none: it is wrong, or all is up to date.
+    """The result of building one manifest. `changes` is None if the manifest is invalid or up to date.
 
-    `requirements` are those of the package, if they have changed.
-    `keep` notes for the next run what it can reuse, once the changes are made.
+    `requirements` are the package's requirements, if they have changed. `keep` saves the reusable results for the next
+    run, once the changes are made.
     """
 
     package: str | None = None
@@ -183,10 +183,9 @@ def _built(
 
 
 def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> Result:
-    """Compile a manifest for something else than its package.
+    """Compile a manifest for another output than its package.
 
-    Its tools are not checked by themselves if this user's last `generate` noted that nothing is wrong, and all that was
-    read for it is as it was.
+    Tools are not checked again if this user's last `generate` found no fault and its inputs are unchanged.
 
     Args:
         path: The manifest, as diagnostics show it.
@@ -206,7 +205,7 @@ def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> R
 
 
 def list_needed(*, is_vendored: bool) -> tuple[str, ...]:
-    """Return the requirements of a package: the runtime, or those of the runtime if it is next to the package."""
+    """Return the requirements of a package: the runtime, or the runtime's own requirements if it is vendored."""
     from stubwright.codegen.pages import artifacts
     from stubwright.project import vendoring
 

@@ -1,7 +1,6 @@
 """The project around the manifests: the settings of `[tool.stubwright]` in `pyproject.toml`, and its dependencies.
 
-Looks in the working folder and above; gives a `Project`, or diagnostics with the place in `pyproject.toml`. All paths
-that it gives are relative to the working folder.
+Searches the working folder and the folders above it. All paths are relative to the working folder.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class Project:
     """The input and output of a run without arguments: manifest paths, and the folder that gets the packages.
 
     `file` is the project's `pyproject.toml`, in `folder`. `requirements` are the project's own dependencies as the file
-    lists them, or None if it lists none; `listed` is the place of that list. `optional` are those of its extras
-    (`[project.optional-dependencies]`) and its groups (`[dependency-groups]`, PEP 735), which are installed on request.
-    `handlers` are the folders of handwritten modules. `patterns` are those that the manifests were found by, relative
-    to `folder`. `is_vendored` is true if packages have their runtime next to them. `version` is the project's own,
-    or None if no text says it.
+    lists them, or None if it lists none; `listed` is the place of that list. `optional` are the requirements of its
+    extras (`[project.optional-dependencies]`) and groups (`[dependency-groups]`, PEP 735), which are installed on
+    request. `handlers` are the folders of handwritten modules. `patterns` are the globs of the manifests, relative to
+    `folder`. `is_vendored` is true if packages have their runtime next to them. `version` is the project's own; None if
+    it is not a literal.
     """
 
     file: str
@@ -117,9 +116,9 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
 
 
 def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
-    """Yield those of `requirements` that the project does not declare; none if it lists no dependencies at all.
+    """Yield the undeclared ones of `requirements`; none if the project lists no dependencies at all.
 
-    The requirements of its extras and groups count as declared: a user who runs the server installs those, too.
+    The requirements of its extras and groups count as declared, since users who run the server install them, too.
     """
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
@@ -130,7 +129,7 @@ def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]
     declared = set[str]()
     for item in (*project.requirements, *project.optional):
         with suppress(InvalidRequirement, TypeError):  # a group's item may also name another group, which is read, too
-            declared.add(canonicalize_name(Requirement(item).name))  # type: ignore[arg-type]  # it says whether it is one
+            declared.add(canonicalize_name(Requirement(item).name))  # type: ignore[arg-type]  # `is_url` checks it
     yield from (wanted for wanted in needed if canonicalize_name(Requirement(wanted).name) not in declared)
 
 

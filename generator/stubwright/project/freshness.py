@@ -1,9 +1,9 @@
-"""The check that a manifest need not be compiled at all: all that was read for it, and made of it, is as it was.
+"""The check that a manifest is up to date and need not be compiled: its input and output are unchanged.
 
-The output is its package, or something else that has its own name, such as its page.
+The output is its package, or another named output, such as its page.
 
 Input and output are noted in the user's cache folder. The lock is part of a checkout, which anyone may have
-written, so that it is compared with the note and not believed.
+written, so it is not trusted, but compared with the note.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _PACKAGE: Final = "note"
 class Note:
     """The input and the output of one run for a manifest.
 
-    `generator` is the digest of stubwright and of the options that it ran with. `inputs` has a digest of each thing
-    that was read, by its path from the folder above the output folder. `entry` is the manifest's entry in the
-    lock; of what is not in the lock, it has the files.
+    `generator` is the digest of stubwright and of its options. `inputs` has a digest of each input, by its path from
+    the folder above the output folder. `entry` is the manifest's entry in the lock, or lists the files of an output
+    that is not in the lock.
     """
 
     generator: str
@@ -41,7 +41,7 @@ class Note:
 
 
 def is_untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
-    """Return whether all inputs and outputs of `manifest` are as they were. It is read no further.
+    """Return whether all inputs and outputs of `manifest` are unchanged.
 
     `option` holds the options of the command line next to the manifest.
     """
@@ -117,7 +117,7 @@ def _generator_with(option: str) -> str:
 
 
 def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
-    """Return the contents of files, by their paths; None if one of them is not on disk as written."""
+    """Return the contents of files, by their paths; None if a file is missing or differs."""
     within = inside.ContainedFolder(output)
     contents: dict[str, bytes] = {}
     for path, seen in files.items():

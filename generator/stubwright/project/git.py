@@ -1,4 +1,4 @@
-"""Files of a git repository as they were at a revision, without a checkout.
+"""Files of a git repository at a revision, without a checkout.
 
 It runs `git` to read, and changes nothing.
 """
@@ -78,7 +78,7 @@ class Revision:
         return sorted(paths)
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Return whether a path is below `folder`; links are not followed, so that none leads out."""
+        """Return whether a path is below `folder`; links are not followed."""
         return not paths.leaves(self.find_path(path), self.find_path(folder))
 
     def resolve_path(self, path: str) -> str:
@@ -95,7 +95,7 @@ class Revision:
         return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
 
     def find_path(self, path: str) -> str:
-        """Return a path from the repository's root; it starts with `../` if it leads out."""
+        """Return a path from the repository's root; it starts with `../` if it is outside."""
         relative = Path(os.path.relpath(Path(self._here, path), self._root))
         if relative.parts[:1] == ("..",):  # the path may lead through a link to the repository
             relative = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
@@ -147,13 +147,13 @@ def read_revision(name: str) -> Revision:
     Raises:
         RevisionError: There is no such revision, or no git.
     """
-    if not name or name.startswith("-"):  # git would take it for an option
+    if not name or name.startswith("-"):  # git would read it as an option
         raise RevisionError(f"`{name}` is no revision")
     try:
         environment = _make_environment()
         commit = _git(environment, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except OSError as error:
-        raise RevisionError(f"git knows no revision `{name}` here: {error}") from error
+        raise RevisionError(f"git has no revision `{name}` here: {error}") from error
     # The commit, and not the name: a branch may move while files are read.
     return Revision(commit.decode().strip().splitlines()[-1], environment)
 

@@ -47,7 +47,7 @@ class Launch:
         return ("-P", "-m", self.package, *named, *grant(self.scopes))
 
     def make_environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables to set: `own`, with the folders of this launch before those in it."""
+        """Return the variables to set: `own`, with the folders of this launch first in `PYTHONPATH`."""
         before = [own[_PATH]] if own.get(_PATH) else []
         return {_PATH: os.pathsep.join([*self.folders, *before]), **{k: v for k, v in own.items() if k != _PATH}}
 
@@ -57,9 +57,10 @@ def prepare(manifest: ir.Manifest, target: Target, *, handlers: str | None = Non
 
     Args:
         manifest: The manifest.
-        target: The folder of its package, and those that may have its handlers' modules.
+        target: The folder of its package, and the folders of handwritten modules.
         handlers: `module:name` in place of the manifest's.
-        python: The interpreter in place of the one that runs this. A link stays one: an environment's is no more.
+        python: The interpreter; by default the current one. A link is not resolved, since an environment's interpreter
+            is a link.
     """
     folders = [target.folder, *(Path(folder) for folder in target.handlers)]
     there = dict.fromkeys(str(Path(os.path.abspath(folder))) for folder in folders if folder.is_dir())  # noqa: PTH100
@@ -73,7 +74,7 @@ def grant(scopes: Sequence[str]) -> tuple[str, ...]:
 
 
 def include_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> frozenset[str]:
-    """Return the scopes that a user is given, with those that they include."""
+    """Return a user's scopes, with all scopes that they include."""
     including: Mapping[str, Sequence[str]] = (manifest.document.get("auth") or {}).get("scopes") or {}
     reached = set(granted)
     waiting = [*reached]

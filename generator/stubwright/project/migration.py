@@ -79,7 +79,7 @@ class Old:
         if self.python is None:
             where = "in the process of the new server, which has to have installed what that file imports"
         else:
-            where = f"in a process of its own, with {shlex.join(self.python)}"
+            where = f"in a separate process, with {shlex.join(self.python)}"
         lines = "\n".join(f"  - {line}" for line in self.left)
         return f"""
 The methods in handlers.py ask the server in {self.file}, which runs where it is,

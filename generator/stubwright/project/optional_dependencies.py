@@ -1,7 +1,4 @@
-"""A light installation: that of a machine that asks servers and compiles nothing.
-
-It installs nothing.
-"""
+"""A light installation, for machines that call servers and compile no manifests."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ LEFT_OUT: Final = frozenset(
 """The packages that `lock`, `verify`, `test`, `record` and `replay` need only to start the server of a manifest."""
 
 _DISTRIBUTIONS: Final = {"jwt": "pyjwt", "markdown_it": "markdown-it-py", "yaml": "pyyaml"}
-"""Distributions whose module is not called as they are."""
+"""Distributions whose module has another name."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -79,7 +76,7 @@ def explain_missing(error: ModuleNotFoundError) -> str | None:
 
 
 def _read_requirements(distribution: str) -> Iterator[str]:
-    """Yield the requirements of a distribution, without those of its extras."""
+    """Yield the requirements of a distribution, without extras."""
     yield from (line for line in metadata.requires(distribution) or () if "extra ==" not in line)
 
 

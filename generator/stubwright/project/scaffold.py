@@ -1,4 +1,4 @@
-"""`stubwright new`: a server project that runs at once.
+"""`stubwright new`: a server project that runs immediately.
 
 It never writes into a folder that holds anything.
 """
@@ -137,7 +137,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
     module = naming.name_handwritten_module(name)
     client = naming.name_client_class(stem)
     values: dict[str, Any] = {
-        "name": trust(name),  # `_NAME` has let letters, digits, spaces, `-`, `_` and `.` through, and nothing else
+        "name": trust(name),  # `_NAME` allows only letters, digits, spaces, `-`, `_` and `.`
         "file": trust(f"{slug}.yaml"),
         "distribution": trust(_distribution(slug)),
         "package": naming.name_package(name),
@@ -207,7 +207,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
 
 
 def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifests of a project with an origin, and give what its handlers have."""
+    """Write the manifests of a project with an origin, and return the source of its handlers."""
     imported = f"imported/{values['file']}"
     server = {**origin.server, "name": values["name"], "version": "0.1.0"}
     if origin.old is not None and origin.old.logs:
@@ -296,7 +296,9 @@ _MANIFEST = """# What the server offers. After a change: stubwright generate
 
 
 def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
-    """Compile the manifest into the project, as `stubwright generate` in it would, and give what the package needs."""
+    """Compile the manifest into the project, as `stubwright generate` in it would, and return the package's
+    requirements.
+    """
     target = build.Target(folder / build.OUTPUT)
     built = build.build((folder / manifest).as_posix(), target, lock.Lock(__version__), trust=False)
     if built.changes is None:

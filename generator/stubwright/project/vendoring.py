@@ -1,4 +1,4 @@
-"""The runtime next to the packages, for projects that say `runtime = "vendored"`.
+"""The runtime next to the packages, for projects with `runtime = "vendored"`.
 
 The lock has them under their own name, since they belong to no manifest.
 """
@@ -33,7 +33,7 @@ def make_artifacts() -> tuple[Artifact, ...]:
 
 
 def list_requirements() -> tuple[str, ...]:
-    """Return the requirements of packages that have the runtime next to them: those of the runtime itself."""
+    """Return the requirements of the runtime, for packages with a vendored runtime."""
     return tuple(sorted(each for each in metadata.requires(RUNTIME) or () if Requirement(each).marker is None))
 
 

@@ -1,7 +1,6 @@
-"""The comparison of a project's version with that of its server.
+"""Comparison of a project's version with its server's version.
 
-Nothing is said if a build tool computes the project's version, or if it is not plain which server the project is: it
-has several manifests that were not imported.
+Skipped if a build tool computes the project's version, or if the project has several manifests that were not imported.
 """
 
 from __future__ import annotations

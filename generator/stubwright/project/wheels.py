@@ -1,7 +1,7 @@
-"""The wheels of the runtime and of the compiler, made from the installed files, so that nothing has to be fetched.
+"""The wheels of the runtime and of the compiler, made from the installed files, without a download.
 
-An editable install has its code in a checkout, and a wheel has it in `site-packages`: both give the same wheel, but for
-the metadata of their own builds.
+An editable install has its code in a checkout, and a wheel has it in `site-packages`: both give the same wheel, except
+for the metadata of their builds.
 """
 
 from __future__ import annotations

@@ -112,5 +112,5 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name, _DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
     info.external_attr = 0o644 << 16  # Unix keeps the mode in the upper half
-    info.create_system = 3  # wherever it is made, the bytes are the same
+    info.create_system = 3  # the bytes are the same on all systems
     archive.writestr(info, data)

@@ -56,7 +56,7 @@ def find_problems(manifest: ir.Manifest, publication: Publication, entry: str) -
         fix = "give both the same version, since one is looked for where the other is published"
         yield Diagnostic("SW410", message, Place(entry, ("server", "version")), fix)
     if not (publication.is_indexed or publication.image or publication.url):
-        yield Diagnostic("SW410", "nothing is published: `index` is false, and there is neither `image` nor `url`")
+        yield Diagnostic("SW410", "the entry would be empty: `index` is false, and there is neither `image` nor `url`")
 
 
 def make(manifest: ir.Manifest, publication: Publication) -> dict[str, Any]:

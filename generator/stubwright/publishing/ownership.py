@@ -1,4 +1,4 @@
-"""Proofs of ownership that the registry looks for in what was published before: in the README on PyPI, and in images.
+"""Proofs of ownership that the registry looks for in the README on PyPI, and in images.
 
 (modelcontextprotocol.io/registry/package-types, "Ownership Verification")
 """
@@ -46,7 +46,7 @@ def _look(path: Path, pattern: re.Pattern[str], name: str, fix: str) -> Iterator
         return
     other = pattern.search(text)
     if other is None:
-        yield Diagnostic("SW410", f"`{shown}` does not say that it is `{name}`", Span(shown, 1, 1, 1, 2), fix)
+        yield Diagnostic("SW410", f"`{shown}` does not name `{name}`", Span(shown, 1, 1, 1, 2), fix)
         return
     line = text.count("\n", 0, other.start(1)) + 1
     column = other.start(1) - text.rfind("\n", 0, other.start(1))

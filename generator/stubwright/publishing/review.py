@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 HINTS: Final = ("readOnlyHint", "destructiveHint", "openWorldHint")
-"""The hints of which each tool should explain why they are as they are."""
+"""The hints whose values each tool should explain."""
 
 
 def write(manifest: ir.Manifest) -> str:
@@ -42,9 +42,9 @@ def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
         if lacking:
             names = ", ".join(f"`{hint}`" for hint in lacking)
             fix = "write the hints under `annotations`, and why under `stubwright: {reasons: …}`"
-            yield Diagnostic("SW414", f"`{tool.name}` says no value or no reason for {names}", tool.place / "name", fix)
+            yield Diagnostic("SW414", f"`{tool.name}` lacks a value or a reason for {names}", tool.place / "name", fix)
 
 
 def _plain(text: str) -> str:
-    """Return a text as it can are in a cell of a table."""
+    """Return a text escaped for a cell of a table."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -26,20 +26,20 @@ class Publication:
     """The facts to publish.
 
     Attributes:
-        name: What the registry calls the server, such as `io.github.acme/shop`.
+        name: The name of the server in the registry, such as `io.github.acme/shop`.
         distribution: The project's name on a package index.
         version: The project's version.
-        description: What the server is, in a line, in place of the manifest's; None if the table has none.
-        url: Where the server answers over HTTP; None if nowhere.
-        image: Its container image without a tag; None if there is none.
+        description: A description of the server in a line, in place of the manifest's; None without one in the table.
+        url: The server's HTTP endpoint, if any.
+        image: Its container image without a tag, if any.
         is_indexed: Whether the distribution is on PyPI.
         scopes: The scopes of users whose clients start the server: they have no token.
-        readme: The file that the package index shows; None if there is none.
-        script: The command that the distribution installs; None if there is none.
-        author: Who made it.
-        license: Its license (SPDX); None if none is named.
-        repository: Where its sources are; None if that is not said.
-        python: The versions of Python that it takes.
+        readme: The file that the package index shows, if any.
+        script: The command that the distribution installs, if any.
+        author: Its author.
+        license: Its license (SPDX), if any.
+        repository: The location of its source code, if any.
+        python: The versions of Python that it supports.
     """
 
     name: str
@@ -107,7 +107,7 @@ def _find_problems(table: object, scopes: Sequence[str], keys: Keys) -> Iterator
     if not isinstance(table, dict):
         fix = f'write `[{TABLE}]` with `name = "io.github.OWNER/NAME"`'
         yield Diagnostic(
-            "SW410", f"there is no `[{TABLE}]`, which says what the registry calls the server", keys.find_span(), fix
+            "SW410", f"there is no `[{TABLE}]`, the table with the server's name in the registry", keys.find_span(), fix
         )
         return
     for key in sorted(set(table) - {*_KEYS}):
@@ -143,7 +143,7 @@ def _find_problems(table: object, scopes: Sequence[str], keys: Keys) -> Iterator
 def _find_lacking(project: Mapping[str, Any], keys: Keys) -> Iterator[Diagnostic]:
     for key in ("name", "version"):
         if not isinstance(project.get(key), str):
-            message = f"`[project]` has no `{key}`, by which the server is published"
+            message = f"`[project]` has no `{key}`, which the registry requires"
             yield Diagnostic(
                 "SW410", message, keys.find_span(key), f"write `{key}` there; computed values are not read"
             )

@@ -1,4 +1,4 @@
-"""Answers from a recording, and what is said of calls that it does not have."""
+"""Answers from a recording, and errors for calls that it lacks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Answers:
         if not same:
             names = list(dict.fromkeys(_show(call.params.get(kind)) for call in calls))
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            others = f"it has {', '.join(names[:_SHOWN])}{more}" if names else "it has none at all"
+            others = f"it has {', '.join(names[:_SHOWN])}{more}" if names else "it has no calls"
             return f"{self._path} has no {method} of {name}; {others}"
         nearest = min(same, key=lambda call: self._distance(call, sent))
         differences = list(_compare(nearest.params, sent))

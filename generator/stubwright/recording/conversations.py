@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def asks(self) -> bool:
-        """True if it asks the client for input, with which the client repeats the call (MCP 2026-07-28)."""
+        """True if it requests input from the client, which then repeats the call (MCP 2026-07-28)."""
         return _dict(self.response.get("result")).get("resultType") == "input_required"
 
 
@@ -51,7 +51,7 @@ class Call:
 
     Attributes:
         method: Its method.
-        params: Its parameters, as `select_params` gives them.
+        params: Its parameters, from `select_params`.
         line: The line of the recording where it was made first.
     """
 

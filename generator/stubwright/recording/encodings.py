@@ -6,7 +6,7 @@ import zlib
 from typing import Final
 
 _MOST: Final = 64 * 1024 * 1024
-"""Bytes that a compressed body may have: a small one may expand to what no memory holds."""
+"""The most bytes of a decompressed body: a small body may expand beyond memory."""
 
 _GZIP: Final = frozenset({"gzip", "x-gzip"})
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS

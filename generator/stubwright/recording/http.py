@@ -1,6 +1,6 @@
-"""A proxy over HTTP: requests of clients of this machine go to an endpoint, and its answers back.
+"""An HTTP proxy between clients on this machine and an endpoint.
 
-Of the headers it shows which revision is spoken and whether there is a session, and nothing else.
+It records no headers except the protocol revision and the presence of a session.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PATH: Final = "/mcp"
 
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 _GRACE: Final = 1
-"""Seconds for what is in progress when the proxy is asked to stop."""
+"""Grace period in seconds for requests in progress when the proxy stops."""
 
 _CONNECTING: Final = 30.0
 
@@ -81,17 +81,17 @@ def run(
     """Serve until a signal asks for an end.
 
     Args:
-        url: The endpoint that is asked.
-        headers: What each request to it gets next to the client's own headers.
+        url: The endpoint.
+        headers: Added to the client's headers in each request.
         listener: From `reserve`.
-        recorder: Is shown each message.
-        say: Is told where clients connect, and why the endpoint cannot be reached.
+        recorder: Records each message.
+        say: Prints the address for clients, and errors of the endpoint.
     """
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    # A call or a stream may be silent for as long as it takes; only connecting has a limit.
+    # A call or a stream may be silent for any time; only connecting has a limit.
     timeout = httpx2.Timeout(None, connect=_CONNECTING)
-    # Cookies are those of a client, and go to no other.
+    # Cookies belong to one client and must not be sent for another.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     client = httpx2.AsyncClient(timeout=timeout, verify=share_tls_context(), follow_redirects=False, cookies=cookies)
     proxy = _Proxy(url, headers, client, recorder, (*_HOSTS, shown), say)
@@ -127,7 +127,7 @@ class _Proxy:
         self._copies = Copies()
 
     def end_streams(self) -> None:
-        """End the streams of events, which otherwise last as long as their clients."""
+        """End the streams of events, which otherwise last until their clients disconnect."""
         for task in self._streams:
             task.cancel()
 
@@ -140,7 +140,7 @@ class _Proxy:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "lifespan.startup.complete"})
-        with suppress(asyncio.CancelledError):  # by a second signal, which ends the loop at once
+        with suppress(asyncio.CancelledError):  # by a second signal, which stops the loop immediately
             await receive()
         await self._client.aclose()  # the loop ends with the next message
         await send({"type": "lifespan.shutdown.complete"})
@@ -343,7 +343,7 @@ class _Events:
 
     Attributes:
         size: The bytes that could not be read.
-        problem: Why; empty as long as they can.
+        problem: The reason; empty without a failure.
     """
 
     def __init__(self, encoding: str) -> None:
@@ -380,7 +380,7 @@ class _Events:
 
 
 def _begin(response: httpx2.Response) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the message that begins a response for the client, and what a recording has of its head."""
+    """Return the message that begins a response for the client, and the recorded fields of its head."""
     given = [(name.lower(), value) for name, value in response.headers.raw]
     left_out = _OWN | _list_hop_headers(given)
     headers = [(name, value) for name, value in given if name not in left_out]

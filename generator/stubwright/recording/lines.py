@@ -1,4 +1,4 @@
-"""The form of a recording: lines of JSON, of which each run begins with one that describes what it is."""
+"""The format of a recording: lines of JSON. Each run begins with a header."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 _SENDERS: Final = ("client", "server")
 _CONTENTS: Final = frozenset({"message", "unreadable", "status"})
-"""The keys for a message, the length of one that could not be written down, and the status of an HTTP response."""
+"""The keys of a message, of the length of an unreadable message, and of the status of an HTTP response."""
 
 
 _PARTS: Final = 5_000_000
@@ -37,7 +37,7 @@ class Line:
         run: Which run it belongs to.
         exchange: Over HTTP, the number of the request that it belongs to.
         is_from_client: Whether a client sent them; otherwise the server did.
-        messages: The messages: one, or those of a batch; none if they could not be written down.
+        messages: The messages: one, or a batch; none if they were unreadable.
     """
 
     number: int
@@ -59,7 +59,7 @@ def count_whole(path: str, data: bytes) -> int:
 
 
 def parse(path: str, data: bytes) -> Iterator[Line]:
-    """Yield the lines of a recording that have messages. Of one that was cut off, give the whole lines alone.
+    """Yield the lines with messages, without an incomplete line at the end.
 
     Raises:
         RecordingError: It is not a recording, a line is wrong, or its values would take too much memory.

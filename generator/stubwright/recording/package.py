@@ -1,4 +1,4 @@
-"""The package that a replay serves: that of a mock, whose calls are answered from a recording.
+"""The package that a replay serves: a mock's package whose calls are answered from a recording.
 
 It runs in the process of the replay.
 """
@@ -44,7 +44,7 @@ class ReplayPackage(mock_package.MockPackage):
     mocks: bool
 
     def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
-        """Wrap each part in one that looks into the recording first."""
+        """Wrap each part to search the recording first."""
         return [cast("_Feature", _ReplayFeature(cast("Feature", feature), self)) for feature in features]
 
 
@@ -83,10 +83,10 @@ class _ReplayFeature:
 
 
 async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dict[str, Any]:
-    """Return a recorded result as the caller's revision has it, after what was said before it.
+    """Return a recorded result in the caller's revision, after sending its notifications.
 
     Raises:
-        ProtocolError: The answer is one, or asks what the revision cannot ask.
+        ProtocolError: The answer is an error, or requests input that the revision does not support.
     """
     for method, params in answer.notifications:
         await _notify(method, params, request)
@@ -113,7 +113,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
 
 
 async def _notify(method: str, params: Mapping[str, Any], request: Request) -> None:
-    """Say what was said before an answer, if the caller wants it."""
+    """Send the notifications before an answer, if the caller accepts them."""
     if method == "notifications/progress" and isinstance(params.get("progress"), int | float):
         await request.channel.send_progress(params["progress"], params.get("total"), params.get("message"))
     elif method == "notifications/message" and params.get("level") in LOG_LEVELS:
@@ -127,7 +127,7 @@ def _ask_again(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strip_stamp(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result without what the server says of itself in each, which this server does, too."""
+    """Return a result without the recorded server's description of itself, which this server adds."""
     result = {key: value for key, value in recorded.items() if key != "resultType"}
     meta = result.get("_meta")
     if isinstance(meta, dict) and SERVER_INFO_META_KEY in meta:

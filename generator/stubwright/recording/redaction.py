@@ -1,7 +1,7 @@
 """Redaction: secrets in messages never get into a recording.
 
-What was redacted by its name or by a manifest is known from then on, wherever it reappears. It changes no message that
-passes.
+Values that were redacted by name or by a manifest are redacted everywhere from then on. Messages on the wire are not
+changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ input_required level debug info notice warning critical alert emergency object a
 true false tools resources prompts properties required
 """
 _WORDS: Final = frozenset(_VOCABULARY.split())
-"""Words of MCP and JSON Schema: a value that is one of them is redacted where it stands, and nowhere else."""
+"""Words of MCP and JSON Schema: such a value is redacted in its own place only."""
 
 _SHORTEST_BASE64: Final = 8
 """Characters of base64 that are searched for within more of it; fewer are in many texts by chance."""
@@ -131,9 +131,7 @@ class Redactor:
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
     def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
-        """Return a value without those of properties with the names; `schemas` is true if forms are left as they
-        are.
-        """
+        """Return a value with the values of these properties redacted; `schemas` is true to keep forms unchanged."""
         if isinstance(value, dict):
             return {key: self._redact_property(key, item, schemas) for key, item in value.items()}
         if isinstance(value, list):
@@ -233,7 +231,7 @@ def _match_hex(digits: str) -> str:
 
 
 def _list_base64(data: bytes) -> Iterator[str]:
-    """Yield base64 of bytes, in both alphabets; also the part that is the same wherever they are in longer bytes."""
+    """Yield base64 of bytes, in both alphabets; also the part that does not depend on the position in longer data."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode().rstrip("=")
         for before in range(3):  # of three bytes, four characters are made

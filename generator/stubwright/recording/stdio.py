@@ -35,8 +35,8 @@ def run(
     Args:
         words: The command.
         environment: Its variables.
-        begin: Called once the command has started; gives what is shown each line before it is passed on, or None,
-            which ends the command at once.
+        begin: Called once the command has started. Returns the recorder of all lines, or None to end the command
+            immediately.
 
     Raises:
         OSError: The command cannot be started.

@@ -1,6 +1,6 @@
 """Messages as lines of a recording.
 
-Nothing is written that is not one, since no one could describe what is secret in it: only how long it was.
+Other data is recorded only by its length, since secrets in it cannot be identified.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Recorder:
     """Writes down one run: all that passes between clients and one server.
 
     Attributes:
-        failure: Why nothing more is written; None as long as everything is.
-        has_answers: Whether the server has said anything.
+        failure: The first error in writing; None while the recording is complete.
+        has_answers: Whether the server has sent a message.
     """
 
     def __init__(self, append: Callable[[bytes], None], redactor: Redactor, server: Mapping[str, Any]) -> None:
@@ -38,8 +38,8 @@ class Recorder:
 
         Args:
             append: Appends a line. Raises OSError.
-            redactor: Takes secrets away.
-            server: Where the server is, without secrets.
+            redactor: Removes secrets.
+            server: The server's location, without secrets.
         """
         self.failure: OSError | None = None
         self.has_answers = False
@@ -47,7 +47,7 @@ class Recorder:
         self._redactor = redactor
         self._run = secrets.token_hex(4)
         self._start = time.monotonic()
-        self._lock = threading.Lock()  # each direction has a thread of its own
+        self._lock = threading.Lock()  # each direction has a separate thread
         self._listing: set[str] = set()
         date = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self._write({HEADER: KIND, "version": VERSION, "run": self._run, "date": date, "server": server})
@@ -56,10 +56,10 @@ class Recorder:
         """Write down a message.
 
         Args:
-            sender: Who sends it.
+            sender: The sender.
             data: Its bytes.
             exchange: Over HTTP, the number of the request that it is sent in, or in answer to.
-            more: What else is known of it.
+            more: Further keys of its line.
         """
         if not data.strip():
             return
@@ -70,7 +70,7 @@ class Recorder:
             self._write({**line, **more, **self._describe(sender, data, exchange)})
 
     def add_secrets(self, secrets: Iterable[str]) -> None:
-        """Note values that are secret from now on."""
+        """Add values to redact from now on."""
         with self._lock:
             self._redactor.add_secrets(secrets)
 

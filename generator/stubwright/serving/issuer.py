@@ -19,7 +19,7 @@ HOURS: Final = 12
 
 _ALGORITHM: Final = "EdDSA"
 _OWN: Final = ("iss", "aud", "sub", "client_id", "scope", "iat", "nbf", "exp", "jti")
-"""Claims that are given by what a token is for (RFC 9068, 2.2)."""
+"""Claims that the purpose of a token determines (RFC 9068, 2.2)."""
 
 
 class Issuer:
@@ -76,7 +76,7 @@ def check_claims(claims: Mapping[str, Any]) -> None:
     """Raise ValueError if one is a claim that every token has."""
     for name in claims:
         if name in _OWN:
-            raise ValueError(f"`{name}` is given by what the token is for; choose another claim")
+            raise ValueError(f"`{name}` is set by the issuer; choose another claim")
 
 
 def list_scopes(document: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""The processes of a server that is replaced: each is made before the one before it ends, and none is left behind.
+"""The processes of a server that is replaced after a save: each is ready before the previous process ends.
 
-The address is bound once, here, and each server gets the listener as it starts: while one server takes over from
-another, clients wait in the listener's queue for some tenths of a second, and no one is refused. A server that is
-replaced takes nothing new and has its usual seconds to answer what it has begun.
+The address is bound once, here, and each server inherits the listener: during a replacement, clients wait in the
+listener's queue for some tenths of a second, and none is refused. A replaced server accepts no new requests and has its
+usual grace period to finish the others.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _GLANCE: Final = 0.2
 """Seconds between two looks at whether a server that is being made is still wanted."""
 
 _FAULTS: Final = (1, 2)
-"""Statuses of Python and of the proof when they have said what is wrong."""
+"""Exit statuses of Python and of the proof that come with a message."""
 
 _PROOF: Final = Path(__file__).with_name("proof.py")
 _SERVER: Final = Path(__file__).with_name("server.py")
@@ -58,11 +58,11 @@ class AddressError(Exception):
 
 
 class StartupError(Exception):
-    """A server ended before it was made, so that the one before it goes on; the server itself has said why."""
+    """A server ended before it was ready, so the previous server continues; the server has reported the reason."""
 
 
 class StaleError(Exception):
-    """A server was ended before it was made, as it was no longer wanted; the text is the stack of the handlers."""
+    """A server was ended before it was ready, because it is outdated; the text is the stack of the handlers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Patience:
     report: Callable[[int, str], None]
 
     def wait(self, is_made: Callable[[float], bool], find_stack: Callable[[], str] = str) -> None:
-        """Wait until `is_made`, which is given a moment to wait for it, says so. Raises StaleError."""
+        """Poll `is_made`, which may block for a moment, until it is true. Raises StaleError."""
         began = time.monotonic()
         is_reported = False
         while not is_made(_GLANCE):
@@ -92,15 +92,15 @@ class Patience:
 
 
 def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> str | None:
-    """Return the reason why a server cannot be made, as Python or the server gives it; None if it can.
+    """Return the reason that a server cannot start, as Python or the server reports it; None if it can.
 
     Args:
         launch: How it is started.
-        variables: What is set in its environment.
+        variables: The variables of its environment.
         patience: How long to wait.
 
     Raises:
-        StaleError: It is no longer wanted.
+        StaleError: It is outdated.
     """
     named = (launch.handlers,) if launch.handlers is not None else ()
     with tempfile.TemporaryDirectory(prefix="stubwright-", ignore_cleanup_errors=True) as name:
@@ -164,7 +164,7 @@ class ServerSupervisor:
             port: The port; 0 for any that is free.
             ended: Called with the exit status of a server that ended unasked, from another thread.
             write_line: Called with each line that a server writes to standard error, from another thread.
-            key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
+            key: The JWK that verifies tokens, in place of the keys of the manifest's issuer.
             options: Options of each server.
             debugging: The options of each server that let a debugger attach; one port, so one server at a time has it.
 
@@ -179,7 +179,7 @@ class ServerSupervisor:
         self._debugging = debugging
         self._watchers: list[threading.Thread] = []
         self._servers: list[subprocess.Popen[bytes]] = []
-        self._wanted: subprocess.Popen[bytes] | None = None  # the one that is to answer
+        self._wanted: subprocess.Popen[bytes] | None = None  # the server that should answer
         try:
             self._listener = main.listen(host, port)
         except StartError as error:
@@ -208,10 +208,10 @@ class ServerSupervisor:
         return self._wanted is not None and self._wanted.poll() is None
 
     def replace(self, launch: Launch, variables: Mapping[str, str], patience: Patience) -> None:
-        """Start a server in place of the one that runs, which ends when the new one is made.
+        """Start a server, and end the previous server when the new one is ready.
 
         Raises:
-            StaleError: It is no longer wanted.
+            StaleError: It is outdated.
             OSError: The server cannot be started.
             StartupError: It ended before it was made, because of a save after the proof.
         """
@@ -301,8 +301,8 @@ class ServerSupervisor:
 
     def _watch(self, process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
         status = process.wait()
-        _signal_group(process, kill=True)  # at once: later its number may be that of another group
-        reader.join(_LAST)  # the lines that say why come before the end
+        _signal_group(process, kill=True)  # immediately: later its number may belong to another group
+        reader.join(_LAST)  # report the reason before the end
         if process is self._wanted:
             self._ended(status)
 
@@ -333,11 +333,11 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
-    """Kill the group of a process that leads one, or ask it to end; on Windows, which has no groups, the process."""
+    """Kill or terminate a process group; on Windows, which has no groups, the process."""
     if sys.platform == "win32":
         process.terminate()
     else:
-        with suppress(ProcessLookupError, PermissionError):  # macOS forbids it where none but the dead are left
+        with suppress(ProcessLookupError, PermissionError):  # macOS forbids it if only zombies are left
             os.killpg(process.pid, signal.SIGKILL if kill else signal.SIGTERM)
 
 

@@ -1,12 +1,11 @@
-"""The proof that a generated server can be made: it imports the package and the handlers, and serves nothing.
+"""Checks that a generated server can start: imports the package and the handlers, without serving.
 
     python -P proof.py FOLDER PACKAGE [MODULE:NAME]
 
-its own program, because imported modules stay loaded: each proof needs a new interpreter. It describes what is
-    wrong in
-a line on standard error and ends with 2. It makes the file `made` in the folder if all is well, since handlers may end
-it with any status, or keep it from ending; and `stack`, the place where it stands, if that takes some seconds. It
-imports nothing of the compiler.
+It is a separate program, because imported modules stay loaded: each check needs a new interpreter. It describes the
+fault in a line on standard error and exits with 2. On success it creates the file `made` in the folder, since handlers
+may exit with any status, or prevent the exit. If importing takes some seconds, it writes the current stack to the file
+`stack`. It does not import the compiler.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _SLOW: Final = 3
-"""Seconds after which it tells where it stands: before it is asked."""
+"""Seconds after which it writes its stack, which is before the caller reads it."""
 
 
 def main() -> None:

@@ -1,12 +1,12 @@
-"""A server of `dev`: it loads the whole package at its start, and serves when it is told to.
+"""A server of `dev`: it loads the whole package at its start, and serves on a signal from `dev`.
 
     python -P server.py PARENT GATE KEY PACKAGE [WORD …]
 
 `PARENT` is a pipe that is closed when `dev` has ended, which stops the server; empty on Windows. `GATE` is a socket on
-which it reports that it is ready, and then waits for its turn; empty if it need not. `KEY` is the JWK that verifies all
-tokens in place of those of the manifest's issuer; empty if there is none. The rest is as for `python -m PACKAGE`. This
-program is separate from the command line and imports nothing of the compiler: a generated server has no option for
-these, and no key can be had by mistake.
+which it reports that it is ready, and then waits for its turn; empty to serve immediately. `KEY` is the JWK that
+verifies all tokens in place of the keys of the manifest's issuer; it may be empty. The rest is as for `python -m
+PACKAGE`. This program is separate from the command line and does not import the compiler: a generated server has no
+option for these, so that no key is accepted by mistake.
 """
 
 from __future__ import annotations

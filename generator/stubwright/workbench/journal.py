@@ -1,4 +1,4 @@
-"""The events of a run of `dev`, in order: for pages that are open, and for those that open later."""
+"""The events of a run of `dev`, in order, for current and future pages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Journal:
             self._changed.notify_all()
 
     def wait_after(self, number: int, seconds: float) -> Sequence[Event] | None:
-        """Return the events after a number, once there is one; none after so many seconds, `None` at the end."""
+        """Wait for events after a number, and return them: an empty list on timeout, `None` at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._last > number or self._is_closed, seconds)
             if self._is_closed:

@@ -1,6 +1,6 @@
-"""The page: that of `docs`, with a form for each entry, who asks, what has changed, and the log.
+"""The page: the page of `docs`, with a form for each entry, the caller, recent changes, and the log.
 
-The script of the page calls the server itself, so that what it shows is what any client gets.
+The script of the page calls the server itself, so that it shows the same results as any client.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, and the digest of what it says of the manifest, by which an open page knows that it is old."""
+    """A page, and a digest of its content. An open page is outdated if the digest differs."""
 
     text: str
     digest: str
@@ -134,7 +134,7 @@ def _make_prompt_schema(primitive: ir.Primitive) -> dict[str, Any]:
 
 
 def _make_uri_schema(key: str) -> dict[str, Any]:
-    """Return a schema of what names a resource: one URI, or one that is still to be filled in."""
+    """Return a schema of the names of a resource: a URI, or the variables of a template."""
     fixed = _EXPRESSION.search(key) is None
     uri = {"type": "string", **({"const": key} if fixed else {"description": f"such as {key}"})}
     return {"type": "object", "properties": {"uri": uri}, "required": ["uri"]}

@@ -39,7 +39,7 @@ _SAFE: Final = (
 
 
 class RefusedError(Exception):
-    """No token can be made of what was asked for; the text explains why."""
+    """The requested token cannot be made; the text explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class _Server(ThreadingTCPServer):
         names = dict.fromkeys([host if host != "localhost" else "127.0.0.1", "127.0.0.1", "localhost"])
         self.hosts = tuple(f"{name}:{port}" for name in names)
         self.origins = tuple(f"http://{name}" for name in self.hosts)
-        self.cookie = f"stubwright-dev-{port}"  # cookies know no ports: another run has another
+        self.cookie = f"stubwright-dev-{port}"  # cookies ignore ports: another run has another
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -202,7 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def _stream(self) -> None:
-        """Send events, those that the page has missed first (HTML, "Server-sent events")."""
+        """Send events, starting with the events that the page has missed (HTML, "Server-sent events")."""
         last = self.headers.get("Last-Event-ID", "0")
         number = int(last) if last.isdecimal() else 0
         self.send_response(HTTPStatus.OK)

@@ -27,7 +27,7 @@ _FAILED: Final = 1
 _EPILOG: Final = """arguments:
   NAME=VALUE       typed by the tool's schema: days=3, verbose=true, place.city=Paris; a list has its NAME several times
   NAME:=JSON       any value: units:=null, tags:='["a", "b"]'
-  NAME=@FILE       the content of a file (base64 where the schema says so); @@ for a text that begins with @
+  NAME=@FILE       the content of a file (base64 if the schema requires it); @@ for a text that begins with @
   '{"NAME": …}'    all arguments in JSON; `-` reads them from standard input
 
 exit status:

@@ -1,7 +1,7 @@
-"""The one server that a verb talks to: from a manifest, a URL, or a command after `--`, to its location.
+"""The server that a command calls: of a manifest, at a URL, or started by a command after `--`.
 
-A manifest's server is the generated one, started as `dev` and `install` start it, with the variables of this shell; or
-with `--mock` one that answers with examples.
+A manifest's server is the generated server, started as `dev` and `install` start it, with the environment of this
+shell. With `--mock`, it is a mock.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _OPTIONS: Final = """
 
 
 def add_options(parser: CommandParser) -> None:
-    """Let a verb be told which server."""
+    """Add the options that select and start a server."""
     servers.add_reaching(parser)
     logins.add_options(parser)
     declare(parser, _OPTIONS)
@@ -110,7 +110,7 @@ def take_named(words: list[str], arguments: argparse.Namespace) -> str | None:
     """Remove the server from the start of the words, and return it; None if the command line names it otherwise.
 
     Raises:
-        UsageError: A server stands behind the other words.
+        UsageError: A server follows the other words.
     """
     if arguments.command is not None or not words:
         return None

@@ -32,10 +32,10 @@ def add(verbs: Any) -> None:
     inspect: CommandParser = verbs.add_parser(
         "inspect",
         _inspect,
-        help="show what clients of each revision of MCP see of a server",
+        help="show how clients of each revision of MCP see a server",
         usage="stubwright inspect [options] [MANIFEST | URL] [NAME] [-- COMMAND…]",
-        epilog="For a manifest, a mock answers, unless --scope or --handlers ask for its own server. NAME is a tool, a "
-        "prompt, or the URI of a resource: it is shown as it is sent.",
+        epilog="The server of a manifest is a mock, unless --scope or --handlers is given. NAME is a tool, a "
+        "prompt, or the URI of a resource: it is shown as sent.",
     )
     inspect.late = "words"
     destinations.add_options(inspect)

@@ -27,9 +27,9 @@ def add(verbs: Any) -> None:
     list_: CommandParser = verbs.add_parser(
         "list",
         _list,
-        help="show the tools, resources and prompts of a server, with what they cost",
+        help="show the tools, resources and prompts of a server, and their cost",
         usage="stubwright list [options] [MANIFEST | URL] [-- COMMAND…]",
-        epilog="Of a manifest it shows what is declared; with --scope, --handlers or --mock a server is started and "
+        epilog="It lists the declarations of a manifest; with --scope, --handlers or --mock a server is started and "
         "asked. Tokens are estimates: a model counts in its own way.",
     )
     destinations.add_options(list_)

@@ -36,7 +36,7 @@ def refuse_twice(path: str, first: str, second: str) -> Diagnostic:
 
 
 def write(path: str, text: str, location: Location | None, *, force: bool) -> tuple[Diagnostic | None, str]:
-    """Write a contract, unless that would lose something; return the fault, if any, and what was done.
+    """Write a contract, unless that would lose something; return the fault, if any, and the resulting state.
 
     Args:
         path: The file.

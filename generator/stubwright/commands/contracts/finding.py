@@ -1,7 +1,6 @@
-"""From contracts back to their servers: by the location in each, and the options of the command line.
+"""The servers of contracts, by the location in each contract and the options of the command line.
 
-A header goes to the one contract that names it, and a variable to those that name it, so that no server gets a value
-meant for another.
+A header is sent only to the server whose contract names it, and a variable is set only for contracts that name it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def find_targets(
 
     Args:
         contracts: The contracts.
-        url: The URL of the only one, in place of what it says; None if the command line has none.
+        url: Replaces the location of the only contract; None without a URL on the command line.
         arguments: The command line.
 
     Raises:
@@ -104,8 +103,8 @@ def _find(
 def _find_file(contract: Contract) -> str:
     """Return the path of the file that a contract names, from here.
 
-    A contract does not say from which folder it was locked. It was this one, or the one above the contract that has the
-    file, if no other has.
+    A contract does not record the folder in which it was locked: this folder, or the only folder above the contract
+    that contains the file.
 
     Raises:
         DocumentError: There is none, or several folders have one.
@@ -174,7 +173,7 @@ def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str
     """Return the entries of a client's configuration by the paths of the contracts that `lock --config` made of them.
 
     Raises:
-        UsageError: It has none of their servers.
+        UsageError: It lacks their servers.
         SourceError: The file is wrong.
     """
     from stubwright.commands.contracts import configurations, files
@@ -182,7 +181,7 @@ def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str
     entries = {files.make_name(name): entry for name, entry in configurations.read(path).items()}
     entry_of = {contract.path: entries[Path(contract.path).name] for contract in contracts if _is_in(contract, entries)}
     if not entry_of:
-        raise UsageError(f"--config: {path} has none of the servers that the files of these contracts are named after")
+        raise UsageError(f"--config: {path} lacks the servers that the files of these contracts are named after")
     return entry_of
 
 

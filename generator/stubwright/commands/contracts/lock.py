@@ -99,7 +99,7 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
 
 
 def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], int]:
-    """Return the servers of a client's configuration, and the exit status for those that cannot be asked.
+    """Return the servers of a client's configuration, and the exit status for unreachable servers.
 
     Raises:
         UsageError: An option does not fit.
@@ -176,6 +176,6 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
 def _note(target: Target, result: ImportResult) -> Iterator[str]:
     if result.warnings:
         word = "warning" if result.warnings == 1 else "warnings"
-        yield f"`stubwright check` has {result.warnings} {word} about what the server says"
+        yield f"`stubwright check` has {result.warnings} {word} about the server's lists"
     if not target.location.is_complete:
-        yield "parts of where the server is may be secret, and are `…` in the contract, which does not lead back to it"
+        yield "parts of the server's location may be secret: the contract has `…` there, and `verify` needs them again"

@@ -48,12 +48,12 @@ examples:
 
 
 _OPTIONS: Final = f"""
-target TARGET?      a manifest, what `stubwright lock` wrote, or a URL
+target TARGET?      a manifest, a contract (see `stubwright lock`), or a URL
 --config FILE       test each server that this configuration of a client names: its commands are run
 --tool GLOB…        test only tools with such a name; may be repeated
 --allow-writes      also call tools that do not say `readOnlyHint: true`: they may change or delete something
---probe CALL        a call that shows what the server keeps, such as `list_items` or `'list_items {{"limit": 5}}'`:
-  calls of tools that only read may not change what it shows
+--probe CALL        a call whose result shows the server's state, such as `list_items` or `'list_items {{"limit": 5}}'`:
+  calls of read-only tools may not change this result
 --call CALL…        make only this call, such as `'get_item {{"id": 5}}'`, whatever the tool declares; may be repeated,
   to make the calls in this order over one connection
 --seed N            make other arguments (default: 0)
@@ -263,7 +263,7 @@ def _find_target(path: str, arguments: argparse.Namespace) -> Target:
 
 
 def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _SkippedServer]:
-    """Yield the servers of a configuration; one that cannot be asked leaves the others. Raises SourceError."""
+    """Yield the servers of a configuration, including unreachable servers. Raises SourceError."""
     from stubwright.commands.contracts import configurations
 
     for name, target in configurations.find_targets(arguments):

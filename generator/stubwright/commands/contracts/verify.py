@@ -126,7 +126,7 @@ def _find_worst(outcomes: Sequence[Outcome]) -> int:
 
 
 def _find_files(named: Sequence[str]) -> Sequence[str]:
-    """Return the files of contracts: those that are named, or all.
+    """Return the given files, or all files in the folder of contracts.
 
     Raises:
         UsageError: There are none.
@@ -158,7 +158,7 @@ def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argpars
 
 
 def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]]:
-    """Return contracts, and the outcomes of those that are wrong."""
+    """Return the valid contracts, and the outcomes of invalid ones."""
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.importers.contracts import contract
     from stubwright.project.files import disk

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from stubwright.workbench.server import Difference, PageContent
 
 _COMMIT: Final = "git:HEAD"
-_UNKNOWN: Final = "nothing to compare with"
+_UNKNOWN: Final = "no previous version"
 
 SERVER_OPTIONS: Final = ("--audit", "-")
-"""Options of the server, so that it tells of each call."""
+"""Options that make the server log each call."""
 
 
 class Reporter:
     """A reporter of a run to the terminal, and to the page if there is one."""
 
     def __init__(self, desk: PageContent | None, identity: Identity | None) -> None:
-        """Take the page, or None, and who may ask."""
+        """Report to a page, if any; `identity` is the caller of the page."""
         self._desk = desk
         self._identity = identity
         self._summary = ""
@@ -52,7 +52,7 @@ class Reporter:
         try:
             write_err(line.printed)
         except OutputError:
-            return  # nobody sees the terminal any more; the server goes on, and must not wait for its reader
+            return  # the terminal is closed; keep reading, so that the server is not blocked
 
     def report_end(self, status: int) -> None:
         """Report that the server has ended unasked; called from the thread that waits for it."""
@@ -69,7 +69,7 @@ class Reporter:
         write_err(f"stubwright: {goes_on}; the next good save is served")
 
     def report_slow(self, seconds: int, stack: str, *, is_running: bool) -> None:
-        """Report that the server of a save is not made yet, and where its handlers stand, if that is known."""
+        """Report that the server of a save has not started yet, with the stack of its handlers if known."""
         goes_on = "the server of the last good save goes on" if is_running else "no server runs"
         text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts again"
         if stack:
@@ -116,7 +116,7 @@ class Reporter:
             self._desk.journal.add("compared", **asdict(difference))
         if difference.summary not in (self._summary, _UNKNOWN):
             self._summary = difference.summary
-            with suppress(OutputError):  # nobody sees the terminal any more
+            with suppress(OutputError):  # the terminal is closed
                 write_out(f"  since the last commit: {difference.summary}\n")
 
 

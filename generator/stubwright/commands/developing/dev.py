@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
     declare(dev, _OPTIONS, http={"default": _ADDRESS})
     identities.add_options(dev)
     declare(dev, _DEBUGGING)
-    # It generates as `generate --watch` does, of which it has no other option.
+    # It generates as `generate --watch` does, with no other options of `generate`.
     dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False, quiet=False)
     dev.set_defaults(format="text")
 

@@ -1,4 +1,4 @@
-"""The identity of callers of a server of `dev`: with `--scope`, only those with a token of this run may ask it."""
+"""The callers of a server of `dev`: with `--scope`, they need a token of this run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SUBJECT: Final = "dev"
 
 _OPTIONS: Final = f"""
 --scope SCOPE…       accept only tokens of this run; the first is printed and has this scope; may be repeated
---as NAME            whom that token is for (default: {_SUBJECT})
---claim NAME=VALUE…  a further claim of that token, such as tenant=acme; JSON, or text; may be repeated
+--as NAME            subject of the token (default: {_SUBJECT})
+--claim NAME=VALUE…  a further claim of the token, such as tenant=acme; JSON, or text; may be repeated
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let a verb be told who asks."""
+    """Add the options for the token of a run."""
     declare(parser, _OPTIONS, **{"as": {"dest": "subject"}})
 
 
@@ -46,7 +46,7 @@ def read(arguments: argparse.Namespace) -> Identity | None:
     if not arguments.scope:
         for option, given in (("--as", arguments.subject), ("--claim", arguments.claim or None)):
             if given is not None:
-                raise UsageError(f"{option} needs --scope, which says what that one may use")
+                raise UsageError(f"{option} needs --scope, which selects the scopes of the token")
         return None
     from stubwright.serving.issuer import Issuer, check_claims
 
@@ -69,7 +69,7 @@ def _read_claim(text: str) -> tuple[str, Any]:
 
 
 def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> None:
-    """Raise UsageError if the manifest wants no tokens, or does not know any such scope."""
+    """Raise UsageError if the manifest requires no tokens, or declares no such scope."""
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.serving.issuer import list_scopes
 
@@ -83,7 +83,7 @@ def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> Non
 
 
 def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None:
-    """Print a token of this run, or how to get one; nothing if the manifest wants none."""
+    """Print a token of this run, or the way to get a token, if the manifest requires tokens."""
     auth: Any = manifest.document.get("auth")
     if not auth:
         return

@@ -172,11 +172,11 @@ def _parse(command: str) -> argparse.Namespace:
 
 
 def _find_folder(path: str, output: str | None) -> Path:
-    """Return the folder in which the command was run: the one from which its `-o` leads to the file."""
+    """Return the folder in which the command was run: its `-o` is relative to it."""
     file = Path(path).resolve()
     parts = Path(output or "").parts
     if not parts or file.parts[-len(parts) :] != parts:
-        raise _UnrepeatableError(f"its first lines say that it was written to `{output or 'standard output'}`")
+        raise _UnrepeatableError(f"according to its first lines, it was written to `{output or 'standard output'}`")
     return Path(*file.parts[: -len(parts)])
 
 

@@ -27,7 +27,7 @@ _WRONG: Final = 1
 _NO_ANSWER: Final = 3
 
 _EPILOG: Final = """exit status:
-  that of the command; 1 if a file is wrong or cannot be written, 2 if the command line is wrong, 3 if the command
+  the status of the command; 1 if a file is wrong or cannot be written, 2 if the command line is wrong, 3 if the command
   cannot be started
 
 examples:
@@ -88,7 +88,7 @@ def _record(arguments: argparse.Namespace) -> int:
 
 
 def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], arguments: argparse.Namespace) -> int:
-    """Record an endpoint; the file stays as it is if clients cannot connect."""
+    """Record an endpoint; do not touch the file if clients cannot connect."""
     from stubwright.recording import http
     from stubwright_runtime.server.app.loading import StartError
 
@@ -109,7 +109,7 @@ def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], a
 
 
 def _record_command(command: Command, begin: Callable[[], Recorder | None], path: str) -> int:
-    """Record a command; the file stays as it is if the command cannot be started."""
+    """Record a command; do not touch the file if the command cannot be started."""
     from stubwright.recording import stdio
     from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
 
@@ -130,9 +130,9 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
 
 
 def _read_state(path: str) -> tuple[int, bool] | None:
-    """Return the size of the whole lines of a recording, and if more follow; None if it is wrong, which is reported.
+    """Return the size of the complete lines of a recording, and whether an incomplete line follows.
 
-    It is also wrong if nothing can be appended to it, so that no server is started for it; nothing is written yet.
+    Report an invalid or read-only recording, and return None, before a server is started. Does not write to the file.
     """
     from stubwright.project.files.appended import AppendedFile
     from stubwright.project.files.disk import Disk

@@ -76,7 +76,7 @@ def _fail(problem: str) -> int:
 
 
 def _make_manifest(conversation: Conversation) -> ir.Manifest:
-    """Return the manifest of the recorded server. Raises SourceError, also if nothing is recorded at all."""
+    """Return the manifest of the recorded server. Raises SourceError, also if the recording is empty."""
     from stubwright.importers.reading import SourceError
     from stubwright.recording import replay
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GIT = "git:"
 _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
-"""Errors in examples: nothing that is compared depends on them."""
+"""Errors in examples, which do not affect a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class VersionError(Exception):
 
 
 def read_project(revision: str) -> list[tuple[Version, Version]]:
-    """Return each manifest of the project at `git:REV`, and as it is now.
+    """Return each manifest of the project at `git:REV` and in the working tree.
 
     Raises:
         VersionError: One cannot be read.
@@ -80,9 +80,7 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
 
 
 def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """Return a manifest as its server lists it: schemas as sent, without those that results need not fit, and
-    nothing about the meaning of `format`.
-    """
+    """Return a manifest as its server lists it: schemas as sent, without unlisted output schemas."""
     manifest = replace(
         manifest,
         formats=formats,
@@ -239,7 +237,7 @@ def _rename_files(version: Version, revision: str, find_path: Callable[[str], st
 
 
 def _read_file(name: str, path: str, reader: Reader) -> Version:
-    """Return a manifest, or one that knows only lists: a contract, or the manifest of a saved list of tools."""
+    """Return a manifest, a contract, or the manifest of a saved list of tools."""
     from stubwright.compile.syntax import yamlwriter
 
     if path.lower().endswith(".json"):

@@ -1,7 +1,7 @@
-"""The output of commands: diagnostics, and reports of what was done.
+"""Output of commands: diagnostics and reports.
 
-All that any command writes to standard output or error is written here. Names and texts in it come from elsewhere, so
-nothing in them reaches a terminal as a command.
+Every command writes to standard output and error through this module, which replaces control characters in names and
+texts from other sources.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class OutputError(Exception):
 class Output(io.TextIOWrapper):
     """Standard output or error, whose failures are no failures of a command's files.
 
-    It is in UTF-8, as manifests are. Output of others, such as the parser of the command line, goes through
-    it, too; so nothing is written that should not be shown.
+    It is in UTF-8, as manifests are. The output of argparse and other libraries passes through it too, so that control
+    characters are always replaced.
     """
 
     @classmethod
@@ -244,7 +244,7 @@ class Printer:
             self.say(f"  it needs {', '.join(built.requirements)}")
 
     def report_pruned(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Print the files removed because their manifest is gone; `previous` is the lock as it was."""
+        """Print the files removed because their manifest is gone; `previous` is the previous lock."""
         from stubwright.project import vendoring
         from stubwright.project.files import layout
 
@@ -279,7 +279,7 @@ class Printer:
                 self.add([Diagnostic("SW412", message, at, "delete it, or run `stubwright generate --force`")])
 
     def report_stale(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Show the changes that a run would make; `previous` is the lock as it was."""
+        """Show the changes that a run would make; `previous` is the previous lock."""
         from stubwright.diagnostics import Diagnostic, Place, printers
         from stubwright.project import vendoring
         from stubwright.project.files import layout, lock
@@ -288,7 +288,7 @@ class Printer:
         for change in changes.changes:
             self._stale = True
             path = layout.show_path(output, change.path)
-            if not change.path.startswith(vendoring.ENTRY):  # which nobody reviews here
+            if not change.path.startswith(vendoring.ENTRY):  # the runtime's files need no review
                 self.say(printers.unified.render(path, change.old, change.new))
             if change.old is None:
                 missing[change.path.partition("/")[0]].append(path)

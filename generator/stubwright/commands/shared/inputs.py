@@ -1,4 +1,4 @@
-"""The input of a command: the manifests that it is given, or those of the project."""
+"""The input of a command: manifests from the command line or the project, and targets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TARGET: Final = """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let a verb be given manifests, and be told how to print diagnostics."""
+    """Add the manifests, `--strict` and `--format`."""
     declare(parser, _OPTIONS)
 
 
@@ -83,7 +83,7 @@ def find_target(found_project: Project | None, output: str | None = None) -> Tar
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Let a verb be told by which targets."""
+    """Add `--target`."""
     declare(parser, _TARGET)
 
 

@@ -27,7 +27,7 @@ manifests MANIFEST?     the server's manifest (default: the project's, where it 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let a verb be told which server, and how it is started."""
+    """Add the manifest, and the options for starting its server."""
     declare(parser, _OPTIONS, manifests={"default": (), "type": lambda path: (path,)})
 
 

@@ -30,9 +30,9 @@ class CommandParser(argparse.ArgumentParser):
     takes_command = False
     only_after: str | None = None
     late: str | None = None
-    """An argument that may also stand behind options that stand behind another; argparse does not know any such.
+    """An argument that may also follow options after another positional argument, which argparse does not support.
 
-    It is of one word, or of any number if its value is a list.
+    It takes one word, or any number if its value is a list.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -56,7 +56,7 @@ class CommandParser(argparse.ArgumentParser):
             elif not before and len(rest) == 1:
                 setattr(parsed, self.late, tuple(rest))
                 rest = []
-        if rest:  # told here, with this command's own usage
+        if rest:  # reported here, with the usage of this command
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
             lacks_dashes = takes_one and command is None
             hint = (
@@ -76,13 +76,13 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
-    """Return the command that was meant, as far as its words are known."""
+    """Return the intended command, or a placeholder if its first word is unknown."""
     first = getattr(parsed, "url", None)
     return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
 
 
 def _explain(parser: argparse.ArgumentParser, message: str) -> str:
-    """Return the explanation of an error of argparse; other errors than the usual ones keep argparse's words."""
+    """Return an explanation of argparse's error; uncommon errors keep argparse's text."""
     from stubwright.commands import VERBS
     from stubwright.diagnostics.suggestions import did_you_mean, find_nearest
 

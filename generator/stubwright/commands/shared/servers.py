@@ -30,30 +30,29 @@ _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _REACHING: Final = """
 --header NAME:VALUE…  an HTTP header for each request to a URL
 --token HEADER        an access token for a URL: --header "Authorization: Bearer TOKEN"
-
 """
 
 
 def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:
-    """Let a verb take a command, and the options that reach a URL or a command."""
+    """Accept a command after `--`, and add the options for reaching a URL or a command."""
     parser.takes_command, parser.only_after = True, only_after
     declare(parser, _REACHING, token={"dest": "header", "action": "append", "type": "Authorization: Bearer {}".format})
     add_passing(parser)
 
 
 _PASSING: Final = """
---env NAME[=VALUE]…  a variable for the command, which gets only PATH, HOME and the like, and those of proxies,
-  certificates, pip, uv and npm; without VALUE as it is here
+--env NAME[=VALUE]…  a variable for the command, which gets only PATH, HOME and the like, and the settings of
+  proxies, certificates, pip, uv and npm; without VALUE, its value here
 """
 
 
 def add_passing(parser: argparse.ArgumentParser) -> None:
-    """Let a verb be told which variables the command gets that it starts."""
+    """Add `--env`."""
     declare(parser, _PASSING)
 
 
 def add_options(parser: CommandParser, only_after: str | None = None) -> None:
-    """Let a verb be told how to reach a server, and how long and how much it may send."""
+    """Add the options for reaching a server, and for limits on its answers."""
     add_reaching(parser, only_after)
     add_limits(parser, "how long the import may take in all")
 
@@ -150,7 +149,7 @@ def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
 
 
 def name(source: Source) -> str:
-    """Return a name for a server that has none: its host, or its program."""
+    """Return a name for an unnamed server: its host or program."""
     words = getattr(source, "words", None)
     return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
 

@@ -62,9 +62,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files that runs read. They need not exist; `is_whole` is true if none was too broken to tell of
-    others.
-    """
+    """The files that runs read, existing or not. `is_whole` is false if a broken file may include others."""
 
     files: frozenset[Path]
     patterns: frozenset[Pattern]
@@ -77,7 +75,7 @@ class Inputs:
         return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
 
     def find_folders(self) -> frozenset[Path]:
-        """Return the folders to watch, which need not exist either."""
+        """Return the folders to watch, existing or not."""
         return frozenset(path.parent for path in self.files).union(
             *(pattern.find_folders() for pattern in self.patterns)
         )
@@ -201,12 +199,12 @@ class _Recorder:
         return paths
 
     def is_within(self, path: str, folder: str) -> bool:
-        self._files.add(path)  # a link that leads out of the folder is not read, but may be mended
+        self._files.add(path)  # a link to a path outside the folder is not read, but may be repaired
         return self._disk.is_within(path, folder)
 
 
 def _find_project_files(work: Run) -> Iterator[Path]:
-    """Yield the paths of the project's own file, and of nearer ones that could appear."""
+    """Yield the path of the project's `pyproject.toml`, and of nearer files that could replace it."""
     from stubwright.project import config
 
     working_folder = Path.cwd()
@@ -231,7 +229,7 @@ def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) 
 
 
 def _resolve_links(path: str | Path) -> Iterator[Path]:
-    """Yield a file by its name in its folder, and, if that is a link, the file that it leads to."""
+    """Yield a file by its name in its folder, and the target if the file is a link."""
     folder, name = os.path.split(os.path.normpath(path))
     yield Path(os.path.realpath(folder), name)
     yield Path(os.path.realpath(path))

@@ -1,6 +1,6 @@
-"""Printers: a module for each format, which takes diagnostics with the texts that they are about, and gives text.
+"""Printers: a module for each format, from diagnostics with their texts to text.
 
-They print nothing themselves. What they give ends in a line break, and but for colours a terminal obeys none of it.
+They only return text, which ends in a line break and, except for colours, contains no escape sequences.
 """
 
 from stubwright.diagnostics.printers import github, json, text, unified

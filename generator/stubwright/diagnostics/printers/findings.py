@@ -47,9 +47,9 @@ class Finding:
 
 
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
-    """Locate each diagnostic once, by file, position, code and message; those without a file come first.
+    """Locate each diagnostic once, by file, position, code and message; diagnostics without a file come first.
 
-    Values that a YAML alias repeats have different places in the manifest, but one in the text.
+    Values that a YAML alias repeats have several places in the manifest, and only one in the text.
     """
     findings: dict[tuple[Span | None, str, str], Finding] = {}
     for diagnostic in diagnostics:

@@ -87,7 +87,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
     """Return a source line that fits, the columns before its carets, and the number of carets; None if it is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.measure_width(span.line)
-    # What is omitted at once leaves one character more than is shown, since a joiner is judged by what is before it.
+    # Cut to one character more than is shown, since a joiner depends on the character before it.
     left = 0 if width <= _MOST else max(0, first - _BEFORE - 1)
     line = lines.get_part(span.line, left + 1, left + _MOST + 1)
     if line is None or not line.strip():

@@ -1,8 +1,7 @@
-"""A server's entry in a client's configuration file: written, replaced or taken out, and nothing else touched.
+"""A server's entry in a client's configuration file: added, replaced or removed, leaving the rest unchanged.
 
-The file is read, edited in memory, read once more, and replaced whole by one that stands ready next to it. Two runs
-wait for each other; a client that writes at the same time makes the edit begin again. A link stays a link, and a mode a
-mode.
+The file is read, edited in memory, read once more, and replaced by a staged file. Two runs wait for each other; if a
+client writes at the same time, the edit starts again. A link stays a link, and a mode a mode.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Entry:
 
     @property
     def path(self) -> tuple[str, str]:
-        """The keys that lead to it."""
+        """The keys on its path."""
         return self.client.key, self.name
 
     def format_file(self) -> str:
@@ -96,15 +95,15 @@ def is_there(entry: Entry, file: Path) -> bool:
 
 
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
-    """Change the text of a file, and return whether there was anything to change.
+    """Change the text of a file, and return whether it changed.
 
     Args:
-        file: The file, which need not exist.
+        file: The file, existing or not.
         change: Gives the new text; `put` or `remove` of an entry.
         private: Make it, if it is new, for its owner alone.
 
     Raises:
-        RefusedError: The file is damaged, is no file, or cannot be read or written. It is as it was.
+        RefusedError: The file is damaged, is not a regular file, or cannot be read or written. It is unchanged.
     """
     # A link is followed, because moving the new file onto it would replace the link.
     target = Path(os.path.realpath(file))
@@ -116,7 +115,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
                 after = _edited(before or b"", change, file)
                 if after == (before or b""):
                     return False
-                # The client may have written in the meantime; then the edit begins again with what it wrote.
+                # The client may have written in the meantime; then the edit starts again with the new text.
                 if _read(file) == before:
                     disk.write(target, after, mode=_PRIVATE if private else None)
                     return True
@@ -162,7 +161,9 @@ def report_misplaced(text: str, file: Path, error: EditError) -> Diagnostic:
 
 
 def name_of(manifest: ir.Manifest) -> str:
-    """Return the default name of a server in a client's file: its own, as far as all clients take it."""
+    """Return the default name of a server in a client's file: its own name, reduced to characters that all clients
+    accept.
+    """
     name = str(manifest.document["server"]["name"])
     if NAME.fullmatch(name):
         return name

@@ -33,7 +33,7 @@ class EntryError(ValueError):
 class Server:
     """A server as its client reaches it: by a command, or at a URL.
 
-    `variables` are those of the command, and those that were put in place of a `${NAME}`.
+    `variables` are the variables of the command, and the values used for a `${NAME}`.
     """
 
     command: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def find_entries(text: str, path: str) -> Mapping[str, Any]:
 
     Args:
         text: Its text.
-        path: The file, which is in TOML if its name says so.
+        path: The file, in TOML if its name ends in `.toml`.
 
     Raises:
         EditError: It is not JSON or TOML, or names no servers.

@@ -1,7 +1,6 @@
-"""JSON with comments, edited where it stands: a member put into an object, or taken out, the rest byte for byte.
+"""JSON with comments, edited in place: a member is added to an object, or removed, and all other bytes stay the same.
 
-Comments are those of JavaScript, and a comma may are after the last entry, as VS Code, Cursor and Zed read their
-settings. It does not know any file.
+Comments are JavaScript comments, and a comma may follow the last entry, as in the settings of VS Code, Cursor and Zed.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
 
     Args:
         text: A JSON object, or nothing at all.
-        path: The keys that lead to the member, from the outermost.
+        path: The keys of the member, the outermost first.
         value: Its value, as `json.dumps` takes it.
         comments: True if the text may have comments, and commas after last entries.
 
@@ -63,7 +62,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
 
 
 def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
-    """Remove a member from a text, which stays as it is if there is none. Raises EditError as `with_member` does."""
+    """Remove a member from a text, if it exists. Raises EditError as `with_member` does."""
     tree = _read(text, comments)
     if tree is None:
         return text
@@ -124,7 +123,7 @@ class _TokenizedText:
             return text[: node.start + 1] + inserted + text[close:]
         last = self._last(node)
         has_comma = _COMMA.match(self.plain, last.end) is not None
-        end = last.end + len(text[last.end : close].rstrip())  # behind what is said of the last member, too
+        end = last.end + len(text[last.end : close].rstrip())  # after a comment on the last member, too
         before, after = text[: last.end], text[last.end : end]
         if self._breaks(node.start, first.start) or self._breaks(last.end, close):
             on_own_line = self._breaks(node.start, first.start)

@@ -1,6 +1,6 @@
-"""MCP clients: the files in which they keep their servers, and the forms of these.
+"""MCP clients: the files in which they store their servers, and the formats of these.
 
-One row a client, with the pages of its documentation that say so. This module reads and writes no file.
+Each row names its sources in the client's documentation. This module reads and writes no file.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Client:
 
     Attributes:
         name: Its name on the command line.
-        title: The name that its makers give it.
+        title: Its product name.
         form: The format of its files. A client that reads comments has `jsonc`, so that they are no mistakes.
         key: The key of servers in its files.
         user: The file for all that a user does, by `sys.platform`. `~` is the home folder, and `$NAME` a variable of
-            the environment, with what it is by default after a `:`.
-        project: The file for one project, from its folder; None if the client has none.
-        sources: The pages of its documentation that say all this.
+            the environment, with its default after a `:`.
+        project: The file for one project, from its folder; None for clients without project files.
+        sources: The pages of its documentation.
         more: The fields of its entries next to `command`, `args` and `env`.
-        expands: The parts that it replaces in texts of its file, such as `${NAME}`; None if it replaces none.
+        expands: The parts that it replaces in texts of its file, such as `${NAME}`; None for no expansion.
         then: The step by which a user makes it see a new server.
     """
 
@@ -49,7 +49,7 @@ class Client:
     then: str
 
     def find_file(self, scope: Scope, folder: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
-        """Return the configuration file; None if the client has none for this scope.
+        """Return the configuration file; None if there is no file for this scope.
 
         Args:
             scope: The scope of the servers in it.

@@ -24,7 +24,7 @@ _TOGETHER: Final = "put the headers that begin with `{}` next to each other, and
 
 
 def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
-    """Set a table in a text: in place of the one that exists, or at the end.
+    """Set a table in a text: replace it, or append it.
 
     Args:
         text: A TOML document.
@@ -32,7 +32,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
         value: Texts, lists of texts, and tables of texts.
 
     Raises:
-        EditError: The text is not TOML, or the table stands inside another value.
+        EditError: The text is not TOML, or the table is inside another value.
     """
     import tomlkit
 
@@ -51,7 +51,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
 
 
 def without_table(text: str, path: tuple[str, str]) -> str:
-    """Remove a table from a text, which stays as it is if there is none. Raises EditError as `with_table` does."""
+    """Remove a table from a text, if it exists. Raises EditError as `with_table` does."""
     before = read(text)
     tables = _tables(before, path[0])
     if path[1] not in tables:
@@ -83,7 +83,7 @@ def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _replaced(text: str, path: tuple[str, str], block: str) -> str:
-    """Return the text with other lines, if any, in place of those of a table; as it is if that table has no header."""
+    """Return the text with the lines of a table replaced or removed; unchanged if the table has no header."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Whitespace
@@ -99,8 +99,8 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
             rows = parent.value.body
             index = next(index for index, (_, item) in enumerate(rows) if item is table)
             lines = block + "".join(item.as_string() for item in _trailing(table))
-            rows[index] = None, Whitespace(lines)  # which is printed as it stands
-            block = ""  # headers of one table may stand apart
+            rows[index] = None, Whitespace(lines)  # which is printed verbatim
+            block = ""  # a table may have several headers
     return document.as_string()
 
 

@@ -1,7 +1,7 @@
 """Files of environment variables: a line `NAME=value` for each, as `docker --env-file` and dotenv have in common.
 
-A value may are in single quotes, where it is taken as it is, or in double quotes, with escapes such as `\\n`. Without
-quotes it ends before ` #`. `export` may are before a name. Nothing is put in place of `$NAME`.
+A value may be in single quotes, which keep it verbatim, or in double quotes, with escapes such as `\\n`. Without quotes
+it ends before ` #`. `export` may precede a name. `$NAME` is not expanded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A file to which whole lines are appended, at once and for its owner alone.
+"""An append-only file of lines, readable by its owner alone.
 
 A line that cannot be written whole is taken back, unless another process has appended since.
 """
@@ -30,19 +30,19 @@ class AppendedFile:
         self._descriptor = os.open(path, flags, 0o600)
 
     def append(self, line: bytes) -> None:
-        """Write a line with its end. Raises OSError, and then takes back its start, if nothing is after that."""
+        """Write a line. On OSError, remove a partial line if it is still the end of the file."""
         written = 0
         try:
             while written < len(line):
                 written += os.write(self._descriptor, line[written:])
         except OSError:
-            end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # of what was written here, wherever that was
+            end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # of the last write
             if written and end == os.fstat(self._descriptor).st_size:
                 os.ftruncate(self._descriptor, end - written)
             raise
 
     def shorten(self, size: int) -> None:
-        """Drop what is after so many bytes. Raises OSError."""
+        """Truncate the file. Raises OSError."""
         os.ftruncate(self._descriptor, size)
 
     def close(self) -> None:

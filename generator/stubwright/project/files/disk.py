@@ -1,7 +1,6 @@
 """Files: reading the compiler's input, and writing one file whole or not at all.
 
-A file is written next to its target first and then moved into place. What is no file, such as a device or a pipe, is
-written to.
+A file is written next to its target first and then moved into place. Devices and pipes are written to directly.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class Disk:
         """Return the file's bytes.
 
         Raises:
-            OSError: It cannot be read, has more than 64 MiB, or is a pipe or a device, which might never end. Those
-                below `/dev` and `/proc` are read: they are what a shell passes.
+            OSError: It cannot be read, has more than 64 MiB, or is a pipe or a device, which might never end. Files
+                below `/dev` and `/proc` are read, since shells pass them.
         """
         if path not in self._files:
             opener = None if path.startswith(_PASSED) else _open_regular
@@ -104,10 +103,7 @@ def find_module(name: str, folders: Sequence[str]) -> Path | None:
 
 
 def is_importable(name: str, folders: Sequence[str]) -> bool:
-    """Return whether a module's package is installed: it can be found next to the project's own folders.
-
-    Nothing is imported for that.
-    """
+    """Return whether a module's package is installed: found outside the project's own folders, without importing it."""
     from importlib.machinery import PathFinder
 
     own = {str(Path(folder).resolve()) for folder in ("", *folders)}
@@ -140,7 +136,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write one file, whole or not at all; a new one with that mode.
 
     Raises:
-        NotWritableError: The path is relative, and a link on it leads out of the working folder.
+        NotWritableError: The path is relative, and a link in it points outside the working folder.
         OSError: The file cannot be written; the error has its name.
     """
     staged = None
@@ -158,7 +154,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
     except OSError as error:
         if staged is not None:
             staged.unlink(missing_ok=True)
-        # The error may name the staged file, of which the user knows nothing.
+        # The error may name the staged file, which users do not know.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -172,9 +168,9 @@ def refuse_links_out(path: Path) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether a path leads to a device, a pipe or an open file, which a file moved into its place would destroy.
+    """Return whether a path is a device, a pipe or an open file, which a rename would replace.
 
-    `/dev/stdout` is a link to what may be a file. No other link is followed: a checkout may hold one to a disk.
+    `/dev/stdout` may be a link to a file. No other link is followed: a checkout may contain a link to a disk.
     """
     try:
         mode = path.lstat().st_mode
@@ -215,7 +211,7 @@ def name_temporary(target: Path, number: int, run: str) -> Path:
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
     """Write `data` next to `target`, so that a rename puts it into place; if `safe`, it also outlasts a power cut.
 
-    The file has the mode of the one that exists, otherwise `mode`, otherwise the usual one.
+    The file gets the mode of the existing file, otherwise `mode`, otherwise the default mode.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = name_temporary(target, number, run)

@@ -104,7 +104,7 @@ class ContainedFolder:
 
 
 def find_kind(path: str | Path) -> Kind:
-    """Return the kind of file at a path; a link is a link, wherever it leads. Raises OSError if that cannot be seen."""
+    """Return the kind of file at a path; links are not followed. Raises OSError if the path cannot be read."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -121,12 +121,12 @@ def read_regular(path: str | Path) -> bytes | None:
     """Return the bytes of a file; None if there is nothing, or a folder.
 
     Raises:
-        NotWritableError: Something else stands there, which opening could wait for, or change.
+        NotWritableError: It is another kind of file, which opening could wait for, or change.
         OSError: It cannot be read.
     """
     if not _opened(path):
         return None
-    with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
+    with open(path, "rb") as file:  # noqa: PTH123 - creating a `Path` costs the same as reading a small file
         return file.read()
 
 
@@ -142,5 +142,5 @@ def _joined(folder: str, below: str) -> str:
 
 
 def _same(first: str, second: str) -> bool:
-    # On Windows, `realpath` gives the case that a path has on the disk, which need not be that of the caller.
+    # On Windows, `realpath` returns a path's case on the disk, which may differ from the caller's.
     return os.path.normcase(first) == os.path.normcase(second)

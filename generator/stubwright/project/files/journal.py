@@ -1,7 +1,7 @@
 """The lock on disk, and the remains of killed runs.
 
 A run stages its lock before anything else and moves it into place last. A staged lock that was never moved describes
-what a killed run was about to write, so that the next run can tell that from what people did (`recover`).
+the files of a killed run, so that the next run can distinguish them from edits (`recover`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
             try:
                 journals[run] = _loaded(data)
             except lock.LockError:
-                # Runs stage the lock first, so that one that was killed while it wrote it has staged nothing else.
+                # Runs stage the lock first, so a run killed while writing it has staged no other files.
                 journals[run] = None
     return journals
 
@@ -89,7 +89,7 @@ def recover(output: Path) -> None:
         return
     known = read_lock(output)
     if was_interrupted(output):
-        # The lock takes over what the journals say before these are removed: a kill in between loses nothing.
+        # The lock is updated from the journals before they are removed, so that a kill in between loses no data.
         staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, os.urandom(8).hex(), safe=True)
         retry(lambda: staged.replace(output / lock.NAME))
     ours = {folder for entry in known.manifests.values() for folder in list_folders_above(entry.files)}

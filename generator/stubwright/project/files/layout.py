@@ -28,7 +28,7 @@ def name(output: Path) -> str:
 
 
 def show_path(output: Path, path: str) -> str:
-    """Return a path below the output folder as a user knows it."""
+    """Return a path below the output folder as shown to users."""
     return str(PurePosixPath(output) / path)
 
 

@@ -81,7 +81,8 @@ def load(text: str) -> Lock:
         for path in entry_.files:
             if paths.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
-            # A backslash and a drive's colon lead out of the folder on Windows alone, but one lock is for all systems.
+            # A path with a backslash or a drive's colon leaves the folder on Windows only, but a lock is for all
+            # systems.
             if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
                 raise LockError(f"it lists `{path}`, which is no file that stubwright makes")
     return lock

@@ -13,10 +13,10 @@ from pathlib import Path
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds a folder, and hold it if the system can do that.
+    """Wait until no other process holds a folder, and hold it if the system supports that.
 
-    Nothing is written below it. The lock is on the folder itself, or the nearest above it that exists; on Windows,
-    where folders cannot be locked, it is on a file in the user's folder for temporary files.
+    It does not write below the folder. The lock is on the folder itself, or the nearest existing folder above it; on
+    Windows, where folders cannot be locked, it is on a file in the user's folder for temporary files.
     """
     if sys.platform == "win32":
         with file_lock(folder):
@@ -26,7 +26,7 @@ def exclusive_lock(folder: Path) -> Iterator[None]:
 
     there = next(path for path in (folder, *folder.parents) if path.is_dir())
     with ExitStack() as held:
-        with suppress(OSError):  # some disks of other machines know no locks
+        with suppress(OSError):  # some network disks do not support locks
             handle = os.open(there, os.O_RDONLY)
             held.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX)

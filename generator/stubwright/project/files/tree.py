@@ -46,7 +46,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """An output folder, of which each file is read once."""
+    """An output folder. Each file is read once."""
 
     folder: Path
     _files: dict[str, bytes | inside.NotWritableError | None] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package as generated before, as far as it is still on disk as written."""
+    """A package as generated before, except files that were edited or removed since."""
 
     tree: Tree
     name: str
@@ -191,7 +191,7 @@ def compare(
     problems += [
         Diagnostic(
             "SW404",
-            "nothing is generated into this folder any more; stubwright did not write this file, and leaves it",
+            "this folder has no generated files any more; stubwright did not write this file, and keeps it",
             Place(show_path(output, path)),
             "move it, or delete the folder",
         )
@@ -235,7 +235,7 @@ def _in_the_way(output: Path, path: str, barred: inside.NotWritableError | None 
 def _inherited(
     known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
 ) -> lock.Lock:
-    """Return the lock, in which `manifest` has the files of those that are gone and made one of `artifacts`."""
+    """Return the lock, with files of removed manifests that made one of `artifacts` moved to `manifest`."""
     planned = {artifact.path for artifact in artifacts}
     heirless = {
         name: entry
@@ -260,7 +260,7 @@ RUNTIME_MARK = b"# Part of stubwright's runtime, copied as it is. DO NOT EDIT.\n
 """The first line of each file of the runtime that stubwright 0.1 copied into a package."""
 
 RUNTIME_START = b'"""The runtime of generated servers and clients, '
-"""The start of the runtime's `__init__.py`, which is written next to packages if a project wants that."""
+"""The start of the `__init__.py` of a vendored runtime."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
 """Files of a package that cannot be marked."""
@@ -304,7 +304,7 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
 
     Args:
         output: The output folder.
-        before: The lock as read, whose files were compared with what is made.
+        before: The lock as read, whose files were compared with the generated files.
         known: The lock, after all that was compiled is in it.
         packages: The packages to search; `None` for all. Others may belong to manifests that were not compiled.
     """
@@ -383,7 +383,8 @@ def apply(output: Path, changes: Changes) -> None:
             staged.append((stage(beside, change.new or b"", number, run), target))
         # From here on the staged lock stays if a step fails: it tells `recover` which files may have changed.
         begun = bool(changes.changes)
-        # A file and a folder of one name cannot exist at once, so that these go before anything is moved into place.
+        # A file and a folder cannot have the same name, so these are removed before
+        # anything is moved into place.
         for path in in_the_way:
             _remove(output, output / path)
         while staged:
@@ -451,6 +452,6 @@ def remove_empty(folder: Path) -> bool:
     for child in (*(cache.glob("*.pyc") if inside.find_kind(cache) == "folder" else ()), cache):
         with suppress(OSError):  # a cache that cannot be removed is no reason to fail
             child.rmdir() if inside.find_kind(child) == "folder" else child.unlink()
-    with suppress(OSError):  # not empty after all: somebody else's
+    with suppress(OSError):  # not empty after all: it has files of other programs
         folder.rmdir()
     return True

@@ -1,8 +1,8 @@
-"""The user's own cache folder; files that others put into it are never read.
+"""The user's cache folder. Files from other users are never read.
 
-Keeps bytes by names. Each file begins with a MAC of its name and content, by a key that lies next to it and that its
-owner alone can read. A file that is missing, foreign, broken or altered counts as absent, and if the folder cannot be
-used, nothing is retained: it only saves time.
+Keeps bytes by names. Each file begins with a MAC of its name and content, by a key file next to it that only its owner
+can read. A file that is missing, foreign, broken or altered counts as absent, and an unusable folder is ignored: the
+cache only saves time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def name(output: Path, manifest: str, what: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Return the bytes kept under this name; `None` if this user kept none."""
+    """Return the bytes stored under a name; `None` if there are none from this user."""
     with suppress(OSError):
         if (key := _existing_key(locate())) is None:
             return None
@@ -62,7 +62,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, data: bytes) -> None:
-    """Keep bytes by a name, and remove those that were not read for longest if the cache is too large."""
+    """Store bytes under a name, and evict the least recently read files if the cache is too large."""
     with suppress(OSError):
         at = locate()
         if (key := _existing_key(at) or _new_key(at)) is None:
@@ -98,7 +98,7 @@ def _new_key(at: Path) -> bytes | None:
     try:
         with suppress(FileExistsError):
             (at / _KEY).hardlink_to(staged)  # unlike a rename, this does not replace the key of another process
-        if (key := _existing_key(at)) is None:  # one that others can read, or that is broken
+        if (key := _existing_key(at)) is None:  # the key is readable by others, or broken
             (at / _KEY).unlink(missing_ok=True)
             (at / _KEY).hardlink_to(staged)
             key = _existing_key(at)
@@ -133,7 +133,7 @@ def _stage(at: Path, data: bytes) -> Path:
 
 
 def _prune(at: Path) -> None:
-    """Remove the files that were read longest ago if the cache is too large, and those that killed runs staged."""
+    """Remove the least recently read files if the cache is too large, and files staged by killed runs."""
     left, files = _MOST_BYTES, 0
     for entry, status in sorted(_entries(at), key=lambda each: each[1].st_mtime, reverse=True):
         left, files = left - status.st_size, files + 1

@@ -1,1 +1,1 @@
-"""Handwritten modules, as far as reading them tells: their handlers and their imports; nothing is imported."""
+"""Static analysis of handwritten modules: their handlers and imports, without importing them."""

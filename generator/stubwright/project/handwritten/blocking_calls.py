@@ -1,7 +1,7 @@
 """Calls in `async def` methods of handlers that hold the event loop until they return.
 
-It knows the functions of the standard library and of requests that wait, by the names under which the module imports
-them. A `def` or a `lambda` inside a method is left alone: it may run in a thread.
+It recognizes blocking functions of the standard library and of requests, by the names under which the module imports
+them. A `def` or a `lambda` inside a method is ignored: it may run in a thread.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def find_blocking(module: Module, methods: Iterable[Function], handlers: Collect
     Args:
         module: The module.
         methods: The methods of its class.
-        handlers: The names of those that the server calls, which may each be a plain `def` as well.
+        handlers: The names of the methods that the server calls, which may also be plain functions.
     """
     known = scopes.find_meanings(module.syntax)
     for method in methods:

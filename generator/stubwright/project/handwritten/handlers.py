@@ -1,7 +1,7 @@
-"""The handwritten class, as far as reading it can tell: which methods are missing, gone, or made for other arguments.
+"""Static analysis of the handwritten class: missing, obsolete and mismatched methods.
 
-It reads the module's syntax and never imports it. If a base class comes from elsewhere, its methods are not known, and
-no method is reported as missing.
+It parses the module and never imports it. If a base class comes from elsewhere, its methods are not known, and no
+method is reported as missing.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _ANY = frozenset({"Any", "object"})
 
 @dataclass(frozen=True, slots=True)
 class HandwrittenClass:
-    """A class in a module: `path` is how diagnostics show the file, `handlers` the interface that it is for.
+    """A class in a module: `path` is the file as diagnostics show it, `handlers` the interface that the class
+    implements.
 
-    `package` is the one that stubs import names from, and `at` the place at which the manifest names the class.
+    `package` is the package that stubs import names from, and `at` the place in the manifest that names the class.
     """
 
     path: str
@@ -63,9 +64,10 @@ def compare(
 
     Args:
         written: The class.
-        needed: The methods that the manifest asks for now.
-        before: Those that it asked for when its package was last generated, each with the class of a tool's result.
-        renamed: Old names of methods to new ones, as far as known.
+        needed: The methods that the manifest requires now.
+        before: The methods that it required when its package was last generated, each with the class of a tool's
+            result.
+        renamed: Known old names of methods, with their new names.
     """
     module = _module(written)
     if isinstance(module, Diagnostic):
@@ -211,7 +213,8 @@ def _qualified(
 class _Class:
     """A class. `assigned` are names that its body gives a value, such as `say = shout`, which may be a method.
 
-    `names` are those of its module, and `packages` what this imports as a whole, and only so, each with its name here.
+    `names` are the names in its module, and `packages` the packages that are imported only as modules, with their local
+    names.
     """
 
     node: ast.ClassDef
@@ -238,7 +241,7 @@ def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
         end = error.end_offset if error.end_lineno == line and error.end_offset else column + 1
         at = Span(written.path, line, column, line, max(end, column + 1))
-        return Diagnostic("SW425", f"this is no Python: {error.msg}", at, "nothing can be said of its methods before")
+        return Diagnostic("SW425", f"this is no Python: {error.msg}", at, "fix it, so that its methods can be checked")
     except ValueError as error:  # of a null byte, in some releases of Python
         return Diagnostic("SW425", f"this is no Python: {error}", Span(written.path, 1, 1, 1, 2))
 
@@ -379,12 +382,12 @@ def _said(annotation: ast.expr | None) -> str | None:
 
 
 def _annotated(method: HandlerMethod) -> frozenset[str]:
-    """Return the names that a stub's annotations need, but for builtins."""
+    """Return the names that a stub's annotations need, except builtins."""
     return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
 
 
 def _quoted(method: HandlerMethod, handlers_class: _Class) -> Code:
-    """Return the first line of a stub; with annotations as strings if they would be looked up at once, and fail."""
+    """Return the first line of a stub, with annotations as strings if evaluating them would fail."""
     if handlers_class.lazy or _annotated(method) <= handlers_class.names:
         return format_signature(method)
     quoted = [fill("{}: {}", parameter.name, format_literal(parameter.type.text)) for parameter in method.parameters]

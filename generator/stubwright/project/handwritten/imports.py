@@ -35,22 +35,22 @@ def list_aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
 
 
 def find_imports(module: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports of a module itself, also those that depend on a condition."""
+    """Yield the module-level imports, including conditional ones."""
     yield from (node for node in _statements(module) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def list_brought(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Yield the names that an import binds, `*` among them if it takes those of another module."""
+    """Yield the names that an import binds, including `*`."""
     yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
 
 
 def find_bound(module: ast.Module) -> frozenset[str]:
-    """Return all names that a module may have, `*` among them if it takes those of another."""
+    """Return all names that a module may define, including `*` for star imports."""
     return frozenset(list_bindings(module))
 
 
 def list_bindings(module: ast.Module) -> Iterator[str]:
-    """Yield the same names, each at least as often as it is bound."""
+    """Yield the same names, once or more for each binding."""
     for node in _statements(module):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -157,7 +157,7 @@ def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], 
         changed[node.lineno - 1 : end] = [head + statement.replace(newline, f"{newline}{margin}") + rest]
         return changed
     last = node.names[-1]
-    # From the last, since each that is put in moves all that is behind it.
+    # Start at the end, since each insertion moves the text after it.
     for name in sorted(names, reverse=True):
         follower = next((alias for alias in node.names if is_ordered and alias.name > name), None)
         row, column = (

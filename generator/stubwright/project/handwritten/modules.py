@@ -1,6 +1,6 @@
-"""The modules that handwritten modules import of their own project, as far as reading them tells; none is imported.
+"""The modules of the project that handwritten modules import, by their syntax.
 
-Imports from elsewhere, such as installed packages, are not named.
+Other imports, such as installed packages, are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def find_reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
 
     Args:
         module: The module's name.
-        folders: Those of handwritten modules.
+        folders: The folders of handwritten modules.
     """
     files: set[Path] = set()
     seen: set[str] = set()

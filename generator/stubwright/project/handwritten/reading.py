@@ -1,7 +1,4 @@
-"""A handwritten module as read: its syntax, positions in it, and the questions of both its readers.
-
-Nothing is imported.
-"""
+"""The syntax tree of a handwritten module, and positions in it."""
 
 from __future__ import annotations
 
