@@ -115,7 +115,7 @@ def test_files_are_read(tmp_path: Path) -> None:
     assert parsed(f"data=@{tmp_path}/picture") == {"data": "iVBOR/8="}
     assert parsed(f"files=@{tmp_path}/picture") == {"files": ["iVBOR/8="]}
     assert parsed(f"place=@{tmp_path}/place.json") == {"place": {"city": "Oslo"}}
-    with pytest.raises(ArgumentError, match="is no text in UTF-8, which `text` needs"):
+    with pytest.raises(ArgumentError, match="is not text in UTF-8, which `text` needs"):
         parsed(f"text=@{tmp_path}/picture")
     with pytest.raises(ArgumentError, match=r"^`text` is read from `.*/nothing`: No such file or directory$"):
         parsed(f"text=@{tmp_path}/nothing")
@@ -126,8 +126,8 @@ def test_files_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["Paris"], "`Paris` is no argument; write NAME=VALUE, such as `location=Paris`"),
-        (["=x"], "`=x` is no argument; write NAME=VALUE, such as `location=Paris`"),
+        (["Paris"], "`Paris` is not an argument; write NAME=VALUE, such as `location=Paris`"),
+        (["=x"], "`=x` is not an argument; write NAME=VALUE, such as `location=Paris`"),
         (["coutn=5"], "there is no argument `coutn`; did you mean `count`?"),
         (["place.city.x=5"], "`place.city.x` is true or false, and `5` is none"),
         (["count=soon"], "`count` is a whole number, and `soon` is none"),
@@ -138,9 +138,9 @@ def test_files_are_read(tmp_path: Path) -> None:
         (["units=kelvin"], "`units` is `metric`, `imperial`, `5` or `null`, not `kelvin`"),
         (["place=Paris"], "`place` is an object in JSON, and `Paris` is none"),
         (["numbers=x"], "`numbers` is a whole number, and `x` is none"),
-        (["text=a", "text=b"], "`text` is given twice, and is no list"),
+        (["text=a", "text=b"], "`text` is given twice, and is not a list"),
         (["text:=x"], "`text` is given as JSON with `:=`, and `x` is none"),
-        (["place:=5", "place.city=x"], "`place.city` is below a value that is no object"),
+        (["place:=5", "place.city=x"], "`place.city` is below a value that is not an object"),
         (["text=\udcff"], "`text` has bytes that are not UTF-8, or half of a surrogate pair; neither can be sent"),
         (['place.city:="\\ud800"'], "`place` has bytes that are not UTF-8, or half of a surrogate pair"),
         (['{"count": 1, "count": 2}'], "the argument has the key `count` twice in one object"),

@@ -463,7 +463,7 @@ def test_answers_of_the_command_line_need_no_terminal(desk: Path) -> None:
     answers = ["--answer", "width=3", "--answer", "loud=yes", "--answer", "depth=1"]
     done = forking("call", "work", *answers, cwd=desk)
     assert (done.returncode, done.stdout) == (0, "WorkSizeAnswer: WorkSizeAnswer(width=3, colour='blue', loud=True)\n")
-    assert done.stderr.splitlines()[-1] == "note: nothing was asked for --answer depth"
+    assert done.stderr.splitlines()[-1] == "note: no question matched --answer depth"
 
 
 @pytest.mark.parametrize(

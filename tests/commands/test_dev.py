@@ -134,7 +134,7 @@ def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
             good = (project / file).read_text()
             write(project / file, broken)
             it.says(said)
-            it.says("the server of the last good save goes on; the next good save is served")
+            it.says("the server of the last good save continues; the next good save is served")
             assert it.answers("helped one") == first
             write(project / file, good)
             it.says("serving")
@@ -154,7 +154,7 @@ def test_the_last_good_server_answers_what_nobody_has_asked_it_before(project: P
     with dev(project) as it:
         it.says("interrupt to stop")
         write(project / "diary.yaml", MANIFEST % "tell")  # the package is generated anew, and has no model of `say`
-        it.says("the server of the last good save goes on")
+        it.says("the server of the last good save continues")
         it.answers("helped one")
 
 
@@ -167,7 +167,7 @@ def test_a_save_between_the_proof_and_the_start_keeps_the_last_good_server(proje
         saving = 'from pathlib import Path\nPath(__file__).write_text("class Diary(:")\n'
         write(handlers, HANDLERS + saving)  # saved as the proof imports it
         it.says("SyntaxError")
-        it.says("the server of the last good save goes on")
+        it.says("the server of the last good save continues")
         assert it.answers("helped one") == first
         write(handlers, HANDLERS.replace("one", "two"))
         it.answers("helped two")
@@ -184,7 +184,7 @@ def outlast_hang(it: Dev, handlers: Path, hanging: str, seconds: int, stack: str
     first = it.answers("helped one")
     write(handlers, hanging)
     it.says(
-        f"the new server has not started after {seconds} s; the server of the last good save goes on, and the next save"
+        f"the new server has not started after {seconds} s; the server of the last good save continues, and the next "
     )
     it.says(stack)
     assert it.answers("helped one") == first
@@ -235,7 +235,7 @@ def test_handlers_that_end_the_process_at_import_are_told(project: Path) -> None
             ("raise SystemExit('set DATABASE_URL')", "set DATABASE_URL"),
         ):
             write(project / "src" / "diary.py", HANDLERS + ending)
-            goes_on = "stubwright: the server of the last good save goes on"
+            goes_on = "stubwright: the server of the last good save continues"
             it.says(f"stubwright: the server cannot be made:\n{said}\n{goes_on}")
             assert it.answers("helped one") == first
 

@@ -103,9 +103,15 @@ def test_links_hold_what_clients_store(project: Path) -> None:
         ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "says `io.github.acme/store`"),
         ("shop.yaml", ", description: Sells tea.", "", "shop.yaml:2:16", "has no `description`"),
         ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters, and the registry takes 100"),
-        ("pyproject.toml", "io.github.acme/shop", "shop", "pyproject.toml:14:1", "is no name of the registry"),
-        ("pyproject.toml", "https://shop", "http://shop", "pyproject.toml:15:1", "no address that others reach"),
-        ("pyproject.toml", "ghcr.io/acme/shop", "shop:latest", "pyproject.toml:16:1", "is no name of an image"),
+        (
+            "pyproject.toml",
+            "io.github.acme/shop",
+            "shop",
+            "pyproject.toml:14:1",
+            "is not a name that the registry accepts",
+        ),
+        ("pyproject.toml", "https://shop", "http://shop", "pyproject.toml:15:1", "not a public address"),
+        ("pyproject.toml", "ghcr.io/acme/shop", "shop:latest", "pyproject.toml:16:1", "is not the name of an image"),
         ("pyproject.toml", "image =", "picture =", "pyproject.toml:16:1", "unknown key `picture`"),
         (
             "pyproject.toml",

@@ -162,7 +162,7 @@ def test_other_methods_are_refused_in_plain_text() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (b"{", "This is no JSON"),
+        (b"{", "This is not JSON"),
         (b"[]", "Send a subject"),
         (b'{"subject": "", "scopes": [], "claims": {}}', "Send a subject"),
         (b'{"subject": "a", "scopes": [1], "claims": {}}', "Send a subject"),
@@ -247,7 +247,7 @@ def test_a_run_is_seen_in_the_terminal_and_on_the_page(project: Path) -> None:
         write(project / "diary.yaml", MANIFEST + ADDED)
         it.says("since the last commit: 1 breaking, 2 compatible; suggested: a minor version, 1.0.0 → 1.1.0")
         write(project / "diary.yaml", "tools: [")
-        it.says("the server of the last good save goes on")
+        it.says("the server of the last good save continues")
         assert "Is new." in client.get(address).text
 
 

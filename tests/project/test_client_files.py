@@ -344,7 +344,7 @@ def test_a_line_that_is_no_variable_is_told_and_not_quoted(line: str, tmp_path: 
     found = configuration.report_misplaced(f"OK=1\n{line}\n", Path(".env"), refused.value)
     at: Any = found.at
     assert (at.line, at.column) == (2, 1)
-    assert found.message == "this line is no `NAME=value`; a value in quotes ends on its line"
+    assert found.message == "this line is not `NAME=value`; a value in quotes ends on its line"
 
 
 def test_each_client_says_where_it_is_documented_and_has_files_on_all_systems(monkeypatch: pytest.MonkeyPatch) -> None:

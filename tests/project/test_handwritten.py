@@ -69,7 +69,7 @@ def test_a_class_that_fits() -> None:
     assert found(WHOLE, "get", "old") == []
 
 
-STRAY = ["4:7 SW420 `X` has no method `get`", "5:15 SW421 `grab` is no longer asked for"]
+STRAY = ["4:7 SW420 `X` has no method `get`", "5:15 SW421 `grab` is no longer needed"]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ STRAY = ["4:7 SW420 `X` has no method `get`", "5:15 SW421 `grab` is no longer as
         ("def __getattr__(name): ...\n", []),
         ("def make(): ...\nX = make()\n", []),
         ("try:\n    from a import X\nexcept ImportError:\n    X = None\n", []),
-        ("class X(:\n", ["1:9 SW425 this is no Python: invalid syntax"]),
+        ("class X(:\n", ["1:9 SW425 this is not valid Python: invalid syntax"]),
         (WHOLE.replace("def get(self, args: GetInput", "def grab(self, args: GrabInput"), STRAY),
         (
             WHOLE.replace("def get(self, args: GetInput", "def grab(self, args: Own"),
@@ -135,7 +135,7 @@ def test_methods_that_are_called_otherwise_are_no_stubs() -> None:
     assert findings.missing == ()
     both = HandwrittenClass("x.py", WHOLE + "    def old_get(self, args, ctx): ...\n", "X", "XHandlers")
     findings = handlers.compare(both, NEEDED, {"old_get": "OldGetOutput"}, {"old_get": "get"})
-    assert [one.message for one in findings.diagnostics] == ["`old_get` is no longer asked for"]
+    assert [one.message for one in findings.diagnostics] == ["`old_get` is no longer needed"]
     assert findings.missing == ()
 
 
@@ -275,7 +275,7 @@ def test_a_name_without_a_value_is_no_method() -> None:
 
 def test_what_is_no_longer_asked_for() -> None:
     text = WHOLE + "    def old(self, args, ctx): ...\n    def helper(self): ...\n"
-    assert found(text, "old", "get", "gone") == ["8:9 SW421 `old` is no longer asked for"]
+    assert found(text, "old", "get", "gone") == ["8:9 SW421 `old` is no longer needed"]
 
 
 def test_a_result_that_a_tool_no_longer_has() -> None:
@@ -382,7 +382,7 @@ src/diary.py:4:7: warning[SW420]: `Diary` has no method `read`
     4 | class Diary(DiaryHandlers):
       |       ^^^^^
    help: write `async def read(self, args: ReadInput, ctx: Context) -> Content:`
-src/diary.py:5:9: warning[SW421]: `write` is no longer asked for
+src/diary.py:5:9: warning[SW421]: `write` is no longer needed
     5 |     def write(self, args: WriteInput, ctx: Context) -> str:
       |         ^^^^^
    help: delete or rename it
@@ -451,7 +451,7 @@ def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
     assert (project / "src" / "diary.py").read_text() == DIARY
     later = stubwright("generate", "--stubs", cwd=project)  # the package knows nothing of the old name any more
     assert "async def jot(" in (project / "src" / "diary.py").read_text()
-    assert "warning[SW421]: `write` is no longer asked for" in later.stderr
+    assert "warning[SW421]: `write` is no longer needed" in later.stderr
 
 
 def test_a_module_that_is_not_right_is_told_with_its_place(project: Path) -> None:
@@ -459,7 +459,7 @@ def test_a_module_that_is_not_right_is_told_with_its_place(project: Path) -> Non
     for text, told in (
         (None, "diary.yaml:3:20: warning[SW424]: there is no module `diary` in `.` or `src`"),
         (DIARY.replace("class Diary", "class Dairy"), "diary.yaml:3:20: warning[SW426]: `src/diary.py` has no `Diary`"),
-        (DIARY + "def (\n", "src/diary.py:10:5: warning[SW425]: this is no Python: invalid syntax"),
+        (DIARY + "def (\n", "src/diary.py:10:5: warning[SW425]: this is not valid Python: invalid syntax"),
     ):
         diary.unlink() if text is None else diary.write_text(text)
         for verb in (["check"], ["generate", "--force"], ["generate", "--stubs"]):

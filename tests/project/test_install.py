@@ -122,7 +122,7 @@ def test_a_project_has_a_file_of_its_own(project: Path, tmp_path: Path) -> None:
     again = stubwright(*install, "--env", "TOKEN=x", *quick(tmp_path), cwd=project)
     assert again.stdout == f"Claude Code: `diary` is in {file} already\n"
     gone = stubwright(*install, "--remove", cwd=project)
-    assert (gone.returncode, gone.stdout) == (0, f"Claude Code: `diary` is taken out of {file}\n")
+    assert (gone.returncode, gone.stdout) == (0, f"Claude Code: `diary` is removed from {file}\n")
     assert read(file) == {"mcpServers": {}}
     twice = stubwright(*install, "--remove", cwd=project)
     assert (twice.returncode, twice.stderr) == (1, f"stubwright: {file} has no server `diary`\n")
@@ -174,7 +174,7 @@ def test_a_server_that_does_not_start_in_time_is_told(
     monkeypatch.chdir(project)
     assert cli.run(["install", "zed", "--handlers", "hanging:Diary"]) == 0
     told = capsys.readouterr()
-    assert "note: the server has not started after 1 s; it is waited for up to 6 s\n" in told.err
+    assert "note: the server has not started after 1 s; waiting for up to 6 s\n" in told.err
     standing = f'File "{project}/src/hanging.py", line 3, in <module>\n    time.sleep(1000)\n'
     assert f"warning: the server has not started after 6 s; its handlers are at\n  {standing}" in told.err
     assert not is_alive(int((project / "begun").read_text()))
@@ -220,7 +220,7 @@ def test_a_line_of_a_file_of_variables_is_told_by_its_place(project: Path, tmp_p
     file.write_text("A=1\nhunter2\n")
     done = stubwright("install", "claude", "--env-file", str(file), cwd=project)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{file}:2:1: error[SW004]: this line is no `NAME=value`")
+    assert done.stderr.startswith(f"{file}:2:1: error[SW004]: this line is not `NAME=value`")
     assert "hunter2" not in done.stderr
 
 
@@ -265,7 +265,9 @@ def test_what_the_local_user_lacks_is_told_and_can_be_given(
     capsys.readouterr()
     assert cli.run(install) == 0
     told = capsys.readouterr().err
-    assert "note: what needs scopes is not there for the user without --local-scope read --local-scope write\n" in told
+    assert (
+        "note: the user cannot use the parts that need scopes without --local-scope read --local-scope write\n" in told
+    )
     assert "note: some tools take an argument from the environment; --env NOTES_OWNER sets it\n" in told
     granted = ["--local-scope", "read", "--local-scope", "write", "--env", "NOTES_OWNER=ann"]
     assert cli.run([*install, *granted]) == 0

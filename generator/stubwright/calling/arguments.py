@@ -67,13 +67,13 @@ def parse(
             continue
         name, equals, text = word.partition("=")
         if not equals or not name.strip(":"):
-            raise ArgumentError(f"`{shorten(word)}` is no argument; write NAME=VALUE, such as `location=Paris`")
+            raise ArgumentError(f"`{shorten(word)}` is not an argument; write NAME=VALUE, such as `location=Paris`")
         is_json = name.endswith(":")
         path, place = reader.find(name.removesuffix(":"))
         value = _parse_json(text, place) if is_json else reader.convert(text, place)
         _put(arguments, path, value, again=path in seen and not is_json and "array" in reader.find_types(place))
         if path in seen and "array" not in reader.find_types(place):
-            raise ArgumentError(f"`{place.name}` is given twice, and is no list")
+            raise ArgumentError(f"`{place.name}` is given twice, and is not a list")
         seen.add(path)
     for name, value in arguments.items():
         _check_text(name, value)
@@ -96,7 +96,7 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again:
     for key in above:
         inner = inner.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise ArgumentError(f"`{'.'.join(path)}` is below a value that is no object")
+            raise ArgumentError(f"`{'.'.join(path)}` is below a value that is not an object")
     if again and isinstance(inner.get(last), list) and isinstance(value, list):
         inner[last] += value
     else:
@@ -188,7 +188,7 @@ class _Reader:
         try:
             text = data.decode("utf-8-sig")  # editors on Windows begin texts with a byte order mark
         except UnicodeDecodeError:
-            raise ArgumentError(f"`{path}` is no text in UTF-8, which `{place.name}` needs") from None
+            raise ArgumentError(f"`{path}` is not text in UTF-8, which `{place.name}` needs") from None
         types = self.find_types(place)
         return text if "string" in types else self._convert(text.strip(), place, types)
 

@@ -240,7 +240,6 @@ def _to_json(result: CallToolResult) -> Mapping[str, Any]:
 
 
 def _make_tool(definition: Mapping[str, Any]) -> Tool:
-    """Return a tool with the definition that the server lists."""
     package = Package("stubwright", tools=[Tool(str(definition["name"]), method="call")])
     package.__dict__["manifest"] = {"server": {"version": __version__}, "tools": [dict(definition)]}
     return package.tools[str(definition["name"])]

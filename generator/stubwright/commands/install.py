@@ -84,7 +84,6 @@ def _install(arguments: argparse.Namespace) -> int:
 
 
 def _list_clients(arguments: argparse.Namespace) -> None:
-    """Print the clients, and the files of their servers."""
     from stubwright.project.clients import table
 
     for client in table.CLIENTS.values():
@@ -106,7 +105,7 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
     if not file.exists() or not configuration.edit(file, entry.remove, private=False):
         write_err(f"stubwright: {file} has no server `{name}`")
         return 1
-    write_out(f"{client.title}: `{name}` is taken out of {file}\n")
+    write_out(f"{client.title}: `{name}` is removed from {file}\n")
     return 0
 
 
@@ -166,7 +165,7 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
 
 
 def _report_slow(seconds: int, _stack: str) -> None:
-    write_err(f"note: the server has not started after {seconds} s; it is waited for up to {_LIMIT} s")
+    write_err(f"note: the server has not started after {seconds} s; waiting for up to {_LIMIT} s")
 
 
 def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
@@ -176,7 +175,7 @@ def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping
 
     if lacking := launch.find_lacking_scopes(manifest, start.scopes):
         options = " ".join(f"--local-scope {scope}" for scope in lacking)
-        write_err(f"note: what needs scopes is not there for the user without {options}")
+        write_err(f"note: the user cannot use the parts that need scopes without {options}")
     for variable in list_variables(manifest.document):
         if variable.kind == "argument" and variable.name not in variables:
             write_err(f"note: some tools take an argument from the environment; --env {variable.name} sets it")

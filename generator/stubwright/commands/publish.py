@@ -99,7 +99,7 @@ def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> N
     if lacking := launch.find_lacking_scopes(manifest, publication.scopes):
         keys = ", ".join(f'"{scope}"' for scope in (*publication.scopes, *lacking))
         write_err(
-            "note: what needs scopes is not there for users whose clients start the server, without "
+            "note: users whose clients start the server cannot use the parts that need scopes without "
             f"`scopes = [{keys}]` in `[{TABLE}]`"
         )
 

@@ -182,7 +182,6 @@ class _Reader:
         return self._anchors[pointer].name if pointer in self._anchors else str(pointer[-1]) if pointer else ""
 
     def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
-        """Return the description of a schema's reference."""
         for keyword in KEYWORDS:
             reference = self._references.get((pointer, keyword)) if keyword in schema else None
             if reference is not None and isinstance(reference.target, Local) and reference.target.pointer:

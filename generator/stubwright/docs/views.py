@@ -320,7 +320,6 @@ def _describe_tool(
 
 
 def _list_old_names(tool: ir.Tool) -> Iterator[Fact]:
-    """Yield the names that a tool answers to next to its own."""
     for alias in tool.aliases:
         renamed = tuple(f"{old} → {new}" for old, new in (alias.get("arguments") or {}).items())
         until = f"up to version {alias['removeAfter']}" if "removeAfter" in alias else ""
@@ -389,7 +388,6 @@ def _collect_policies(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _list_policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
-    """Yield the policy's parts, and the default policies."""
     for key, name in _POLICIES.items():
         if key in policy or key in defaults:
             yield Fact(name, _show_values(policy.get(key, defaults.get(key))), "" if key in policy else "default")

@@ -339,7 +339,6 @@ def _make_url(
     scopes: Sequence[str],
     verifier: str,
 ) -> str:
-    """Return the URL where a person logs in."""
     digest = hashlib.sha256(verifier.encode()).digest()
     fields: dict[str, Any] = {
         "response_type": "code",

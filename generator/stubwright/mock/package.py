@@ -161,7 +161,6 @@ def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _find_calls(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the HTTP calls of tools by their names."""
     return {tool["name"]: (tool.get("stubwright") or {}).get("http") or {} for tool in document["tools"]}
 
 

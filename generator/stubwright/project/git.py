@@ -61,7 +61,7 @@ class Revision:
                     raise IsADirectoryError(f"`{path}` is a folder at {self.name}")
                 raise FileNotFoundError(2, "no such file at this revision", path)
             if entry.kind != "blob" or entry.mode == _LINK:
-                raise OSError(f"it is no ordinary file at {self.name}")
+                raise OSError(f"it is not a regular file at {self.name}")
             if entry.size > MAX_FILE:
                 raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
             self._blobs[path] = self._git(entry.folder, "cat-file", "blob", entry.object_id)

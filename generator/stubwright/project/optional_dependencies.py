@@ -76,7 +76,6 @@ def explain_missing(error: ModuleNotFoundError) -> str | None:
 
 
 def _read_requirements(distribution: str) -> Iterator[str]:
-    """Yield the requirements of a distribution, without extras."""
     yield from (line for line in metadata.requires(distribution) or () if "extra ==" not in line)
 
 

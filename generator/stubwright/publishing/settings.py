@@ -118,16 +118,18 @@ def _find_problems(table: object, scopes: Sequence[str], keys: Keys) -> Iterator
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         fix = "write a domain of yours in reverse, a slash and a name, such as `io.github.acme/shop`"
-        yield Diagnostic("SW410", f"`name` in `[{TABLE}]` is no name of the registry", keys.find_span("name"), fix)
+        yield Diagnostic(
+            "SW410", f"`name` in `[{TABLE}]` is not a name that the registry accepts", keys.find_span("name"), fix
+        )
     for key in ("description", "url", "image"):
         if key in table and not isinstance(table[key], str):
             yield Diagnostic("SW410", f"`{key}` in `[{TABLE}]` must be a text", keys.find_span(key))
     if isinstance(table.get("url"), str) and not re.fullmatch(r"https://[^\s/]+/\S*", table["url"]):
         fix = "write the whole address of its endpoint, such as `https://shop.example.com/mcp`"
-        yield Diagnostic("SW410", f"`url` in `[{TABLE}]` is no address that others reach", keys.find_span("url"), fix)
+        yield Diagnostic("SW410", f"`url` in `[{TABLE}]` is not a public address", keys.find_span("url"), fix)
     if isinstance(table.get("image"), str) and not _IMAGE.fullmatch(table["image"]):
         fix = "write it with its registry and without a tag, such as `ghcr.io/acme/shop`"
-        yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is no name of an image", keys.find_span("image"), fix)
+        yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is not the name of an image", keys.find_span("image"), fix)
     if not isinstance(table.get("index", True), bool):
         yield Diagnostic("SW410", f"`index` in `[{TABLE}]` must be true or false", keys.find_span("index"))
     granted = table.get("scopes", [])

@@ -45,7 +45,7 @@ class Decoder:
         if self._size > _MOST:
             raise EncodingError(f"decompressed, it has more than {_MOST // 1024 // 1024} MiB")
         if self._inflater.unused_data:
-            raise EncodingError("it is compressed, and goes on after its end")
+            raise EncodingError("it is compressed, and has data after its end")
         return decoded
 
     def end(self) -> None:

@@ -232,7 +232,7 @@ def _read_wish(content: bytes) -> tuple[str, list[str], Mapping[str, Any]]:
     try:
         wish: Any = json.loads(content)
     except ValueError as error:
-        raise RefusedError(f"This is no JSON: {error}") from error
+        raise RefusedError(f"This is not JSON: {error}") from error
     match wish:
         case {"subject": str(subject), "scopes": list(scopes), "claims": dict(claims)} if subject and all(
             isinstance(scope, str) for scope in scopes

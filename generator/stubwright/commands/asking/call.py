@@ -145,7 +145,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         return destinations.NO_ANSWER
     progress.clear()
     if answers is not None and answers.unused:
-        write_err(f"note: nothing was asked for --answer {', '.join(answers.unused)}")
+        write_err(f"note: no question matched --answer {', '.join(answers.unused)}")
     return _show(outcome, tool, arguments)
 
 

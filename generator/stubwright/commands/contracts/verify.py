@@ -158,7 +158,6 @@ def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argpars
 
 
 def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]]:
-    """Return the valid contracts, and the outcomes of invalid ones."""
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.importers.contracts import contract
     from stubwright.project.files import disk

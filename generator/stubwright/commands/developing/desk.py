@@ -65,12 +65,12 @@ class Reporter:
         """Report that a save is not served."""
         if self._desk is not None:
             self._desk.journal.add("broken")
-        goes_on = "the server of the last good save goes on" if is_running else "no server runs"
+        goes_on = "the server of the last good save continues" if is_running else "no server runs"
         write_err(f"stubwright: {goes_on}; the next good save is served")
 
     def report_slow(self, seconds: int, stack: str, *, is_running: bool) -> None:
         """Report that the server of a save has not started yet, with the stack of its handlers if known."""
-        goes_on = "the server of the last good save goes on" if is_running else "no server runs"
+        goes_on = "the server of the last good save continues" if is_running else "no server runs"
         text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts again"
         if stack:
             text += f"; the handlers are at\n{stack.rstrip()}"
@@ -121,7 +121,6 @@ class Reporter:
 
 
 def _make_issue(identity: Identity, auth: Mapping[str, Any]) -> Callable[[str, Sequence[str], Mapping[str, Any]], str]:
-    """Return the function that makes tokens for the page."""
     from stubwright.workbench.server import RefusedError
 
     def issue(subject: str, scopes: Sequence[str], claims: Mapping[str, Any]) -> str:

@@ -232,7 +232,6 @@ def _find_npx() -> str:
 
 
 def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
-    """Run the Inspector until the end."""
     from stubwright.serving import processes
 
     command = [npx, "-y", _INSPECTOR, "--transport", "http", "--server-url", url]

@@ -225,7 +225,6 @@ def _make_redactor(
 
 
 def _locate(source: Command | Endpoint, variables: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the location of the server, without secrets."""
     from stubwright.importers.contracts.locations import Location
     from stubwright.importers.sources import Command
 

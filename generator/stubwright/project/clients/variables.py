@@ -36,7 +36,7 @@ def parse(text: str) -> dict[str, str]:
         if stripped and not stripped.startswith("#"):
             read = _LINE.match(line.rstrip())
             if read is None or "\0" in line:
-                message = "this line is no `NAME=value`; a value in quotes ends on its line"
+                message = "this line is not `NAME=value`; a value in quotes ends on its line"
                 raise EditError(Problem("SW004", message, offset, offset + len(line.rstrip())))
             variables[read["name"]] = _value(read)
         offset += len(line) + 1

@@ -84,7 +84,7 @@ def load(text: str) -> Lock:
             # A path with a backslash or a drive's colon leaves the folder on Windows only, but a lock is for all
             # systems.
             if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
-                raise LockError(f"it lists `{path}`, which is no file that stubwright makes")
+                raise LockError(f"it lists `{path}`, which stubwright does not make")
     return lock
 
 

@@ -105,7 +105,7 @@ def compare(
             diagnostics += _differences(method, methods[method.name], handlers_class, results)
     diagnostics += [
         Diagnostic(
-            "SW421", f"`{name}` is no longer asked for", handlers_class.find_span(methods[name]), "delete or rename it"
+            "SW421", f"`{name}` is no longer needed", handlers_class.find_span(methods[name]), "delete or rename it"
         )
         for name in sorted((earlier.keys() | _strays(needed, handlers_class)) - asked - {*instead})
         if name in methods
@@ -241,9 +241,11 @@ def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
         end = error.end_offset if error.end_lineno == line and error.end_offset else column + 1
         at = Span(written.path, line, column, line, max(end, column + 1))
-        return Diagnostic("SW425", f"this is no Python: {error.msg}", at, "fix it, so that its methods can be checked")
+        return Diagnostic(
+            "SW425", f"this is not valid Python: {error.msg}", at, "fix it, so that its methods can be checked"
+        )
     except ValueError as error:  # of a null byte, in some releases of Python
-        return Diagnostic("SW425", f"this is no Python: {error}", Span(written.path, 1, 1, 1, 2))
+        return Diagnostic("SW425", f"this is not valid Python: {error}", Span(written.path, 1, 1, 1, 2))
 
 
 def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
