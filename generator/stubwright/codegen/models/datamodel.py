@@ -1,14 +1,13 @@
 """Model modules: the only caller of datamodel-code-generator.
 
-Types, references and the order of classes are the generator's; names, defaults and docstrings are ours, and get into
-its text through our templates, as literals. What it writes is read, and never changed.
+Its `DataType` prints each type, and its `BaseModel` renders each class with our template, which adds the names,
+defaults and docstrings as literals. The source is checked (`inspection`) and used unchanged.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright import ir, naming, package_data
 from stubwright.codegen import surface
-from stubwright.codegen.models import bases, descriptions, reserved
+from stubwright.codegen.models import descriptions, reserved
 from stubwright.codegen.models.classes import (
     ImportedType,
     ModelDocument,
@@ -43,9 +42,7 @@ from stubwright.pycode import Code, Name, fill, join, parse, trust
 from stubwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
-    from datamodel_code_generator.config import JSONSchemaParserConfig
-    from datamodel_code_generator.model.base import DataModel
-    from datamodel_code_generator.types import DataType
+    from datamodel_code_generator.types import DataType, DataTypeManager
 
     from stubwright.codegen.models.classes import ClassPlan, FieldPlan
     from stubwright.codegen.models.redaction import Way
@@ -58,7 +55,7 @@ class ModelModule:
 
     `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
     of the client's method, made of the first part's class: required ones first, otherwise in schema order. `extra`
-    is the type of the values of what else the schema allows; None if it allows nothing else.
+    is the type of the values of other properties; None if the schema allows none.
     """
 
     source: Code
@@ -140,24 +137,24 @@ def _with_parameters(
         drafts.append(_shared_draft(members, imported, taken))
     return {
         schema.name: replace(homes[schema.name], parameters=module.parameters)
-        for schema, module in zip(schemas, _modules(drafts), strict=True)
+        for schema, module in zip(schemas, map(_module, drafts), strict=True)
     }
 
 
 def make_modules(
     tools: Sequence[ir.Tool], shared: Mapping[str, ImportedType] | None = None, taken: ReservedNames = NOTHING
 ) -> list[ModelModule]:
-    """Return the models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and classes below them.
+    """Return the models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and nested classes.
 
-    A module depends on its own tool alone, whatever the others are; together they are made faster.
+    A module depends on its own tool alone.
 
     Args:
         tools: The tools.
-        shared: The `homes` of the manifest's shared schemas, from which their classes are imported.
+        shared: The `homes` of the manifest's shared schemas, for imports of their classes.
         taken: Names that the package has for something else.
     """
     imported = _in("shared.", shared or {})
-    return _modules([_draft(tool, imported, taken) for tool in tools])
+    return [_module(_draft(tool, imported, taken)) for tool in tools]
 
 
 def _in(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
@@ -189,7 +186,7 @@ def _ways(tool: ir.Tool) -> tuple[Way, ...]:
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
-    """Return whether a schema says of its root that it is an object; what a reference hides does not count."""
+    """Return whether the root of a schema has `type: object` that no reference hides."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
@@ -202,7 +199,7 @@ def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: ReservedNa
         primitives: Those that the handlers serve, so that there is someone to use the models.
         taken: Names that the package has for something else.
     """
-    return _modules([_primitive_draft(primitive, taken) for primitive in primitives])
+    return [_module(_primitive_draft(primitive, taken)) for primitive in primitives]
 
 
 def _primitive_draft(primitive: ir.Primitive, taken: ReservedNames) -> _Draft:
@@ -237,10 +234,10 @@ def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
 
 @dataclass(frozen=True, slots=True)
 class SharedModules:
-    """The modules of shared schemas: `of` has that of each that has a class, by its name under `schemas`.
+    """The modules of shared schemas: `of` has each module by the schema's name under `schemas`.
 
-    Those that refer to each other have their classes in one module, since modules cannot import each other; their own
-    modules take them from there. `circles` are these modules by their names below `models.shared`.
+    Schemas that refer to each other have their classes in one module, since modules cannot import each other; their own
+    modules import the classes. `circles` are these modules by their names below `models.shared`.
     """
 
     of: Mapping[str, ModelModule] = field(default_factory=dict)
@@ -268,7 +265,7 @@ def make_shared_modules(
         if schema.name in imported and imported[schema.name].is_type
     }
     circles: dict[Name, ModelModule] = {}
-    for members, draft, module in zip(groups, drafts, _modules(drafts), strict=True):
+    for members, draft, module in zip(groups, drafts, map(_module, drafts), strict=True):
         if len(members) == 1:
             of[members[0].name] = module
             continue
@@ -282,7 +279,7 @@ def make_shared_modules(
 
 
 def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]) -> list[list[ir.SharedSchema]]:
-    """Return the shared schemas that have classes, those that refer to each other together."""
+    """Group the shared schemas that have classes: a group of schemas refer to each other."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in homes and not homes[schema.name].is_type:
@@ -395,7 +392,7 @@ def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -
 
 
 def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
-    """Return the shared schemas with the ways to what the policies of all tools redact in them."""
+    """Return the shared schemas with the paths that the policies of all tools redact in them."""
     imported = find_homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
     ways_by_schema: dict[str, set[Way]] = defaultdict(set)
@@ -430,11 +427,6 @@ class _Draft:
         return tuple(plan.name for plan in self.plans)
 
     @property
-    def own(self) -> frozenset[str]:
-        """The same as a set."""
-        return frozenset(self.names)
-
-    @property
     def groups(self) -> Mapping[Name, tuple[Name, ...]]:
         """The classes that stand together, by the first of them."""
         roots = {part.name for part in self.parts if self.circle}
@@ -444,11 +436,6 @@ class _Draft:
                 groups.append([])
             groups[-1].append(plan.name)
         return {names[0]: tuple(names) for names in groups}
-
-    @property
-    def taken(self) -> frozenset[str]:
-        """The names of the classes that it imports."""
-        return frozenset(each.name for each in self.used)
 
 
 def describe_surface(manifest: ir.Manifest) -> Surface:
@@ -474,50 +461,8 @@ def describe_surface(manifest: ir.Manifest) -> Surface:
     )
 
 
-_MOST_AT_ONCE = 48
-"""Modules that the generator writes in one run: more save no time, and take more memory."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """Drafts that the generator writes at once, since no name means two things in them."""
-
-    own: set[str] = field(default_factory=set)
-    taken: set[str] = field(default_factory=set)
-    indexes: list[int] = field(default_factory=list)
-
-    def admits(self, draft: _Draft) -> bool:
-        """Return whether a draft's names mean nothing else here, and there are not too many yet."""
-        if len(self.indexes) >= _MOST_AT_ONCE:
-            return False
-        return draft.own.isdisjoint(self.own | self.taken) and draft.taken.isdisjoint(self.own)
-
-    def add(self, index: int, draft: _Draft) -> None:
-        """Take a draft in."""
-        self.own |= draft.own
-        self.taken |= draft.taken
-        self.indexes.append(index)
-
-
-def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
-    """Write several modules with as few runs of the generator as there are drafts that have names in common."""
-    runs: list[_Run] = []
-    for index, draft in enumerate(drafts):
-        run = next((run for run in runs if run.admits(draft)), None)
-        if run is None:
-            runs.append(run := _Run())
-        run.add(index, draft)
-    modules: dict[int, ModelModule] = {}
-    for run in runs:
-        written = _written(
-            [plan for index in run.indexes for plan in drafts[index].plans],
-            [each for index in run.indexes for each in drafts[index].used],
-        )
-        modules |= {index: _module(drafts[index], written) for index in run.indexes}
-    return [modules[index] for index in range(len(drafts))]
-
-
-def _module(draft: _Draft, written: Mapping[Name, ClassSource]) -> ModelModule:
+def _module(draft: _Draft) -> ModelModule:
+    written = _write_classes(draft.plans, draft.used)
     own = [written[plan.name] for plan in draft.plans if not plan.is_alias]
     needed = {name for each in own for name in each.typing}
     needed |= {Name("TypeAlias")} if len(own) < len(draft.plans) else set()
@@ -564,7 +509,7 @@ def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
 
 
 def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[Argument, ...]:
-    """Return the fields of a class as arguments, what it inherits before what is new."""
+    """Return the fields of a class as arguments, inherited fields first."""
     inherited = root.shared.parameters if root.shared is not None else ()
     parameters = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
     parameters += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
@@ -572,7 +517,7 @@ def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[A
 
 
 def _extra(root: ClassPlan, document: Document, written: Mapping[Name, ClassSource]) -> Type | None:
-    """Return the type of what an object holds in keys that are no fields of its class; None if it has no such keys."""
+    """Return the type of an object's additional properties; None if properties are closed."""
     schema = document.get_value(document.root)
     if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
         return None
@@ -589,9 +534,9 @@ from __future__ import annotations
 def _ordered(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
     """Return the classes in the order in which they are written.
 
-    Those that stand together do: there, a class comes after those that it refers to, as far as they do not refer to
-    each other. Those of other values than objects come last, in the generator's order, since Python reads what stands
-    in brackets after their base at once.
+    In each group, a class follows the classes that it refers to, unless they refer to each other. Classes of other
+    values than objects come last, in the order of `written`, since Python evaluates the types in brackets after their
+    base.
     """
     named = {plan.name: _references(plan) for plan in draft.plans}
     order = [name for group in draft.groups.values() for name in _after({name: named[name] for name in group})]
@@ -605,7 +550,7 @@ def _references(plan: ClassPlan) -> list[Name]:
 
 
 def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
-    """Sort names, each after those that it names, as far as they do not name each other."""
+    """Sort names topologically; names in a cycle stay in their order."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
     for start in named:
@@ -635,7 +580,7 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
 
 
 def _kind(home: ImportGroup) -> int:
-    """Rank a module: Python's own first, then those of other packages, then those of this package."""
+    """Rank a module: the standard library, then other packages, then this package."""
     return 2 if home.module.startswith(".") else 1 if home.module in ("pydantic", RUNTIME) else 0
 
 
@@ -709,100 +654,141 @@ class ClassSource:
     values: Type | None
 
 
-def _written(plans: Sequence[ClassPlan], used: Collection[ImportedType]) -> dict[Name, ClassSource]:
-    """Return the generator's output for these classes, in its own order."""
-    from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
-
-    plans = [plan for plan in plans if not plan.is_alias]
-    if not plans:
-        return {}
-    roots = {plan.name for plan in plans if plan.root is not None}
-    by_name = {plan.name: plan for plan in plans}
-    definitions = {plan.name: _definition(plan, roots) for plan in plans}
-    for each in used:
-        definitions[each.name] = {"x-python-import": {"module": each.module.lstrip("."), "name": each.name}}
-    views = defaultdict(
-        dict, {plan.name: {"plan": _view(plan, roots if plan.root is not None else by_name)} for plan in plans}
-    )
-    config = _config().model_copy(update={"extra_template_data": views})
-    parser = JsonSchemaParser(json.dumps({"$defs": definitions}), config=config)
-    text = parser.parse()
-    if not isinstance(text, str):
-        raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
-    models = {model.class_name: model for model in parser.results}
-    classes = [parse_declaration(part.strip()) for part in text.split(_CUT)[1:]]
+def _write_classes(plans: Sequence[ClassPlan], used: Collection[ImportedType]) -> dict[Name, ClassSource]:
+    """Render classes with the generator, in the order of `_sort`."""
+    plans = _sort([plan for plan in plans if not plan.is_alias])
     members: dict[Code, Sequence[Code]] = {
         each.name: _choices_of(each.members) if each.members else _list_scalar_choices(each)
         for each in used
         if each.is_type
     }
-    written_classes = {name: _taken(source, by_name[name], models[name], members) for name, source in classes}
-    parser.dispose()  # its objects reference each other, and there are many
-    return written_classes
+    names = [plan.name for plan in plans]
+    roots = {plan.name for plan in plans if plan.root is not None}
+    written: dict[Name, ClassSource] = {}
+    for index, plan in enumerate(plans):
+        later = frozenset(names[index:] if plan.values is None else names if plan.root is None else roots)
+        written[plan.name] = _write_class(plan, later, roots, members)
+    return written
 
 
-@cache
-def _config() -> JSONSchemaParserConfig:
-    """Return the generator's configuration for writing classes; which ones, it is told each time."""
-    from datamodel_code_generator import LiteralType, PythonVersion
-    from datamodel_code_generator.config import JSONSchemaParserConfig
-    from datamodel_code_generator.enums import DataModelType
-    from datamodel_code_generator.model import get_data_model_types
+def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
+    """Sort classes by reference; in a cycle, by the classes that their bases evaluate."""
+    references = {plan.name: {*_references(plan), *find_referred(plan.values)} - {plan.name} for plan in plans}
+    done: dict[Name, ClassPlan] = {}
+    waiting, count = [*plans], -1
+    while len(done) > count:
+        count = len(done)
+        for plan in waiting:
+            if references[plan.name].isdisjoint(references.keys() - done.keys()):
+                done[plan.name] = plan
+        waiting = [plan for plan in waiting if plan.name not in done]
+    orders: list[list[ClassPlan]] = []
+    while waiting not in orders:
+        orders.append(waiting)
+        places = {plan.name: index for index, plan in enumerate(waiting)}
+        waiting = sorted(waiting, key=lambda plan: max((places.get(name, -1) for name in _evaluated(plan)), default=-1))
+    if waiting != orders[-1]:  # they evaluate each other
+        waiting.sort(key=lambda plan: plan.name)
+    return [*done.values(), *waiting]
 
-    python = PythonVersion.PY_311
-    kinds = get_data_model_types(DataModelType.PydanticV2BaseModel, target_python_version=python)
-    return JSONSchemaParserConfig(
-        data_model_type=kinds.data_model,
-        data_model_root_type=kinds.root_model,
-        data_model_field_type=kinds.field_model,
-        data_type_manager_type=kinds.data_type_manager,
-        target_python_version=python,
+
+def _evaluated(plan: ClassPlan) -> Iterator[Name]:
+    """Yield the classes in brackets after the base of a class of another value than an object."""
+    return find_referred(plan.root if plan.values is None else None)
+
+
+def _write_class(
+    plan: ClassPlan, later: Container[str], roots: Collection[str], members: Mapping[Code, Sequence[Code]]
+) -> ClassSource:
+    """Render a class with the generator.
+
+    Args:
+        plan: The class.
+        later: Classes that may follow this class; its base has their names in quotes.
+        roots: The classes of other values than objects.
+        members: What the types of shared enumerations and scalars represent.
+    """
+    from datamodel_code_generator.model.pydantic_v2 import BaseModel, DataModelField
+    from datamodel_code_generator.reference import Reference
+
+    types = {field.name: _data_type(field.schema) for field in plan.fields}
+    own = plan.values if plan.values is not None else plan.root
+    evaluated = roots if plan.root is not None else ()
+    bracketed = _data_type(own, later, evaluated) if own is not None else None
+    model = BaseModel(
+        reference=Reference(path=plan.name, name=plan.name),
+        fields=[DataModelField(name=name, data_type=kind, required=True) for name, kind in types.items()],
         custom_template_dir=package_data.TEMPLATES / "models",
-        enum_field_as_literal=LiteralType.All,
-        formatters=[],
-        skip_root_model=True,
-        strict_nullable=True,
-        use_standard_collections=True,
-        use_tuple_for_fixed_items=True,
-        use_union_operator=True,
+        extra_template_data=defaultdict(dict, {plan.name: {"plan": _view(plan, bracketed)}}),
+    )
+    needed = [*types.values(), *([bracketed] if bracketed is not None else [])]
+    used = {Name(each.import_) for kind in needed for each in kind.all_imports if each.from_ == "typing"}
+    used |= {Name("Annotated")} if any(field.wire != field.name for field in plan.fields) else set()
+    used |= {Name("cast")} if any(field.is_cast for field in plan.fields) else set()
+    return ClassSource(
+        source=parse_declaration(str(model).strip(), plan.name),
+        types={field.name: _type(types[field.name], field.schema, members) for field in plan.fields},
+        typing=frozenset(used),
+        values=_type(_data_type(plan.values, (), evaluated), plan.values, members) if plan.values is not None else None,
     )
 
 
-def _keyed(plan: ClassPlan) -> Iterator[tuple[str, FieldPlan]]:
-    """Return the fields of a class, with the names that the generator gets for them.
+@cache
+def _types_of_generator() -> DataTypeManager:
+    from datamodel_code_generator import PythonVersion
+    from datamodel_code_generator.model.pydantic_v2.types import DataTypeManager
 
-    The generator renames each import that has the name of a field, even of a field of another class; our templates
-    write the real names.
+    return DataTypeManager(PythonVersion.PY_311, use_standard_collections=True, use_union_operator=True)
+
+
+def _data_type(schema: Json, later: Container[str] = (), roots: Collection[str] = ()) -> DataType:
+    """Convert a schema with only types to the generator's `DataType`.
+
+    The classes `later` are in quotes, and their unions are a `Union`, since strings do not support `|`. A tuple that
+    contains a class in `roots` becomes a list: Python evaluates it before that class exists.
     """
-    return ((f"f{index}", field) for index, field in enumerate(plan.fields))
+    from datamodel_code_generator.imports import IMPORT_ANY, IMPORT_UNION
 
+    make = _types_of_generator().data_type
 
-_VALUES = "_values"
-"""The generator's name for a field that represents the values of a mapping; no attribute has it."""
+    def make_all(schemas: Sequence[Json]) -> list[DataType]:
+        return [_data_type(each, later, roots) for each in schemas]
 
-_CUT = "\f"
-"""The mark that our templates write before each class; no literal contains it."""
-
-
-def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Code, Sequence[Code]]) -> ClassSource:
-    """Return a class as the generator made it."""
-    used = {each.import_ for field in model.fields for each in field.data_type.all_imports if each.from_ == "typing"}
-    if any(field.wire != field.name for field in plan.fields):
-        used.add("Annotated")
-    if any(field.is_cast for field in plan.fields):
-        used.add("cast")
-    printed = {field.original_name: field.data_type for field in model.fields}
-    used = (used - bases.UNIONS) | (bases.UNIONS & bases.find_names_of_bases(source))
-    types = {field.name: _type(printed[key], field.schema, members) for key, field in _keyed(plan)}
-    values = printed.get(_VALUES)
-    of_values = _type(values, plan.values, members) if values is not None and plan.values is not None else None
-    return ClassSource(source, types, frozenset(map(Name, used)), of_values)
+    match schema:
+        case {"$ref": str(reference)}:
+            name = reference.rpartition("/")[2]
+            return make(type=format_literal(name) if name in later else name)
+        case {"enum": members}:
+            return make(literals=members)
+        case {"anyOf": choices}:
+            members = dict.fromkeys(trust(each.type_hint) for each in make_all(_flatten(schema)))
+            inner = make_all(choices)
+            if len(members) < 2 or all(each[0] != '"' for each in members):
+                return make(data_types=inner)
+            union = join(", ", sorted(members, key=lambda each: each == "None"))
+            return make(type=fill("Union[{}]", union), data_types=inner, import_=IMPORT_UNION)
+        case {"prefixItems": places} if not {*roots}.isdisjoint(find_referred(schema)):
+            return make(data_types=make_all([{"anyOf": places}]), is_list=True)
+        case {"prefixItems": places}:
+            return make(data_types=make_all(places), is_tuple=True)
+        case {"handle": kind}:
+            return make(type=naming.handle_id(kind))
+        case {"format": form}:
+            return make(type=_FORMATS[form])
+        case {"type": "array", "items": item}:
+            return make(data_types=make_all([item]), is_list=True)
+        case {"type": "object", "additionalProperties": values}:
+            return make(data_types=make_all([{} if values is True else values]), is_dict=True)
+        case {"type": str(name)}:
+            return make(type=_SCALARS[name])
+        case _:
+            return make(type="Any", import_=IMPORT_ANY)
 
 
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
-    """Return a type as the generator prints it, whose source was looked through with its class.
+    """Return a type as the generator prints it; its source was checked with its class.
 
-    `members` are what the types of shared enumerations and scalars represent.
+    `members` are the types that shared enumerations and scalars represent.
     """
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
@@ -825,42 +811,9 @@ def _choices(printed: DataType, hint: str) -> Iterator[Code]:
         yield trust(requote(hint))
 
 
-def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
-    """Return a class as a schema. Its properties go by `_keyed`, and all are required: whether one can be
-    absent is told to the template, not to the generator. `roots` are the classes that come last."""
-    if plan.root is not None and plan.values is None:
-        # The generator forgets the items of a list that is recursive at the top.
-        return {"anyOf": [_as_input(plan.root, roots)]}
-    properties: dict[str, Json] = {key: _as_input(field.schema) for key, field in _keyed(plan)}
-    if plan.values is not None:
-        properties[_VALUES] = _as_input(plan.values, roots if plan.root is not None else ())
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-def _as_input(schema: Json, later: Collection[str] = ()) -> Json:
-    """Return the schema for the generator: with the length of each tuple, and names of types in place of formats.
-
-    Each place of a tuple is a choice of one, since the generator would make a class of a tuple right in another. A type
-    in brackets after a base is read at once: there a tuple that holds one of the classes `later` becomes a list.
-    """
-    match schema:
-        case {"prefixItems": items} if not {*later}.isdisjoint(find_referred(schema)):
-            return {"type": "array", "items": {"anyOf": [_as_input(item, later) for item in items]}}
-        case {"prefixItems": items}:
-            places = [{"anyOf": [_as_input(item)]} for item in items]
-            return {"type": "array", "prefixItems": places, "minItems": len(places), "maxItems": len(places)}
-        case {"anyOf": choices}:
-            return {"anyOf": [_as_input(choice, later) for choice in choices]}
-        case {"handle": kind}:
-            return {"type": "object", "x-python-type": naming.handle_id(kind)}
-        case {"format": form}:
-            return {"type": "object", "x-python-type": _FORMATS[form]}
-        case {"type": "array", "items": item}:
-            return {"type": "array", "items": _as_input(item, later)}
-        case {"type": "object", "additionalProperties": values}:
-            return {"type": "object", "additionalProperties": _as_input(values, later)}
-        case _:
-            return schema
+def _flatten(schema: Json) -> list[Json]:
+    """Return the alternatives of a union, with nested unions flattened."""
+    return [each for choice in schema["anyOf"] for each in _flatten(choice)] if "anyOf" in schema else [schema]
 
 
 _FORMATS = {
@@ -873,31 +826,30 @@ _FORMATS = {
 }
 """The types of texts with a format."""
 
-_SCALARS = {"boolean": Name("bool"), "integer": Name("int"), "number": Name("float"), "string": Name("str")}
+_SCALARS = {
+    "boolean": Name("bool"),
+    "integer": Name("int"),
+    "null": Name("None"),
+    "number": Name("float"),
+    "string": Name("str"),
+}
 """The types of other scalars."""
 
 
-def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
-    """Return a class as the templates need it: everything in it is Python source, which the generator writes unchanged.
-
-    `later` are the classes that may come after it.
-    """
+def _view(plan: ClassPlan, bracketed: DataType | None) -> dict[str, Any]:
+    """Return a class as the template needs it: all of it is Python source, which the generator writes unchanged."""
+    base = plan.shared.name if plan.shared is not None else _base(plan)
     keywords = [
         *([fill('extra="forbid"')] if plan.closed else ()),
         *([fill("redacted={{{}}}", join(", ", map(format_literal, plan.redacted)))] if plan.redacted else ()),
     ]
     return {
-        "cut": _CUT,
-        "base": plan.shared.name if plan.shared is not None else _base(plan),
-        "is_mapping": plan.values is not None,
+        "base": fill("{}[{}]", base, trust(requote(bracketed.type_hint))) if bracketed is not None else base,
         "keywords": join("", [fill(", {}", each) for each in keywords]),
-        "of_values": _VALUES,
         "doc": format_docstring(plan.doc, 4),
-        "in_brackets": lambda kind: bases.put_in_brackets(kind, () if plan.values is None else later),
         "quoted": lambda kind: format_literal(requote(kind)),
         "fields": {
-            key: {
-                "name": parse(field.name),
+            field.name: {
                 "form": field.form,
                 "alias": format_literal(field.wire) if field.wire != field.name else None,
                 "default": parse(field.default) if field.default is not None else None,
@@ -906,6 +858,6 @@ def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
                 "is_cast": field.is_cast,
                 "doc": format_docstring(field.doc, 4) if field.doc else None,
             }
-            for key, field in _keyed(plan)
+            for field in plan.fields
         },
     }

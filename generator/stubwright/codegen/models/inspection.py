@@ -27,18 +27,18 @@ _KNOWN = (*_TYPES, *_STATED)
 _CALLED = frozenset({"Field", "cast", "float"})
 
 
-def parse_declaration(text: str) -> tuple[Name, Code]:
-    """Return the name of a class and its text as source, if the text is a class that only declares, and nothing else.
+def parse_declaration(text: str, name: Name) -> Code:
+    """Return the text of the class `name` as source if it only declares fields.
 
     Raises:
         ValueError: It is not.
     """
     match ast.parse(text).body:
-        case [ast.ClassDef() as written]:
+        case [ast.ClassDef() as written] if written.name == name:
             require_declarations(written)
-            return Name(written.name), trust(text)
+            return trust(text)
         case _:
-            raise ValueError("something was written that is no class")
+            raise ValueError(f"something was written that is not the class `{name}`")
 
 
 def require_declarations(written: ast.ClassDef) -> None:
