@@ -463,7 +463,7 @@ def strange() -> Iterator[str]:
         ),
         ("/status/500", "answers with HTTP 500 Internal Server Error"),
         ("/missing", "answers with HTTP 404 Not Found"),
-        ("/elsewhere", "HTTP 307 Temporary Redirect, which leads to 'http://example.com/mcp'"),
+        ("/elsewhere", "HTTP 307 Temporary Redirect, which redirects to 'http://example.com/mcp'"),
         ("/page", "is no MCP endpoint: it answers with HTTP 200 OK (text/plain)"),
     ],
 )

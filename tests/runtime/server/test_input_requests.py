@@ -738,7 +738,11 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
         assert question.requested_schema == {
             "type": "object",
             "properties": {
-                "confirm": {"type": "boolean", "title": "Run pay", "description": "Without this, nothing happens."}
+                "confirm": {
+                    "type": "boolean",
+                    "title": "Run pay",
+                    "description": "If unchecked, the tool does not run.",
+                }
             },
             "required": ["confirm"],
         }

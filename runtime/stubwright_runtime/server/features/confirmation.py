@@ -70,7 +70,7 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
 
 def _form(title: str) -> dict[str, Any]:
     """Return one box to tick: clients refuse forms that ask for nothing."""
-    box = {"type": "boolean", "title": f"Run {clean(title)}", "description": "Without it, the call is not made."}
+    box = {"type": "boolean", "title": f"Run {clean(title)}", "description": "If unchecked, the tool does not run."}
     return {"type": "object", "properties": {_FIELD: box}, "required": [_FIELD]}
 
 
