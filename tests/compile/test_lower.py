@@ -176,7 +176,11 @@ def test_shared_schemas_are_bundled_with_all_that_they_refer_to() -> None:
         "Unused": {"type": "null"},
     }
     manifest = lowered(
-        {"schemas": schemas, "tools": [tool(properties={"p": {"$ref": "#/schemas/Place"}})]},
+        {
+            "wire": {"refs": "bundled"},
+            "schemas": schemas,
+            "tools": [tool(properties={"p": {"$ref": "#/schemas/Place"}})],
+        },
         **{"other.json": {"schemas": {"Number": {"type": "number"}, "Unused": {}}}},
     )
     made = manifest.tools[0].input

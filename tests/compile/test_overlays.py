@@ -84,6 +84,6 @@ def test_what_is_served_is_the_patched_tool() -> None:
     (tool,) = made.manifest.tools
     assert tool.definition["title"] == "Outer"
     assert "required" not in tool.definition["inputSchema"]
-    properties = [each["properties"] for each in tool.definition["outputSchema"]["$defs"].values()]
-    assert properties == [{"id": {"type": "integer"}}]
+    [pet] = tool.definition["outputSchema"]["allOf"]
+    assert pet["properties"] == {"id": {"type": "integer"}}
     assert set(overlays.FIELDS) >= {"title", "inputSchema"}

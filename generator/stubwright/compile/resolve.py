@@ -136,7 +136,7 @@ class ResolvedBundle:
     def refs(self) -> Refs:
         """The value of `wire: {refs: …}`; `bundled` for a manifest without a server."""
         serves = "server" in (self.entry.get("emit") or ("server",))
-        refs: Refs = (self.entry.get("wire") or {}).get("refs") or "bundled"
+        refs: Refs = (self.entry.get("wire") or {}).get("refs") or "auto"
         return refs if serves else "bundled"
 
     @property
@@ -145,13 +145,16 @@ class ResolvedBundle:
         return self.refs == "inlined"
 
     def sends_inlined(self, root: Outline) -> bool:
-        """Return whether a schema is sent without references (`auto`: if it becomes less than a fifth longer)."""
+        """Return whether a schema is sent without references.
+
+        Under `auto`, it refers to a shared schema, and becomes less than a fifth longer.
+        """
         if self.refs != "auto" or root.plain or not root.references:
             return self.inlines
-        inlined = self.inline(root)
-        if inlined.kept is not None:
+        bundled = self.bundle_schema(root)
+        if not bundled.shared or (inlined := self.inline(root)).kept is not None:
             return False
-        return len(to_json(inlined.wire)) * 5 < len(to_json(self.bundle_schema(root).wire)) * 6
+        return len(to_json(inlined.wire)) * 5 < len(to_json(bundled.wire)) * 6
 
     @property
     def splits_types(self) -> bool:
