@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-WHOLE = os.environ.get("STUBWRIGHT_WHOLE_TASKS") == "1"
-NUMBER, DEATHS = (1000, 20) if WHOLE else (200, 4)
+NUMBER = int(os.environ.get("STUBWRIGHT_WHOLE_TASKS", "200"))
+DEATHS = NUMBER // 50
 """Tasks, and workers that are killed while these run."""
 
 SECONDS = {"seconds": {"type": "number"}, "number": {"type": "integer"}}
@@ -217,7 +217,7 @@ async def test_a_worker_beside_a_server_ends_without_a_word(
 async def test_workers_that_are_stopped_with_their_server_end_well(
     project: Path, start: Callable[..., Process], redis_url: str
 ) -> None:
-    for _ in range(5 if WHOLE else 1):
+    for _ in range(1 + NUMBER // 250):
         process = start(redis_url, "--http", "127.0.0.1:0", "--workers", "2", "--grace", "1")
         process.await_log("working at tasks")
         process.await_log("working at tasks")
