@@ -65,7 +65,7 @@ def anyio_backend() -> str:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     tools = [tool(name, outputSchema=schema) for name, schema in OUTPUTS.items()]
-    generate(folder, manifest(tools, name="desk", schemas=SCHEMAS))
+    generate(folder, manifest(tools, name="desk", schemas=SCHEMAS, wire={"refs": "bundled"}))
     (folder / "desk.py").write_text(HANDLERS)
     return folder
 
