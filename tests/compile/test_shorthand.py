@@ -417,7 +417,7 @@ def test_json_may_be_short_too() -> None:
         ("schemas: {A: 'other.yaml#/schemas/B'}", "4:15 SW108 `other.yaml` is not a type"),
         (
             "schemas: {uuid: string}",
-            "4:11 SW108 `uuid` is a type of its own in shorthand, so that no type can refer to this schema",
+            "4:11 SW108 `uuid` is a built-in type of shorthand, so no type can refer to this schema",
         ),
         ("schemas: {A: {fields: {b: {fields: 3}}}}", "4:36 SW108 expected a mapping of fields, found the number `3`"),
         ("schemas: {A: {fields: {b: string, b?: string}}}", "4:35 SW108 the field `b` is here twice"),

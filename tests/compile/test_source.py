@@ -53,8 +53,8 @@ class Files:
         return path.startswith(folder)
 
 
-NO_BREAK_SPACE = "this is not a space, but the character U+00A0 (no-break space)"
-WIDE_SPACE = "this is not a space, but the character U+3000 (ideographic space)"
+NO_BREAK_SPACE = "this looks like a space, but is U+00A0 (no-break space)"
+WIDE_SPACE = "this looks like a space, but is U+3000 (ideographic space)"
 
 
 def load(
@@ -239,12 +239,12 @@ def test_yaml_that_is_refused(text: str, code: str, place: tuple[int, int, int],
         ('{"a": 1,}', "SW004", (1, 8, 9), "there is a comma after the last entry"),
         ("[1, ]", "SW004", (1, 3, 4), "there is a comma after the last item"),
         ("{,}", "SW004", (1, 2, 3), "expected a key in double quotes"),
-        ('{"a" 1}', "SW004", (1, 6, 7), "a `:` should stand between the key and its value"),
+        ('{"a" 1}', "SW004", (1, 6, 7), "a `:` is missing between the key and its value"),
         ("[1 2]", "SW004", (1, 4, 5), "expected a comma, or the end of the list or object"),
         ('["a', "SW004", (1, 2, 3), "this string is not closed"),
         ('["a\tb"]', "SW004", (1, 4, 5), "a string contains a raw line break or control character"),
         ('["\\q"]', "SW004", (1, 3, 4), "JSON does not have this escape"),
-        ("{} {}", "SW004", (1, 4, 5), "there is more after the end of the JSON value"),
+        ("{} {}", "SW004", (1, 4, 5), "there is text after the end of the JSON value"),
         ('{"a": [1', "SW004", (1, 9, 10), "the text ends too early"),
     ],
 )

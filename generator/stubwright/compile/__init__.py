@@ -1,1 +1,1 @@
-"""From a manifest's text to the IR, and from there to the files of its package."""
+"""Compiles the text of a manifest to the IR, and the IR to the files of its package."""

@@ -1,4 +1,4 @@
-"""The APIs of a manifest as meant: with the changes of overlays, and with their settings for all their tools.
+"""The APIs of a manifest, with overlays and with their defaults for all tools.
 
 An overlay on an API is a JSON merge patch (RFC 7396).
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _CONSTANT = ("headers", "query")
-"""The parts of a request that an API can say for all calls."""
+"""The parts of a request for which an API can have defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Api:
 
 
 def list_declared(bundle: Bundle) -> tuple[Api, ...]:
-    """Return all APIs, in the order of the files; one that is declared twice exists twice."""
+    """Return all APIs in the order of the files; a duplicate declaration appears twice."""
     patches: dict[str, list[overlays.Patch]] = {}
     for place, name, patch in list_patched(bundle):
         patches.setdefault(name, []).insert(0, (place, patch))
@@ -56,9 +56,9 @@ def list_patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json
 def list_binds(
     api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]
 ) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the arguments of a tool that its API sets, with the places that say so, the strongest last.
+    """Yield the arguments of a tool that its API sets, with the places that set them, the strongest last.
 
-    They are those under `bind`, and those that a tool sends as a header or a parameter that the API has for all calls.
+    They are the API's `bind`, and the headers and parameters that both the API and the tool's call set.
 
     Args:
         api: The API that the tool calls.
@@ -80,7 +80,7 @@ def list_binds(
 
 
 def without(examples: Json, binds: Container[str]) -> list[Json]:
-    """Return a tool's examples without the arguments that something outside its file sets."""
+    """Return a tool's examples without the arguments that another file sets."""
     return [
         {
             **example,

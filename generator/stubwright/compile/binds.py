@@ -1,6 +1,6 @@
-"""Arguments that the server sets from the caller's claims: callers see the schema without them.
+"""Arguments that the server sets from the caller's claims, and the schema of callers without them.
 
-The bindings of `auth` for all tools become part of each here, so that no other module needs them.
+Bindings of `auth` for all tools are merged into each tool here; no other module needs to know about them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def list_all(auth: Mapping[str, Json], schema: Json) -> dict[str, Json]:
-    """Return the bindings of `auth` for arguments of a tool: those in the own `properties` of its `inputSchema`."""
+    """Return the bindings of `auth` that name an argument in the `properties` of an `inputSchema`."""
     bindings: Mapping[str, Json] = auth.get("bind") or {}
     known = get_properties(schema)
     return {name: binding for name, binding in bindings.items() if name in known}
 
 
 def get_properties(schema: Json) -> Mapping[str, Json]:
-    """Return the `properties` of an `inputSchema`; none if there is none."""
+    """Return the `properties` of an `inputSchema`, or an empty mapping."""
     known = schema.get("properties") if isinstance(schema, dict) else None
     return known if isinstance(known, dict) else {}
 
@@ -36,5 +36,5 @@ def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, 
 
 
 def complete(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the bindings, each with the schema of its argument, so that the server need not look elsewhere."""
+    """Return the bindings, each with the schema of its argument to spare the server the lookup."""
     return {name: {**binding, "schema": schema["properties"][name]} for name, binding in bound.items()}

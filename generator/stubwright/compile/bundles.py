@@ -1,8 +1,8 @@
-"""Schemas that many tools carry on the wire, and that a package keeps once.
+"""Stores large schemas once that many tools share.
 
-Each tool goes out with all the schemas that it refers to (MCP has no place for schemas that tools share), and of an API
-whose schemas refer to each other every tool refers to hundreds of them. If the schemas bundled into one are large, the
-package's `manifest.json` has that one without them, and each shared schema once; the server puts them together again.
+On the wire, each tool contains all schemas that it references, since MCP has no place for shared ones. In an API whose
+schemas reference each other, each tool then contains hundreds. If a tool's bundled schemas are large, the package's
+`manifest.json` has the tool's schema without them, and each shared schema once; the server combines them again.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Key
 
 LARGE: Final = 16_384
-"""Bytes of bundled schemas, as JSON, from which on they are retained once."""
+"""Minimum size of bundled schemas, in bytes of JSON, for storing them once."""
 
 _KEYWORD: Final = dialects.DRAFT_2020_12.defs
 
 
 @dataclass
 class Bundles:
-    """The shared schemas that are retained once, and by tool and field those that its schema refers to."""
+    """The shared schemas that are stored once, and their names by the tools and fields that reference them."""
 
     resolved: ResolvedBundle
     _schemas: dict[Key, Json] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Bundles:
     _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
 
     def without(self, tool: Declaration) -> Mapping[str, Json]:
-        """Return the schemas of a tool, by field, whose bundled schemas are retained here instead."""
+        """Return the schemas of a tool, by field, whose bundled schemas are stored here instead."""
         schemas: dict[str, Json] = {}
         if self.resolved.splits_types:
             return schemas
@@ -52,7 +52,7 @@ class Bundles:
         return schemas
 
     def make_document(self) -> dict[str, Any]:
-        """Return all of it, as `manifest.json` has it; nothing if it is empty."""
+        """Return everything as `manifest.json` has it; empty if there are no such schemas."""
         if not self._tools:
             return {}
         outlines = self.resolved.shared
@@ -63,10 +63,10 @@ class Bundles:
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Return whether the schemas that these refer to are large; if so, keep them."""
+        """Store the schemas that these reference if they are large, and return whether they are."""
         if uses not in self._large:
             keys = self.resolved.shared_schemas.find_reached_from(uses)
-            # Schemas are retained by their names, which those of two files may share.
+            # Schemas are stored by name, and two files may use the same name.
             alone = not any(self._names[key.name] > 1 for key in keys)
             self._large[uses] = alone and sum(map(self._size, keys)) >= LARGE
             if self._large[uses]:

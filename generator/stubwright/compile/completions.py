@@ -1,4 +1,4 @@
-"""Completions for arguments of prompts and of resource templates that come from a shared schema."""
+"""Completions for arguments of prompts and of resource templates, with values from a shared schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_references(declared: Declaration) -> Iterator[tuple[str, Place, Json]]:
-    """Yield each argument that is completed by a reference, with the place and the reference."""
+    """Yield each argument that is completed from a referenced schema, with the place and the reference."""
     for place, layer in declared.layers:
         for name, offer in (layer.get("complete") or {}).items():
             if isinstance(offer, dict):
@@ -24,7 +24,7 @@ def find_references(declared: Declaration) -> Iterator[tuple[str, Place, Json]]:
 
 
 def is_completion(place: Place) -> bool:
-    """Return whether a schema stands under `complete`."""
+    """Return whether a schema is below `complete`."""
     return place.pointer[-2:-1] == ("complete",)
 
 

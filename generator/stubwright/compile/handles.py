@@ -1,7 +1,4 @@
-"""State handles: the places of their ids in the schemas of a tool, their lifetimes, and the models of them.
-
-It checks nothing.
-"""
+"""State handles: where a tool's schemas have their ids, their lifetimes, and their models."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 SIDES: Final[Mapping[str, str]] = {"inputSchema": "input", "outputSchema": "output"}
-"""The names in `manifest.json` for the places in each schema of a tool."""
+"""The keys in `manifest.json` for the places in each schema of a tool."""
 
 _UNITS: Final[Mapping[str, str]] = {
     "ms": "millisecond",
@@ -36,7 +33,7 @@ _UNITS: Final[Mapping[str, str]] = {
 
 
 def get_declared(resolved: ResolvedBundle) -> dict[str, Json]:
-    """Return all kinds of handles, by their names."""
+    """Return all kinds of handles by name."""
     return {
         name: value
         for _, manifest in list_manifests(resolved.bundle)
@@ -45,7 +42,7 @@ def get_declared(resolved: ResolvedBundle) -> dict[str, Json]:
 
 
 def lower_kinds(resolved: ResolvedBundle) -> Iterator[tuple[ir.Handle, Place]]:
-    """Yield all kinds of handles, each with the place of the schema of its states."""
+    """Yield all kinds of handles, each with the place of its states' schema."""
     for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             at = Place(path, ("handles", name))
@@ -54,12 +51,12 @@ def lower_kinds(resolved: ResolvedBundle) -> Iterator[tuple[ir.Handle, Place]]:
 
 
 def name_state(kind: str) -> str:
-    """Return the name that the schema of a kind's states gets among the shared schemas, unless it is one already."""
+    """Return the shared name of the schema of a kind's states, unless it already is a shared schema."""
     return f"{kind}_state"
 
 
 def find_shared_whole(state: Outline) -> str | None:
-    """Return the name under `schemas` of the schema that a state's is only a reference to."""
+    """Return the name of the shared schema if a state's schema only references it."""
     if isinstance(state.schema, dict) and state.schema.keys() == {"$ref"}:
         return next((key.name for key in state.list_shared()), None)
     return None
@@ -82,7 +79,7 @@ def describe_duration(written: str) -> str:
 
 
 def find_made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
-    """Return the kinds of handles that a tool makes: those whose ids it gives, and does not take.
+    """Return the kinds of handles that a tool creates: their ids are in its results, but not in its arguments.
 
     Args:
         marked: The pointers of ids in each of its schemas, with their kinds.
@@ -92,9 +89,9 @@ def find_made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
 
 
 def describe_handles(description: Json, created: Sequence[str], all_kinds: Mapping[str, Json]) -> Json:
-    """Return the description of a tool with how long the handles live that it gives, after the manifest's own words.
+    """Return the description of a tool, extended by the lifetime of the handles that it creates.
 
-    MCP asks servers to say so (2026-07-28, server/tools, on state handles).
+    MCP asks servers to document it (2026-07-28, server/tools, on state handles).
     """
     sentences = [describe_retention(kind, all_kinds[kind]) for kind in created]
     if not sentences:
@@ -104,9 +101,9 @@ def describe_handles(description: Json, created: Sequence[str], all_kinds: Mappi
 
 
 def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
-    """Return a schema as sent without references, and where the ids of handles are in it then."""
+    """Return a schema as sent without references, and the places of handles' ids in it."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
-    # Inlining moves schemas with the marks in them, which are then taken out again.
+    # Inlining moves schemas with their marks, which are then removed.
     marked = edit(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
     wire = inline(marked, dialect, schema.place).wire
     kinds_by_pointer = {
@@ -118,7 +115,7 @@ def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
 
 
 def format_places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
-    """Return places as `manifest.json` has them: JSON Pointers (RFC 6901) into the schema, each with its kind."""
+    """Return places as in `manifest.json`: JSON Pointers (RFC 6901) into the schema, each with its kind."""
     return {"".join(f"/{_escaped(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 
 

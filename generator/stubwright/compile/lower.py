@@ -1,7 +1,7 @@
-"""Checked manifest to IR: fragments in order, names prefixed, overlays applied, references bundled.
+"""Lowers a checked manifest to the IR: fragments in order, names prefixed, overlays applied, references bundled.
 
-It checks nothing and changes no value of the documents: what goes on the wire is as written, key order, nulls and
-unknown fields included, but for prefixes, bundled references and extensions.
+Lowering checks nothing. Apart from prefixes, bundled references and extensions, the wire documents stay as written,
+including key order, nulls and unknown fields.
 """
 
 from __future__ import annotations
@@ -116,17 +116,17 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
 
 
 def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return the settings of a manifest for its whole server; the tools hold those that `auth` binds."""
+    """Return the settings for the whole server; the bindings of `auth` are part of the tools instead."""
     settings = {key: entry[key] for key in _OF_ALL if entry.get(key)}
     if "bind" in (settings.get("auth") or ()):
         settings["auth"] = {key: value for key, value in settings["auth"].items() if key != "bind"}
-    if "result" in (entry.get("budget") or ()):  # the rest of it is the compiler's
+    if "result" in (entry.get("budget") or ()):  # the compiler alone uses the other budgets
         settings["budget"] = {"result": entry["budget"]["result"]}
     return settings
 
 
 def _is_changed(tool: Declaration) -> bool:
-    """Return whether a tool goes on the wire with other schemas than it is written with."""
+    """Return whether a tool's schemas on the wire differ from the written ones."""
     changes = bool(tool.extension.get("bind") or tool.extension.get("paginate"))
     return changes or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
 
@@ -134,7 +134,7 @@ def _is_changed(tool: Declaration) -> bool:
 def _entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """Return an entry of `manifest.json`; `apart` are its schemas without the parts that are retained once."""
+    """Return an entry of `manifest.json`; `apart` are its schemas without the parts that the package stores once."""
     if not apart and not extension:
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
@@ -148,7 +148,7 @@ def _tool(
     apis: Mapping[str, ir.Json],
     handle_kinds: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
-    """Return a tool, and the part of its extension that the package's `manifest.json` keeps."""
+    """Return a tool, and the part of its extension that the package needs in `manifest.json`."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
@@ -178,7 +178,7 @@ def _tool(
     if paginate:
         sent = {field: shape.paginate(field, schema) for field, schema in sent.items()}
         output = schemas["outputSchema"]
-        # With `own` the output would be kept in `manifest.json` as written.
+        # With `own`, `manifest.json` would have the output as written.
         schemas["outputSchema"] = replace(output, wire=shape.paginate("outputSchema", output.wire), own=None)
     if resolved.splits_types:
         sent = {field: _split_types(schema, schemas[field], marked.get(field, ())) for field, schema in sent.items()}
@@ -187,7 +187,7 @@ def _tool(
     description = handles.describe_handles(wire.get("description"), handles.find_made(marked), handle_kinds)
     if description != wire.get("description"):
         changed["description"] = description
-    # Where nothing describes what the result holds, its text may hold the id of a handle that was made.
+    # If the result is not described, its text may contain the id of a created handle.
     has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
     if has_handles:
         extension["handles"] = {
@@ -221,7 +221,7 @@ def _tool(
 def _shaped(
     schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declaration
 ) -> dict[str, ir.Schema]:
-    """Return the schemas that are derived for a call; a response without a schema may get one."""
+    """Return the derived schemas of a call, which may include one for a response without a schema."""
     derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
         before = schemas.get(field)
@@ -252,7 +252,7 @@ def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
 
 
 def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return a call with its API's settings for all calls, except those that it sets itself."""
+    """Return a call with the defaults of its API."""
     api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
     return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
@@ -318,7 +318,7 @@ def _arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
 
 
 def _content(at: Place, mime_type: str | None, resolved: ResolvedBundle) -> dict[str, ir.Json]:
-    """Return the package's record of a file: its path inside, and whether it is binary."""
+    """Return the package's entry for a file: its path inside, and whether it is binary."""
     file = resolved.bundle.files[at / "file"]
     return {"file": file.packed, "binary": not file.is_text(mime_type or "")}
 
@@ -357,7 +357,7 @@ def _shared(resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
 
 
 def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
-    """Yield the schemas of the states of handles that are no shared ones already; clients have none."""
+    """Yield the schemas of the states of handles, except shared ones; clients do not have them."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return
     for kind, at in kinds:
@@ -369,7 +369,7 @@ def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) 
 def _kept_states(
     handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle
 ) -> dict[str, ir.Json]:
-    """Return the kinds of handles as the server has them: each with all that the schema of its states refers to."""
+    """Return the kinds of handles for the server, each with a self-contained schema of its states."""
     return {
         kind.name: {**handle_kinds[kind.name], "state": resolved.bundle_schema(resolved.extension_schemas[at]).wire}
         for kind, at in kinds
@@ -377,7 +377,7 @@ def _kept_states(
 
 
 def _circle(key: Key, resolved: ResolvedBundle) -> str | None:
-    """Return the name of the circle of shared schemas that this one is part of; None if it is part of none."""
+    """Return the name of the cycle that a shared schema is part of, if any."""
     members = resolved.shared_schemas.circles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 

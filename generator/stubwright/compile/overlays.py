@@ -1,7 +1,7 @@
-"""Overlays on the definition of a tool in an included file: its title, its description, its schemas, its hints.
+"""Applies overlays to tools of included files: their titles, descriptions, schemas and hints.
 
-Patches are JSON merge patches (RFC 7396): objects merge key by key, `null` takes a key away, anything else replaces
-what existed.
+Patches are JSON merge patches (RFC 7396): objects merge key by key, `null` removes a key, any other value replaces the
+old one.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
-"""The fields of a tool that an overlay can change; all else that it says is a setting of stubwright's own."""
+"""The fields of a tool that an overlay can change; its other keys are settings of stubwright."""
 
 Patch = tuple[Place, "Mapping[str, Json]"]
-"""The place of a tool in an overlay, and the fields that the overlay changes."""
+"""A tool in an overlay: its place, and the fields that the overlay changes."""
 
 
 def split(entry: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """Return the entry of an overlay on a tool in two parts: the fields that it changes, and the settings."""
+    """Split an overlay on a tool into the fields that it changes and the settings."""
     fields = {key: value for key, value in entry.items() if key in FIELDS}
     return fields, {key: value for key, value in entry.items() if key not in FIELDS} if fields else entry
 
 
 def patch(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder: str) -> Mapping[str, Json]:
-    """Return a tool with its overlays.
+    """Apply overlays to a tool.
 
     Args:
         wire: The tool as written.
@@ -48,7 +48,7 @@ def patch(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder:
 
 
 def merge_patch(target: Json, patch: Json) -> Json:
-    """Return a value with a JSON merge patch (RFC 7396, section 2)."""
+    """Apply a JSON merge patch to a value (RFC 7396, section 2)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -61,7 +61,7 @@ def merge_patch(target: Json, patch: Json) -> Json:
 
 
 def _moved(value: Json, old: str, new: str, folder: str) -> Json:
-    """Return a patch whose references to shared schemas count from another file."""
+    """Return a patch with its references to shared schemas relative to another file."""
     if isinstance(value, dict):
         return {
             key: (
@@ -103,7 +103,7 @@ def move_to_overlays(
 
 
 def _home(at: Place, patches: Sequence[Patch]) -> Place:
-    """Return the origin of a value: the place in the strongest overlay that sets it, or replaces a parent of it."""
+    """Return the place in the strongest overlay that sets a value or replaces one of its parents."""
     pointer = at.pointer[2:]
     for place, fields in reversed(patches):
         reached, is_whole = _reached(fields, pointer)
@@ -113,7 +113,7 @@ def _home(at: Place, patches: Sequence[Patch]) -> Place:
 
 
 def _reached(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
-    """Return the part of a pointer that exists in a patch, and whether the patch sets the value there."""
+    """Return the longest prefix of a pointer that exists in a patch, and whether the patch sets the value there."""
     here: Any = fields
     for number, step in enumerate(pointer):
         try:

@@ -2,9 +2,9 @@
 
     source.load → validate → resolve → rules.check → lower → targeting.check → codegen.make_artifacts
 
-Every verb is this function with an ending of its own: `check` looks at the diagnostics alone, `generate` takes the
-artifacts, too. It reads no clock, no disk and no environment, but for the files that the reader gives and stubwright's
-own templates and runtime.
+Commands differ in the last step: `check` only reads the diagnostics, `generate` also writes the artifacts. The function
+does not use the clock or the environment, and from the disk only stubwright's own templates and the files that the
+reader returns.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of compiling a manifest. `manifest` is None if an error stopped the compiler.
+    """The result of compiling a manifest; `manifest` is None if an error stopped the compiler.
 
-    `is_clean` is True if no diagnostic has to do with a single tool.
+    `is_clean` is True if no diagnostic is about a single tool.
     """
 
     manifest: ir.Manifest | None
@@ -40,7 +40,7 @@ class Result:
 
 @dataclass(frozen=True)
 class UncheckedManifest:
-    """A manifest that was resolved and has yet to be checked; `read` gives it."""
+    """A resolved manifest before its checks, as `read` returns it."""
 
     bundle: Bundle
     resolved: ResolvedBundle
@@ -60,12 +60,12 @@ class UncheckedManifest:
         """Check the manifest, and lower it.
 
         Args:
-            part: The resolved manifest with those of its tools that have to be checked by themselves.
-            shown: Its path as headers of generated files show it.
-            command: The command that generates its package, as headers show it.
-            forgiven: Codes of errors in a manifest's meaning that do not stop the compiler.
-            targets: The targets that its tools are judged by, in place of those that it names.
-            errors_only: True if warnings are not shown, so that those that take long are not looked for.
+            part: The resolved manifest with only the tools that need their own checks.
+            shown: Its path in the headers of generated files.
+            command: The command that generates its package, for the headers.
+            forgiven: Codes of semantic errors that do not stop the compiler.
+            targets: Targets that replace the manifest's own.
+            errors_only: Whether warnings are discarded; slow checks that only warn are then skipped.
         """
         bundle, resolved = self.bundle, self.resolved
         diagnostics, wrong = [*self.diagnostics], [*self.wrong]
@@ -107,12 +107,12 @@ def compile_manifest(
 
     Args:
         entry: Its path, as diagnostics show it.
-        reader: Reads it and what it includes.
-        shown: Its path as headers of generated files show it; by default the same.
-        command: The command that generates its package, as headers show it.
-        forgiven: Codes of errors in a manifest's meaning that do not stop the compiler.
-        targets: The targets that its tools are judged by, in place of those that it names.
-        errors_only: True if warnings are not shown, so that those that take long are not looked for.
+        reader: Reads the manifest and its includes.
+        shown: Its path in the headers of generated files; by default the same.
+        command: The command that generates its package, for the headers.
+        forgiven: Codes of semantic errors that do not stop the compiler.
+        targets: Targets that replace the manifest's own.
+        errors_only: Whether warnings are discarded; slow checks that only warn are then skipped.
     """
     manifest = read(entry, reader)
     if isinstance(manifest, Result):
@@ -121,7 +121,7 @@ def compile_manifest(
 
 
 def read(entry: str, reader: Reader) -> UncheckedManifest | Result:
-    """Read the manifest at `entry` and resolve it; return a result without a manifest if that is not possible."""
+    """Read the manifest at `entry` and resolve it; if that fails, return a result without a manifest."""
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
         return Result(None, tuple(diagnostics), {})
@@ -144,7 +144,7 @@ def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = N
 
     Args:
         manifest: The manifest.
-        models: Waits for its models, if they were begun; by default they are made here and now.
+        models: Waits for models that were started earlier; by default they are generated now.
     """
     from stubwright.codegen.pages import artifacts, modules
 

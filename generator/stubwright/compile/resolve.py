@@ -1,6 +1,6 @@
-"""A bundle put together: its tools in order, with prefixes and overlays applied, and the outlines of its schemas.
+"""Resolves a bundle: its tools in order, with prefixes and overlays applied, and the outlines of its schemas.
 
-It changes no value and judges nothing.
+It neither changes nor validates values.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LOOSE: Final = ("patternProperties", "additionalProperties", "unevaluatedProperties")
-"""The keywords by which a schema takes properties that it does not name."""
+"""The keywords that allow properties without naming them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """One tool, resource, resource template or prompt as declared.
 
-    `section` is the list that it is in. `name` is its name on the wire, with the prefixes of the fragments that it
-    came through. `wire` is the whole entry as written, with what overlays change of it, and `data` the same as JSON;
-    `patches` are these changes with their places, the strongest last. `extension` is what stands under its `stubwright`
-    key and in overlays, merged; `layers` are those parts with their places, the strongest last. `names` are its Python
-    names. `unbound` are arguments that it leaves to callers, whatever else binds them: `extension` has none of those.
+    `section` is its list in the manifest. `name` is its name on the wire, including the prefixes of fragments. `wire`
+    is the entry as written with overlays applied, and `data` the same as JSON; `patches` are the overlays with their
+    places, the strongest last. `extension` merges its `stubwright` key with overlays, and `layers` are these parts with
+    their places, the strongest last. `names` are its Python names. `unbound` are arguments that it leaves to callers
+    even if `auth` or an API binds them; they are not in `extension`.
     """
 
     section: vocabulary.Section
@@ -60,11 +60,11 @@ class Declaration:
 
     @property
     def key(self) -> str:
-        """The key that a request names it by: its name, its URI or its URI template."""
+        """Its identifier in requests: a name, a URI or a URI template."""
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Return the place of the value at `keys`, in the strongest layer that has it; the entry's own if none has."""
+        """Return the place of the value at `keys` in the strongest layer that has it, or the place of the entry."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -78,12 +78,12 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedBundle:
-    """A whole bundle.
+    """A resolved bundle.
 
-    `outlines` has the input and output schema of each tool by its place; `primitives` has the resources, resource
-    templates and prompts, in order; `shared_schemas` has the schemas under `schemas` of the manifest and its
-    fragments, in order, then those of other files that one of these refers to. `extension_schemas` are the other
-    schemas below `stubwright` keys: of questions, of completions, and of the states of handles.
+    `outlines` maps the place of each tool to its input and output schema; `primitives` has the resources, resource
+    templates and prompts, in order; `shared_schemas` has the `schemas` of the manifest and its fragments, in order,
+    then schemas of other files that they reference. `extension_schemas` are the remaining schemas below `stubwright`
+    keys: of questions, of completions, and of the states of handles.
     """
 
     bundle: Bundle
@@ -122,11 +122,11 @@ class ResolvedBundle:
         return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
 
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
-        """Return `root` and all shared schemas that it refers to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it references, in order of first use."""
         return self.shared_schemas.find_closure(root)
 
     def bundle_schema(self, root: Outline) -> BundledSchema:
-        """Bundle into `root` all shared schemas that it refers to; so it goes on the wire, unless `inlines`."""
+        """Bundle into `root` all shared schemas that it references; `inlines` replaces this on the wire."""
         known = self.shared_schemas.bundled
         if root.place not in known:
             known[root.place] = bundle(root, self.shared_schemas)
@@ -141,7 +141,7 @@ class ResolvedBundle:
 
     @property
     def inlines(self) -> bool:
-        """True if the server's schemas go out without references (`wire: {refs: inlined}`)."""
+        """True if schemas are sent without references (`wire: {refs: inlined}`)."""
         return self.refs == "inlined"
 
     def sends_inlined(self, root: Outline) -> bool:
@@ -158,7 +158,7 @@ class ResolvedBundle:
 
     @property
     def splits_types(self) -> bool:
-        """True if lists of types go out as `anyOf` (`wire: {nullable: anyOf}`)."""
+        """True if lists of types are sent as `anyOf` (`wire: {nullable: anyOf}`)."""
         serves = "server" in (self.entry.get("emit") or ("server",))
         return serves and (self.entry.get("wire") or {}).get("nullable") == "anyOf"
 
@@ -170,7 +170,7 @@ class ResolvedBundle:
 
 
 def resolve(bundle: Bundle) -> ResolvedBundle:
-    """Put a bundle together."""
+    """Resolve a bundle."""
     apis = calling.list_declared(bundle)
     declared = list_tools(bundle, {api.name: api for api in apis})
     declared_primitives = {section: list_primitives(bundle, section) for section in vocabulary.PRIMITIVES}
@@ -202,7 +202,7 @@ def resolve(bundle: Bundle) -> ResolvedBundle:
         for name, schema in (manifest.get("schemas") or {}).items()
     }
     waiting = [*outlines.values(), *extension_schemas.values(), *shared.values()]
-    for fragment in waiting:  # grows while it is read: schemas of files that are only referred to
+    for fragment in waiting:  # grows during the loop: schemas of files that are only referenced
         for key in fragment.list_shared():
             if key not in shared:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
@@ -238,15 +238,14 @@ def _extension_schemas(
 def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declaration, ...]:
     """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
-    An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
-    Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
-    In fields that go on the wire, `null` removes a key. Bindings of `auth` for all tools, and of an API for its own,
-    hold unless the tool says otherwise.
+    An overlay uses the names of tools in its own file, before the prefixes that including files add. Mappings merge key
+    by key, any other value is replaced, and the overlay of an including file wins over an included one. In fields on
+    the wire, `null` removes a key. Bindings of `auth` and of APIs apply unless the tool overrides them.
     """
     auth = bundle.documents[bundle.entry].value.get("auth") or {}
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in list_overlays(bundle):
-        # Including files come before what they include, and their overlays win, so that they go behind the others.
+        # Including files come before their includes, but their overlays win, so each is inserted in front.
         added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
         _declared(fragment, place, wire, added, apis, auth, bundle.entry)
@@ -270,18 +269,18 @@ def list_primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declar
 
 
 def resolve_use(use: str, tool: Declaration, names: Container[str]) -> str:
-    """Return the tool that `tool` calls `use`: one with the same prefixes, otherwise one of that very name."""
+    """Return the tool that `use` refers to: a name with the same prefixes, otherwise the exact name."""
     return tool.prefix + use if tool.prefix + use in names else use
 
 
 def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
-    """Return the names of a tool's arguments; None if it takes some without saying how they are called."""
+    """Return the names of a tool's arguments; None if its schema allows unnamed ones."""
     if any(isinstance(schema.get(key), dict) for key in LOOSE):
         return None
     outline = Outline(Place(""), schema, dialect, Folder("", {}))
     names: dict[str, None] = {}
     places: list[Pointer] = [()]
-    for place in places:  # grows while it is read: what references lead to
+    for place in places:  # grows during the loop: targets of references
         for pointer, part in outline.find_having("properties"):
             if place in outline.find_folded(pointer):
                 names |= dict.fromkeys(part["properties"])
@@ -297,7 +296,7 @@ def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | Non
 
 
 def list_overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
-    """Yield each tool's entry in each `overlay`, with the fragment and the place it is in."""
+    """Yield each tool's entry in each `overlay`, with its fragment and its place."""
     for fragment in bundle.fragments:
         if fragment.kind == "manifest":
             overlay = bundle.documents[fragment.path].value.get("overlay") or {}
@@ -312,13 +311,13 @@ def list_entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iter
 
 
 def list_manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Return the entry and its included manifests, each once, in order; saved `tools/list` results are omitted."""
+    """Return the entry and its included manifests, each once, in order, without saved `tools/list` results."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 
 
 def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
-    """Merge `over` into `under`: mappings merge key by key, anything else is replaced."""
+    """Merge `over` into `under`: mappings merge key by key, any other value is replaced."""
     both = dict(under)
     for key, value in over.items():
         mine = both.get(key)
@@ -327,7 +326,7 @@ def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json
 
 
 def locate_package(entry: str, manifest: Mapping[str, Json]) -> Place:
-    """Return the place that the package of the manifest at `entry` gets its name from."""
+    """Return the place that determines the package's name for the manifest at `entry`."""
     keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
     return Place(entry, keys)
 
@@ -369,7 +368,7 @@ def _declared(
         extension = {key: value for key, value in extension.items() if key != "bind"}
         if binds:
             extension["bind"] = binds
-        if "examples" in extension:  # which know nothing of what another file hides
+        if "examples" in extension:  # examples do not contain arguments that another file binds
             elsewhere = [bindings for at, bindings in bound if at.pointer[0] == "apis" or at.file != place.file]
             hidden = binds.keys() & {name for bindings in elsewhere for name in bindings}
             extension["examples"] = calling.without(extension["examples"], hidden)
@@ -391,5 +390,5 @@ def _declared(
 
 
 def to_json(value: Json) -> bytes:
-    """Return a value as JSON, the same for the same value in the same order."""
-    return pydantic_core.to_json(value)  # `json` takes several times as long
+    """Return a value as JSON; equal values in the same order have equal texts."""
+    return pydantic_core.to_json(value)  # `json` is several times slower

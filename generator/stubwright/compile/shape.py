@@ -1,8 +1,8 @@
-"""The effect of an HTTP call, or of `paginate`, on a tool's schemas, which are derived from the written ones.
+"""Derives the wire schemas of a tool from its HTTP call or its `paginate`.
 
-A part of a response, its headers and its pages each change the `outputSchema`; pages take the API's own way to say
-where they start out of the `inputSchema`, and put `cursor` there. A tool of one's own that gives pages keeps its
-schemas, and gets `cursor` and `nextCursor` next to what they have.
+A selected part of the response, headers and pages each change the `outputSchema`. Pages replace the API's own position
+arguments in the `inputSchema` by `cursor`. A handwritten tool with pages keeps its schemas, and gains `cursor` and
+`nextCursor`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.http.selections import Tree
 
 SHAPING: Final = frozenset({"page", "responseHeaders", "select"})
-"""The keys of `http` that make something else of a response than its body."""
+"""The keys of `http` that make a result differ from the response's body."""
 
 _LONGEST: Final = 4096
 _CURSOR: Final[Mapping[str, Json]] = {
@@ -47,7 +47,7 @@ _NEXT_POSITION: Final[Mapping[str, Json]] = {
 
 
 def paginate(field: str, schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a schema of a tool that gives pages (`paginate`) as it goes on the wire.
+    """Return the wire schema of a paginated tool with a handler.
 
     Args:
         field: `inputSchema` or `outputSchema`.
@@ -58,12 +58,12 @@ def paginate(field: str, schema: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def shape(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
-    """Return a schema of a tool as it goes on the wire.
+    """Return the wire schema of a tool.
 
     Args:
         field: `inputSchema` or `outputSchema`.
-        schema: The schema in the manifest, with all that it refers to inside; None if there is none.
-        http: The tool's `http`; empty if there is none.
+        schema: The schema in the manifest, self-contained; None if it is missing.
+        http: The tool's `http`; empty if it is missing.
     """
     if SHAPING.isdisjoint(http):
         return schema
@@ -101,7 +101,7 @@ def _given(schema: Json, http: Mapping[str, Json]) -> Json:
 
 
 def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the schema of the response headers, each of which may be missing."""
+    """Return the schema of the response headers, none of which is required."""
     if not headers:
         return {}
     kinds = {
@@ -113,7 +113,6 @@ def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _items(making: SchemaSelector, page: Mapping[str, Json], tree: Tree) -> Json:
-    """Return the schema of an item of a page."""
     schemas: list[Json] | None = [making.root]
     here: Tree | None = tree
     for step in parse_steps(page.get("items", "")):

@@ -1,6 +1,6 @@
-"""Manifest files to values: the entry, its includes, and the files that its schemas refer to.
+"""Reads manifest files to values: the entry, its includes, and the files that schemas reference.
 
-Positions are found on demand. It knows `include` and `$ref`, and judges nothing else that a manifest says.
+Only `include`, `file`, `skills` and `$ref` matter here. Positions are computed on demand.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_FRAGMENTS = 10_000
-"""The number of files that a manifest may include; a file counts once for each time it is included."""
+"""The maximum number of included files; each inclusion of a file counts."""
 
 MAX_INCLUDE_DEPTH = 50
-"""The length that a chain of files that include each other may have."""
+"""The maximum length of a chain of includes."""
 
 Kind: TypeAlias = Literal["manifest", "tools-list"]
 
 _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a drive of Windows has one letter
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive of Windows
 _NOT_PATH = re.compile(r"[\x00-\x1f]")
 _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
 _SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/schemas/")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _IN_PATHS = "/-._~!$&'()*+,;=:@"
-"""The characters that stand unescaped in the path of a URI (RFC 3986, 3.3)."""
+"""The characters that need no escape in the path of a URI (RFC 3986, 3.3)."""
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
-"""MIME types of files that are never text, whatever their bytes are."""
+"""MIME types of binary files, whatever their bytes look like."""
 
 
 class Reader(Protocol):
@@ -67,10 +67,10 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Document:
-    """One file: its path, its text, and the value it holds, which is None if the text is broken.
+    """One file: its path, its text, and its value, which is None if the text is broken.
 
-    `root` leads from the file's own value to `value`: a saved JSON-RPC response is known by its `result`. Places are
-    relative to `value`, in which shorthand is written out; `origins` has the places at which it is written.
+    `root` is the pointer from the file's own value to `value`, such as `result` in a saved JSON-RPC response. Shorthand
+    in `value` is expanded, and places are relative to it; `origins` maps them to the places as written.
     """
 
     path: str
@@ -80,7 +80,7 @@ class Document:
     origins: Mapping[Pointer, Pointer] = field(default_factory=dict)
 
     def find_span(self, place: Place) -> Span:
-        """Return the span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
+        """Return the span of the narrowest token for a place, or for its nearest ancestor that exists."""
         written = shorthand.find_written(self.origins, place.pointer)
         absolute = Place(self.path, (*self.root, *written), place.on)
         start, end = positions.locate(self._tree, absolute)
@@ -100,7 +100,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A file that takes part in a manifest; `prefix` goes before the names in it."""
+    """A file of a manifest; `prefix` is prepended to the names in it."""
 
     path: str
     prefix: str
@@ -109,7 +109,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that the package has too: its path from the manifest's folder, with `/` between folders, and its bytes."""
+    """A file that is copied to the package: its path relative to the manifest's folder, with `/`, and its bytes."""
 
     path: str
     data: bytes
@@ -120,7 +120,7 @@ class File:
         return f"files/{self.path}"
 
     def is_text(self, mime_type: str) -> bool:
-        """Return whether it is sent as text, being of a MIME type, which may be unknown."""
+        """Return whether the file is sent as text; its MIME type may be unknown."""
         if b"\0" in self.data or _BINARY.match(mime_type):
             return False
         try:
@@ -134,8 +134,8 @@ class File:
 class Skill:
     """A skill: a folder with a `SKILL.md`.
 
-    `path` refers to it in URIs, and `place` is the entry of `skills` that it was found by. `document` is its
-    `SKILL.md`, with the frontmatter as its value. `files` are all of it, by their paths from its folder.
+    `path` identifies it in URIs, and `place` is the entry of `skills` that refers to it. `document` is its `SKILL.md`,
+    with the frontmatter as its value. `files` has all files by their paths relative to its folder.
     """
 
     path: str
@@ -145,12 +145,12 @@ class Skill:
 
     @property
     def name(self) -> str:
-        """Its name; empty if the frontmatter has none."""
+        """The name in the frontmatter, or an empty string."""
         return str(self.document.value.get("name", ""))
 
     @property
     def uri(self) -> str:
-        """The URI that it is known by: that of its `SKILL.md`."""
+        """The URI of its `SKILL.md`, which identifies the skill."""
         return self.make_uri(folders.MANIFEST)
 
     @property
@@ -167,8 +167,8 @@ class Skill:
 class Bundle:
     """All files of a manifest.
 
-    `fragments` starts with the entry and goes on depth-first, in the order of `include`. `documents` also holds files
-    that only references refer to. `files` has what `file` keys name, by the place of their values.
+    `fragments` starts with the entry, and continues depth-first in the order of `include`. `documents` also has files
+    that are only referenced. `files` maps the places of `file` keys to the files that they name.
     """
 
     entry: str
@@ -180,7 +180,7 @@ class Bundle:
 
     @property
     def shown(self) -> Mapping[str, Document]:
-        """All files that diagnostics may be about."""
+        """All files that diagnostics can point to."""
         return {**self.described, **self.documents}
 
 
@@ -188,8 +188,8 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
     """Read a manifest with all its files.
 
     Returns:
-        The bundle, and the problems. There is no bundle if the entry cannot be read at all. If a file is broken, the
-        bundle only serves to show the place.
+        The bundle, and the problems. The bundle is None if the entry is unreadable, and only good for showing places if
+            a file is broken.
     """
     loader = _Loader(posixpath.normpath(entry), reader)
     loader.include(loader.entry, "", (), None)
@@ -215,7 +215,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Take in a file and its includes; `chain` refers to it from the entry."""
+        """Include a file and its own includes; `chain` is the path to it from the entry."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
@@ -245,7 +245,7 @@ class _Loader:
                     self.include(target, prefix + own, (*chain, path), place)
 
     def follow(self) -> None:
-        """Read the files that schemas refer to, and those that they refer to in turn."""
+        """Read the files that schemas reference, directly or indirectly."""
         pending = list(self.documents.values())
         for document in pending:
             for pointer, reference, lenient in _file_references(document):
@@ -313,11 +313,12 @@ class _Loader:
         """Read one skill.
 
         Args:
-            folder: The folder that `skills` names.
-            root: The skill's own.
+            folder: The folder in the entry of `skills`.
+            root: The skill's own folder.
             listed: The paths of its files.
-            place: The place at which `skills` names the folder.
-            known: The paths of skills before, as `_portable` takes them, and their files, None if there was a fault.
+            place: The place of the entry of `skills`.
+            known: The portable forms of earlier paths, as in `_portable`, each with its file, or None if that had a
+                fault.
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:
@@ -356,9 +357,9 @@ class _Loader:
         return Skill(path, place, described, files) if isinstance(described.value, dict) else None
 
     def _skill_file(self, path: str, place: Place, same: dict[str, str]) -> File | None:
-        """Return a file of a skill; None if it cannot be read, or must not be."""
+        """Return a file of a skill; None if it cannot or must not be read."""
         try:
-            path.encode()  # which its URI needs
+            path.encode()  # its URI is UTF-8
         except UnicodeEncodeError:
             self._report("SW001", f"the name of `{path!r}` is not UTF-8", place, "rename the file or its folder")
             return None
@@ -375,12 +376,12 @@ class _Loader:
         return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
     def _portable(self, name: str, path: str, same: dict[str, str], at: Place) -> None:
-        """Report a file that other systems cannot have next to those before, since the package has it by its name.
+        """Report a file that other systems cannot store next to earlier ones under its own name.
 
         Args:
             name: The path as written.
             path: The path.
-            same: The paths before, by what they are on disks that ignore case; gets this one.
+            same: Earlier paths by their form on disks that ignore case; this one is added.
             at: The place of the path.
         """
         if problem := paths.find_misfit(name):
@@ -388,11 +389,11 @@ class _Loader:
             self._report("SW345", f"`{name}` is not a path on every system: {problem}", at, fix)
         other = same.setdefault(path.lower(), path)
         if other != path:
-            message = f"`{path}` and `{other}` are one file on disks that ignore case, as those of Windows and macOS do"
+            message = f"`{path}` and `{other}` are the same file on disks that ignore case, as on Windows and macOS"
             self._report("SW345", message, at, "rename one")
 
     def _below(self, path: str, name: str, at: Place | None) -> bool:
-        """Return whether a file that was named does not lie elsewhere, through a link; reported if it does."""
+        """Return whether the target of a file's link is below the manifest's folder; report a diagnostic otherwise."""
         if at is None or self._reader.is_within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
@@ -412,7 +413,7 @@ class _Loader:
         )
 
     def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
-        """Return the paths that an entry of `include` represents."""
+        """Return the paths that an entry of `include` matches."""
         if not pattern or _NOT_PATH.search(pattern):
             self._report(
                 "SW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
@@ -436,15 +437,15 @@ class _Loader:
         return targets
 
     def _inside(self, base: str, relative: str) -> str | None:
-        """Return a path relative to the file `base`; None if it leaves the manifest's folder."""
+        """Return a path relative to the file `base`, or None if it is outside the manifest's folder."""
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file once; None if that fails. A missing file is no fault if `lenient`."""
+        """Read a file once, or return None if that fails. With `lenient`, a missing file is not reported."""
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
-            path.encode()  # what is made of a file tells its name
+            path.encode()  # output mentions the name
             if not self._below(path, path, at):
                 self._unreadable.add(path)
                 return None
@@ -472,21 +473,19 @@ class _Loader:
 def read_document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """Return one file on its own, and its problems.
+    """Read a single file, and return it with its problems.
 
     Args:
         path: The file, as users name it.
         data: Its bytes.
-        parse: Gives the value of its text, or its problems.
-        wanted: The expected kind of file, if that is no manifest.
+        parse: Returns the value of the text, or problems.
+        wanted: The expected kind of file, if not a manifest.
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
     if problems and (conflict := _CONFLICT.search(text)):
-        message = "a merge left a conflict here"
-        problems = [
-            Problem("SW004", message, *conflict.span(), "keep what is right from both sides, and remove git's markers")
-        ]
+        message = "this is an unresolved merge conflict"
+        problems = [Problem("SW004", message, *conflict.span(), "resolve the conflict, and remove git's markers")]
     parsed = Document(path, text, value)
     if wanted is not None:
         problems = [
@@ -500,7 +499,7 @@ def _is_json(path: str) -> bool:
 
 
 def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
-    """Return the text of a file, to show it even if it is broken."""
+    """Return a file's text for display, even if it is broken."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -542,10 +541,10 @@ def _unwrapped(value: Json) -> tuple[Json, Pointer]:
 
 
 def _kind(document: Document) -> Kind:
-    """Return the kind of an included file: a saved list, unless it describes what only a manifest can say.
+    """Return the kind of an included file: a saved list, unless only a manifest can have its contents.
 
-    That is a `stubwright` key, or a reference to a shared schema; in JSON, where servers have a `#/schemas/` of their
-    own, one to another file.
+    Such contents are a `stubwright` key, or a reference to a shared schema. JSON files may contain a server's own
+    `#/schemas/`, so only a reference to another file counts there.
     """
     value = document.value
     if not _lists_tools(value):
@@ -577,7 +576,7 @@ def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
 
 
 def _attachments(document: Document) -> Iterator[tuple[Place, str]]:
-    """Yield the well-formed values of `file`: of resources, and in the messages of prompts."""
+    """Yield the well-formed values of `file` in resources and in messages of prompts."""
     for pointer, entry in locations.list_items(document.value, ("resources",)):
         yield from _file(document, entry, (*pointer, "stubwright"), "stubwright")
     for pointer, entry in locations.list_items(document.value, ("prompts",)):
@@ -604,7 +603,7 @@ def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Itera
 def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
     """Yield references in a document's schemas that name a file.
 
-    With each comes whether it may mean something else: if a schema has an `$id`, it is relative to that.
+    Each has a flag for ambiguity: below an `$id`, the reference is relative to that.
     """
     if not _FILE_REFERENCE.search(document.text):
         return

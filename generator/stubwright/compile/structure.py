@@ -1,6 +1,6 @@
-"""The structure of manifests: the rules of `manifest.schema.json`, in words that tell how to fix it.
+"""Validates manifests against `manifest.schema.json`, with messages that explain how to fix a fault.
 
-It does not look into JSON Schemas, nor at the meaning of a manifest.
+JSON Schemas in a manifest, and its meaning, are checked elsewhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FRAGMENT_KEYS = frozenset(
     {"stubwright", "include", "shorthand", "schemas", "apis", "overlay", "handles", "lint"}
     | {one.name for one in vocabulary.SECTIONS}
 )
-"""The keys that an included file may have; the other keys are about the whole server."""
+"""The keys that an included file may have; all others apply to the whole server."""
 
 _VERSION = 1
 _RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
@@ -49,7 +49,7 @@ _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
 @cache
 def load_manifest_schema() -> Mapping[str, Json]:
-    """Return the JSON Schema of manifests whose shorthand is written out."""
+    """Return the JSON Schema of manifests, after shorthand is expanded."""
     schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
     schema["$defs"]["schema"]["type"].remove("string")
     tool = schema["$defs"]["tool"]
@@ -62,7 +62,7 @@ def load_manifest_schema() -> Mapping[str, Json]:
 
 @cache
 def list_manifest_keys() -> frozenset[str]:
-    """Return the keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
+    """Return the top-level keys of manifests; a saved `tools/list` result has only `tools`."""
     return frozenset(load_manifest_schema()["properties"])
 
 
@@ -85,7 +85,7 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
 
 
 def check_version(value: Mapping[str, Json], file: str) -> Diagnostic | None:
-    """Return the fault in the version of a document's format; None if this stubwright knows it."""
+    """Return a diagnostic if this version of stubwright does not support the version of a document's format."""
     if "stubwright" not in value:
         return _missing("stubwright", value, Place(file), "")
     version = value["stubwright"]
@@ -95,7 +95,7 @@ def check_version(value: Mapping[str, Json], file: str) -> Diagnostic | None:
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
-    """Yield the faults in the structure of an API that an overlay changes, which is found at `place`."""
+    """Yield the faults in the structure of an API after overlays; `place` is its entry."""
     grammar = _part("api")
     for error in grammar.validator.iter_errors(settings):
         yield from _explained(error, settings, place, grammar)
@@ -110,7 +110,7 @@ class _Grammar:
 
 @cache
 def _part(name: str) -> _Grammar:
-    """Return the grammar of a definition of the manifest's schema."""
+    """Return a definition of the manifest's schema as a grammar."""
     from jsonschema_rs import Draft202012Validator
 
     definitions = load_manifest_schema()["$defs"]
@@ -239,7 +239,7 @@ def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Gr
 def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
     """Return advice on writing a value of one of `types` in place of `value`."""
     if value is None and at.pointer:
-        return "remove the key, or give it a value"
+        return "remove the key, or add a value"
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
         return f"write `true` or `false`: in YAML 1.2, `{value}` is a string"
     if is_quoted(value, types):
@@ -286,7 +286,7 @@ def _bounds(schema: Mapping[str, Json]) -> str:
 
 
 def _note(schema: Mapping[str, Json]) -> str:
-    """Return a rule's description, as the words of a help."""
+    """Return a rule's description in the words of a `help:`."""
     description: str = schema["description"]
     return description[0].lower() + description[1:].rstrip(".")
 
@@ -296,7 +296,7 @@ def _such_as(schema: Mapping[str, Json]) -> str | None:
 
 
 def _example(schema: Mapping[str, Json]) -> str:
-    """Return the schema's first example, as words that come after others; nothing if there is none, or a mapping."""
+    """Return the schema's first example as the end of a sentence; empty if it is a mapping or missing."""
     first = next(iter(schema.get("examples") or [schema.get("default")]))
     example = json.dumps(first) if isinstance(first, list) else first
     return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
@@ -311,7 +311,7 @@ def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Jso
 def _strangers(
     value: Json, schema: Mapping[str, Json], grammar: _Grammar
 ) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
-    """Yield keys next to MCP's own: unknown keys of objects that the manifest's schema leaves open, with schemas."""
+    """Yield unknown keys in the open objects of MCP, each with its schema."""
     schema = _resolved(schema, grammar)
     if isinstance(value, list):
         items = schema.get("items")
@@ -344,7 +344,7 @@ def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagn
 
 
 def _fate(key: str, at: Place) -> str:
-    """Return the fate of an unknown key: of `server`, only the keys of MCP are sent."""
+    """Return a sentence on what happens to an unknown key; of `server`, only the keys of MCP are sent."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

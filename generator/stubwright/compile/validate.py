@@ -1,4 +1,4 @@
-"""The structure of a bundle: each file against the manifest's own schema, each JSON Schema in it against its dialect.
+"""Validates the files of a bundle: the manifest's own schema, and the dialect of each JSON Schema.
 
 `rules` judges the meaning of a manifest.
 """
@@ -31,26 +31,26 @@ def validate(bundle: Bundle) -> Iterator[Diagnostic]:
 
 
 def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield the faults in the JSON Schemas of a bundle, also of one whose files are structurally wrong.
+    """Yield the faults in the JSON Schemas of a bundle, including structurally invalid files.
 
     Args:
         bundle: The bundle.
-        clean: The places of tools whose schemas are known to be right.
+        clean: The places of tools whose schemas are already known to be valid.
     """
     for path, document in bundle.documents.items():
         imported = yamlwriter.is_imported(document.text)
         for purpose, pointer, schema in locations.find_schemas(document.value):
-            # `structure` has checked completions: each is a reference alone.
+            # Completions are only references, which `structure` has checked.
             if purpose != "complete" and Place(path, pointer[:2]) not in clean:
                 yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
 
 
 def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield the faults in APIs that overlays change, and in the JSON Schemas of tools that overlays change.
+    """Yield the faults in APIs and in tools' JSON Schemas after overlays.
 
     Args:
-        resolved: The bundle, put together.
-        clean: The places of tools whose schemas are known to be right.
+        resolved: The resolved bundle.
+        clean: The places of tools whose schemas are already known to be valid.
     """
     for api in resolved.apis:
         if api.patches:
@@ -63,7 +63,7 @@ def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozens
 
 
 def sort_diagnostics(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings of `validate` and `validate_schemas` without duplicates, by file and line."""
+    """Return the findings of `validate` and `validate_schemas` without duplicates, sorted by file and line."""
     files = list(bundle.documents)
 
     def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:

@@ -477,7 +477,7 @@ def problems(folder: Path, http: Mapping[str, Any], properties: Sequence[str] = 
         ({"page": {"by": "link", "items": "/date"}}, "SW266 no response of `pets` has `/date` (did you mean `data`?)"),
         (
             {"page": {"by": "link", "items": "/data"}, "select": ["/next"]},
-            "SW267 `select` keeps nothing of `/data` (add pointers into the items to `select`)",
+            "SW267 `select` omits everything in `/data` (add pointers into the items to `select`)",
         ),
         ({"responseHeaders": {"a": "X Y"}}, "SW265 `X Y` is not the name of a header"),
     ],

@@ -1,1 +1,1 @@
-"""The view that models and their clients have of the tools: the selection, the names and the cost."""
+"""The tools as models and their clients see them: selection, names and cost."""

@@ -1,4 +1,4 @@
-"""Old names of tools (`aliases`), by which those can still call who knew them."""
+"""Old names of tools (`aliases`), for callers that still use them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _VERSION: Final = re.compile(
 
 
 def lower(tool: Declaration) -> list[Mapping[str, Json]]:
-    """Return the old names of a tool as the package's `manifest.json` has them, with the prefixes of the tool."""
+    """Return the old names of a tool as in the package's `manifest.json`, with the prefixes of the tool."""
     prefix = _prefix(tool)
     return [{**alias, "name": prefix + alias["name"]} for alias in tool.extension.get("aliases") or ()]
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each old name is free, possible and not expired, and that it renames arguments that the tool has."""
+    """Check that each old name is free, valid and not expired, and that it renames existing arguments."""
     tools = {tool.name for tool in resolved.tools}
     first: dict[str, str] = {}
     is_dated = False
@@ -70,7 +70,7 @@ def _name_problem(name: str, tools: set[str], other: str | None) -> str | None:
         return "names of tools are 1 to 128 letters, digits, `_`, `-` and `.`"
     if name in tools:
         return "a tool has that name"
-    return None if other is None else f"it is an alias of `{other}` already"
+    return None if other is None else f"it is already an alias of `{other}`"
 
 
 def _outlived(version: str, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:

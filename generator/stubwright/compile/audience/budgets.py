@@ -1,4 +1,4 @@
-"""`budget`: the cost for models that tools, toolsets and the server may have, in tokens."""
+"""Checks `budget`: the maximum cost of tools, toolsets and the server for models, in tokens."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Di
 
     Args:
         manifest: The manifest.
-        file: The entry file, as places have it.
-        part: The names of the tools that are looked at by themselves.
+        file: The entry file, as in places.
+        part: The names of the tools that are checked.
     """
     budget = manifest.budget
     if not budget:

@@ -1,4 +1,4 @@
-"""The cost of a manifest's lists for models, in tokens, and the cuts that would save most."""
+"""Measures the cost of a manifest's lists for models, in tokens, and suggests the most effective cuts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 MOST_CUTS: Final = 3
-"""The number of cuts that are named at most."""
+"""The maximum number of suggested cuts."""
 
 _WORDS: Final = frozenset({"description", "title", "examples", "default"})
 _LARGEST: Final = 5
@@ -23,9 +23,9 @@ class Costs:
     """Tokens.
 
     Attributes:
-        tools: Of each tool, by its name.
-        toolsets: Of each toolset: those of its tools.
-        server: Of all that the server lists: tools, resources, templates and prompts.
+        tools: For each tool, by name.
+        toolsets: For each toolset: the sum of its tools.
+        server: For all lists of the server: tools, resources, templates and prompts.
     """
 
     tools: Mapping[str, int]
@@ -74,7 +74,7 @@ def _bare(definition: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any, *, names: bool = False) -> Any:
-    """Return a schema without words; below `properties` and the like, keys are names."""
+    """Return a schema without texts; below `properties` and the like, keys are names."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if not isinstance(value, dict):

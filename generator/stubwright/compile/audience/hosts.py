@@ -1,6 +1,6 @@
-"""Checks of the `_meta` that hosts read, and of the pages that they show next to results (MCP Apps, SEP-1865).
+"""Checks the `_meta` that hosts read, and the pages that they show next to results (MCP Apps, SEP-1865).
 
-`_meta` goes out as written; the diagnostics only describe what a host would not read.
+`_meta` is sent unchanged; the diagnostics only describe values that hosts would not read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _OPENAI_MIME: Final = "text/html+skybridge"
-"""The media type that ChatGPT wants for pages in `openai/outputTemplate` (Apps SDK reference, "Component resource")."""
+"""The media type for `openai/outputTemplate`, which ChatGPT requires (Apps SDK reference, "Component resource")."""
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check the `_meta` of tools and resources, and the pages that tools name."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
-        return  # nobody here can change the server
+        return  # the server is not ours to change
     resources = resolved.primitives[vocabulary.RESOURCES]
     templates = resolved.primitives[vocabulary.TEMPLATES]
     known = dict.fromkeys(resource.key for resource in resources)
@@ -37,7 +37,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if uri not in known and not any(_may_match(template.key, uri) for template in templates):
                 message = f"`{tool.name}` is shown by `{uri}`, which is not a resource of this server"
                 fix = did_you_mean(uri, [each for each in known if each.startswith(vocabulary.PAGES)], "pages")
-                # A list of tools that was saved has no resources, though its server may.
+                # A saved list of tools has no resources, even if its server does.
                 yield Diagnostic("SW274" if known or templates else "SW347", message, place, fix)
     for resource in (*resources, *templates):
         yield from _values(resource, "resource")
@@ -54,7 +54,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _values(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
-    """Yield the keys and values in the `_meta` of one tool or resource that hosts do not read."""
+    """Yield the keys and values in the `_meta` of a tool or resource that hosts do not read."""
     import jsonschema_rs
 
     known = metadata.load_keys(kind)
@@ -72,13 +72,13 @@ def _values(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
 
 
 def _may_match(template: str, uri: str) -> bool:
-    """Return whether a URI template may be one of this URI, whatever its variables may hold."""
+    """Return whether some values of a URI template's variables result in this URI."""
     first, *rest = re.split(r"\{[^}]*\}", template)
     if not rest:
         return uri == first
     *middle, last = rest
     at = len(first)
-    for part in middle:  # the first place is the best: it leaves most for the others
+    for part in middle:  # the first match leaves most text for the others
         at = uri.find(part, at) + len(part)
         if at < len(part):
             return False

@@ -1,4 +1,4 @@
-"""Lists of types written as `anyOf`, for clients that read one type (`wire: {nullable: anyOf}`)."""
+"""Writes lists of types as `anyOf`, for clients that read only one type (`wire: {nullable: anyOf}`)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _OF_ONE_TYPE: Final = frozenset(
     | {"properties", "patternProperties", "additionalProperties", "required", "propertyNames"}
     | {"minProperties", "maxProperties"}
 )
-"""Keywords that accept every null, so that they can move to the other alternative."""
+"""Keywords that accept every null, so they can move to the other alternative."""
 
 
 def split_types(wire: Json, dialect: Dialect, place: Place, kept: Iterable[Pointer] = ()) -> Json:
-    """Return a schema that accepts the same and has no list of types.
+    """Return an equivalent schema without lists of types.
 
     Args:
         wire: The schema to rewrite.
         dialect: Its dialect.
         place: Its place.
-        kept: Pointers into it that must refer to the same parts afterwards.
+        kept: Pointers that must refer to the same parts afterwards.
     """
     targets = (
         reference.target.pointer
@@ -60,7 +60,7 @@ def _split_below(schema: Json, dialect: Dialect, fixed: Container[Pointer], poin
 
 
 def _split(schema: Mapping[str, Json], types: list[Json], *, can_move: bool) -> dict[str, Json]:
-    """Return a schema with an alternative for each type of its list."""
+    """Return a schema with an alternative for each of its types."""
     if len(types) == 1:
         return {**schema, "type": types[0]}
     branches: list[dict[str, Json]] = [{"type": kind} for kind in types]

@@ -1,7 +1,7 @@
-"""Schemas that a validator of clients does not read, though that of servers does.
+"""Finds schemas that the server's validator accepts, and clients' validators reject.
 
-Clients of the official SDKs compile each `outputSchema` and check results by it, some of them when they list tools, so
-that one schema that they do not read costs them every tool. No client compiles an `inputSchema` to call a tool.
+Clients of the official SDKs compile each `outputSchema` to check results, some of them when they list tools, so one
+rejected schema makes every tool unavailable. No client compiles an `inputSchema` to call a tool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _INPUT: Final = "inputSchema"
 _MULTIPLES: Final = 1_000
-"""The number of multiples of a step that are tried; every step that has a refused one has it early."""
+"""The number of multiples that are tried; if any is rejected, an early one is."""
 
 _PYTHON_FIXES: Final = (
     (re.compile(r"\\[pP]\{"), "list the characters in a class, or name them in the description"),
@@ -37,11 +37,11 @@ _PYTHON_FIXES: Final = (
     (re.compile(r"\[\^?\]"), "write `[\\s\\S]` for any character"),
     (re.compile(r"\\[wdsWDS]-|-\\[wdsWDS]"), "write `\\-` for a hyphen in a class"),
 )
-"""Parts of patterns that Python's `re` refuses, with advice, in the order in which they are looked for."""
+"""Parts of patterns that Python's `re` rejects, with advice, in the order of the search."""
 
 
 def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
+    """Check that each pattern is valid in JavaScript with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
 
     In an imported file that is a warning: a user who imports the schemas of another server cannot change them.
     """
@@ -52,7 +52,7 @@ def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         for place, pattern in find_patterns(outline):
             part = find_unread_part(pattern) if is_expression(pattern) else None
             if part is not None:
-                consequence = "gets none of the server's tools" if is_of_results else "may not check arguments"
+                consequence = "cannot list the server's tools" if is_of_results else "may not check arguments"
                 yield Diagnostic(
                     "SW288" if is_error else "SW325",
                     f"`{pattern}` is not a regular expression of JavaScript, because of `{part}`",
@@ -62,12 +62,12 @@ def check_javascript(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_official_clients(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the clients of the official SDKs read each `outputSchema` as the server does."""
+    """Check that the clients of the official SDKs accept each `outputSchema`."""
     for outline in _reached(resolved, "outputSchema").values():
         if outline.dialect is DRAFT_4:
             yield Diagnostic(
                 "SW326",
-                "the TypeScript SDK's client does not read schemas of draft-04, and gets none of the server's tools",
+                "the TypeScript SDK's client rejects schemas of draft-04, and then cannot list the server's tools",
                 outline.place / "$schema" if outline.find_having("$schema") else outline.place.point_at_key(),
                 "write the schema in a newer dialect, best without `$schema`",
             )
@@ -89,15 +89,16 @@ def check_official_clients(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW326",
                     f"the SDKs' clients divide in binary, and refuse {refused} as a multiple of {step!r}",
                     Place(outline.place.file, (*outline.place.pointer, *pointer)) / "multipleOf",
-                    "use integers in a smaller unit (cents), or say the step in the description",
+                    "use integers in a smaller unit (cents), or describe the step in the description",
                 )
 
 
 def check_divided_objects(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     """Check that the properties of an object are in one place.
 
-    What stands elsewhere is lost by FastMCP's `.data`, and pydantic-ai closes each half for OpenAI's models, so that no
-    arguments fit (`python bench/references.py`). One warning represents all: one line in the manifest mends them all.
+    FastMCP's `.data` loses properties elsewhere, and pydantic-ai closes each half for OpenAI's models, so that no
+    arguments are valid (`python bench/references.py`). There is only one warning, since one line in the manifest fixes
+    all objects.
     """
     if resolved.inlines:
         return
@@ -115,18 +116,18 @@ def check_divided_objects(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     ]
     if places:
         name, more = places[0].pointer[-1], len(places) - 1
-        lost = "this `$ref` leads to" if name == "$ref" else f"this `{name}` adds"
+        lost = "the target of this `$ref`" if name == "$ref" else f"the properties that this `{name}` adds"
         others = f"; likewise in {more} more schema{'' if more == 1 else 's'}" if more else ""
         yield Diagnostic(
             "SW346",
-            f"some clients read only `properties`, and lose what {lost}{others}",
+            f"some clients read only `properties`, and lose {lost}{others}",
             places[0],
             "write `wire: {refs: inlined}` in the manifest, so that both become one object",
         )
 
 
 def _elsewhere(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
-    """Return the keyword next to `properties` that gives the same object more properties; None if there is none."""
+    """Return the keyword next to `properties` that adds properties to the same object, if any."""
     if "$ref" in schema and not dialect.reference_hides_siblings:
         return "$ref"
     parts = schema.get("allOf")
@@ -137,14 +138,14 @@ def _elsewhere(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
 
 
 def _refused_multiple(step: float) -> float | None:
-    """Return the first multiple of a step that binary division does not recognize, among those that are not large."""
+    """Return the first multiple of a step, below a limit, that binary division does not recognize."""
     exact = Decimal(repr(step))
     multiples = (float(exact * count) for count in range(1, _MULTIPLES))
     return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
 
 
 def _reached(resolved: ResolvedBundle, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
-    """Return the schemas in this field of all tools, with shared ones; none if the manifest makes no server.
+    """Return the schemas of a field of all tools, including shared ones; none if the manifest has no server.
 
     `is_bundled` omits schemas that are sent without references.
     """
@@ -157,7 +158,7 @@ def _reached(resolved: ResolvedBundle, field: str, *, is_bundled: bool = False) 
 
 
 def _refuse_in_python(pattern: str) -> str | None:
-    """Return the reason for which Python's `re` refuses a pattern; None if it compiles it."""
+    """Return the reason why Python's `re` rejects a pattern, if it does."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -168,7 +169,7 @@ def _refuse_in_python(pattern: str) -> str | None:
 
 
 def _fix_for_python(pattern: str) -> str:
-    """Return advice on writing a pattern that Python's `re` refuses."""
+    """Return advice on writing a pattern that Python's `re` rejects."""
     plain = pattern.replace("\\\\", "")
     fixes = (fix for part, fix in _PYTHON_FIXES if part.search(plain))
     return next(fixes, "use the syntax that ECMA-262 and Python's `re` share, or put the rule in the description")
@@ -180,4 +181,4 @@ def _fix(part: str) -> str:
         return f"write `\\{part}`"
     if len(part) == 2 and part[0] == "\\" and not part[1].isalnum():
         return f"write `{part[1]}` without the backslash"
-    return "write it with what ECMA-262 has with the flag `u`"
+    return "use the syntax of ECMA-262 with the flag `u`"

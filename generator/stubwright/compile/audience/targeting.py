@@ -1,6 +1,6 @@
-"""Findings of the manifest's targets about its tools, as diagnostics.
+"""Reports the findings of the manifest's targets about its tools.
 
-A manifest that names no target is judged by the portable one, as a lint.
+A manifest without targets is judged by the portable one, with warnings.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 _NAMES: Final = frozenset({"name", "long name"})
 _PROPERTIES: Final = frozenset({"property", "root property"})
 IGNORED: Final = frozenset({"ignores", "ignores at root"})
-"""The kinds of rules after which a tool is taken, but not all that it says."""
+"""The kinds of rules whose targets accept the tool, but ignore a part of it."""
 
 _BOUNDS: Final = frozenset(
     {"tools", "description", "optional properties", "unions", "levels", "properties", "characters", "enum values"}
     | {"large enum"}
 )
 PROJECTED: Final = frozenset({"openai-strict", "anthropic-strict"})
-"""The targets whose rules few tools keep as they are; most of what breaks them is solved by a projection."""
+"""Targets with rules that most tools break; a projection fixes most of that."""
 
 _OF_MCP: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequence[str] = ()) -> list[Diagnostic]:
-    """Return diagnostics for definitions that the targets of a manifest do not take.
+    """Return diagnostics for definitions that the targets of a manifest reject.
 
     Args:
         manifest: The manifest.
-        file: The entry file, as places have it.
-        part: The names of the tools that are looked at by themselves.
-        chosen: The targets, in place of those that the manifest names.
+        file: The entry file, as in places.
+        part: The names of the tools that are checked.
+        chosen: Targets that replace the manifest's own.
     """
     names = chosen or manifest.targets
     if not names and "server" not in manifest.emit:
-        return []  # nobody here can change the server
+        return []  # the server is not ours to change
     unknown = [name for name in names if name not in targets.TARGETS]
     if unknown:
         return [_report_unknown(name, manifest, file) for name in unknown]
@@ -74,7 +74,7 @@ def _is_name(finding: Finding) -> bool:
 
 
 def _is_said_by_mcp(finding: Finding) -> bool:
-    """Return whether it is about a name that MCP itself does not allow, which another warning says."""
+    """Return whether the finding is about a name that MCP itself does not allow, which another warning reports."""
     is_name = finding.rule.kind == "name" and not finding.rule.is_sure
     return is_name and not _OF_MCP.fullmatch(finding.tool or "")
 
@@ -92,12 +92,12 @@ def describe(finding: Finding) -> str:
 
 
 def advise(finding: Finding) -> str:
-    """Advise what to do about it; describe what happens otherwise, and who says so."""
+    """Return a fix, the consequence of not applying it, and the source of the rule."""
     target = finding.target
     if finding.rule.kind in IGNORED:
-        otherwise = "models do not learn of it"
+        otherwise = "models do not see it"
     elif target.name in PROJECTED:
-        otherwise = f"use what `stubwright export --target {target.name}` writes: {target.consequence}"
+        otherwise = f"use the output of `stubwright export --target {target.name}`: {target.consequence}"
     else:
         otherwise = target.consequence
     return f"{finding.fix}; otherwise {otherwise} ({finding.rule.source})"
@@ -108,9 +108,9 @@ def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Map
 
     Args:
         finding: The finding.
-        file: The entry file, which what is about all tools is said of.
-        tools: The tools by their names.
-        shared: The places of shared schemas by their names.
+        file: The entry file, for findings about all tools.
+        tools: The tools by name.
+        shared: The places of shared schemas by name.
     """
     if finding.tool is None:
         return Place(file, ("server", "name"))
@@ -141,7 +141,7 @@ def _code(finding: Finding) -> str:
 
 
 def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Place:
-    """Return the place in the source of a part of a tool's definition; bundled schemas are among the shared ones."""
+    """Return the place of a part of a tool's definition in the source; bundled schemas are among the shared ones."""
     if pointer[:1] != ("inputSchema",):
         return tool.place / pointer[0]
     below = pointer[1:]

@@ -1,6 +1,7 @@
-"""Toolsets: named parts of the tools, by names and patterns.
+"""Checks and lowers toolsets: named groups of tools, by names and patterns.
 
-With `readOnly: true` a pattern takes only tools that say `readOnlyHint: true`, and a name of any other is an error.
+With `readOnly: true` a pattern only matches tools with `readOnlyHint: true`, and the name of any other tool is an
+error.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _WILD: Final = frozenset("*?[")
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each entry of a toolset names a tool or matches one, and none that its `readOnly` keeps out."""
+    """Check that each entry of a toolset matches a tool, which must be read-only if the toolset is."""
     names = [tool.name for tool in resolved.tools]
     by_name = {tool.name: tool for tool in resolved.tools}
     for name, toolset in _declared(resolved).items():
@@ -38,7 +39,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW286",
                     f"`{pattern}` is in the read-only toolset `{name}`, but is not marked as read-only",
                     place,
-                    "take it out, or set `annotations: {readOnlyHint: true}` if it changes nothing",
+                    "remove it, or set `annotations: {readOnlyHint: true}` if it changes nothing",
                 )
             elif toolset.get("readOnly") and not any(_is_read_only(by_name[each]) for each in matching):
                 yield Diagnostic(
@@ -50,7 +51,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def lower(resolved: ResolvedBundle) -> dict[str, Json]:
-    """Return the toolsets as the package's `manifest.json` has them, with the names of their tools."""
+    """Return the toolsets as in the package's `manifest.json`, with the names of their tools."""
     names = [tool.name for tool in resolved.tools]
     read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
     lowered = {}

@@ -1,7 +1,7 @@
-"""The meaning of a manifest: rules that its structure alone cannot hold, one small function each.
+"""Checks the meaning of a manifest, beyond its structure, with a small function for each rule.
 
-Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke on, or
-what harms a model. Nothing is changed, and no reference is fetched.
+Errors are faults that a server must not ship with; warnings are about the SHOULDs of MCP, problems of real clients, and
+harm to models. No rule changes the manifest or fetches a reference.
 """
 
 from __future__ import annotations
@@ -142,21 +142,21 @@ _OF_ALL_TOOLS = frozenset(
         toolsets.check,
     }
 )
-"""The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
+"""The rules that compare all tools; all others check one entry at a time."""
 
 _WARNING = frozenset({values.check_defaults, values.check_schema_examples, values.check_fillable})
-"""Rules that only warn, and try values for it, which takes longer than all other rules."""
+"""Rules that only warn, and are slower than all others, since they try values."""
 
 
 def check(
     resolved: ResolvedBundle, part: ResolvedBundle | None = None, *, errors_only: bool = False
 ) -> list[Diagnostic]:
-    """Return the errors and warnings in a structurally valid manifest, except the warnings that it ignores.
+    """Return the errors and warnings in a structurally valid manifest, except ignored warnings.
 
     Args:
         resolved: The manifest.
-        part: The same without tools that are known to be right by themselves.
-        errors_only: True if warnings are not shown, so that those that take long are not looked for.
+        part: The manifest without tools that are already known to be valid.
+        errors_only: Whether warnings are discarded; slow rules that only warn are then skipped.
     """
     single = part or resolved
     diagnostics = dict.fromkeys(

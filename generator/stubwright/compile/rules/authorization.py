@@ -1,4 +1,4 @@
-"""Rules about authorization: the issuer of tokens, and the scopes that callers need."""
+"""Rules about authorization: the issuer of tokens, and the required scopes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _NAMED = 3
-"""The number of tools that a message names at most."""
+"""The maximum number of tools that a message names."""
 
 _SPELLED = 300
-"""The number of scopes above which they are not compared with each other, which takes quadratic time."""
+"""The maximum number of scopes that are compared with each other, which takes quadratic time."""
 
 _SOURCES = ("claim", "value", "env")
 
@@ -31,7 +31,7 @@ _OTHERS = (
     *("allOf", "anyOf", "oneOf", "if", "then", "else", "not"),
     *("dependentRequired", "dependentSchemas", "dependencies"),
 )
-"""Keywords that may say more of an argument next to `properties` and `required`."""
+"""Keywords besides `properties` and `required` that may constrain an argument."""
 
 
 def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
@@ -55,7 +55,7 @@ def check_issuers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `auth` specifies who gives scopes or claims if any are needed."""
+    """Check that `auth` specifies who issues scopes or claims if any are needed."""
     entry = resolved.entry
     if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
         return
@@ -87,7 +87,7 @@ def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Yield a warning for each scope that only one place names, and that looks like a misspelt other one."""
+    """Yield a warning for each scope that occurs once, and looks like a misspelling of another one."""
     granted = list(_granted(resolved))
     uses = [*granted, *_required(resolved)]
     counts = Counter(scope for scope, _ in uses)
@@ -104,7 +104,7 @@ def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             continue
         others = [other for other in counts if trust(other) > trust(scope) and is_slip(scope, other)]
         if others:
-            message = f"nothing else in this manifest names the scope `{scope}`"
+            message = f"the scope `{scope}` appears only here in this manifest"
             yield Diagnostic("SW343", message, place, f"did you mean `{max(others, key=trust)}`?")
 
 
@@ -132,7 +132,7 @@ def _listed(scopes: list[str] | None, at: Place) -> Iterator[tuple[str, Place]]:
 
 
 def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that tools for callers over HTTP have limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
+    """Check that tools over HTTP have rate limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
     entry = resolved.entry
     of_all = (entry.get("policy") or {}).get("rateLimit")
     if not entry.get("auth") or of_all or "server" not in (entry.get("emit") or ("server",)):
@@ -145,13 +145,13 @@ def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             "SW339",
             f"nothing limits how often a caller may call {names}{more}",
             Place(resolved.bundle.entry, ("auth",)).point_at_key(),
-            "write `policy: {rateLimit: 60/minute}` for all tools or for each, or `lint: {ignore: [SW339]}` where "
-            "something in front of the server limits calls",
+            "write `policy: {rateLimit: 60/minute}` for all tools or for each, or `lint: {ignore: [SW339]}` if a "
+            "gateway in front of the server limits calls",
         )
 
 
 def check_one_source(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument the server sets comes from one place."""
+    """Check that each argument the server sets has exactly one source."""
     at = _of_all_tools(resolved)
     for name, binding in _bound_in_all(resolved).items():
         yield from _sourced(name, f"`{name}`", binding, at / name)
@@ -176,7 +176,7 @@ def _sourced(name: str, subject: str, binding: Mapping[str, Json], place: Place)
 
 
 def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument the server sets is alone: no other part of the schema mentions it."""
+    """Check that no other part of a schema mentions an argument that the server sets."""
     of_all = _of_all_tools(resolved)
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
@@ -201,7 +201,7 @@ def check_bound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bound_in_all(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument that `auth` binds is one of a tool."""
+    """Check that each argument that `auth` binds belongs to some tool."""
     bindings = _bound_in_all(resolved)
     if not bindings:
         return
@@ -214,7 +214,7 @@ def check_bound_in_all(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no tool has an argument that `auth` binds where it cannot be bound, and so would be left open."""
+    """Check that no tool has an argument that `auth` binds in a place where it cannot be bound, and would stay open."""
     bindings = _bound_in_all(resolved)
     if not bindings:
         return
@@ -226,12 +226,12 @@ def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "SW269",
                 f"`{name}` of `{tool.name}` cannot be bound: it is not in the tool's own `properties`",
                 tool.place / "inputSchema",
-                f"move it there from what the schema refers to or combines, or {_left_open(name)}",
+                f"move it there from the referenced or combined schema, or {_left_open(name)}",
             )
 
 
 def check_unbound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an argument that a tool leaves to callers is one, and that something would bind it otherwise."""
+    """Check that an argument that a tool leaves to callers exists, and would be bound otherwise."""
     bindings = _bound_in_all(resolved)
     for tool in resolved.tools:
         for name in tool.unbound:
@@ -240,8 +240,8 @@ def check_unbound(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 message = f"`{tool.name}` has no argument `{name}`"
                 yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
             elif name not in bindings and not any((layer.get("bind") or {}).get(name) for _, layer in tool.layers):
-                message = f"nothing binds `{name}` of `{tool.name}`, so there is nothing to leave open"
-                yield Diagnostic("SW269", message, at, f"remove `{name}`, or write where its value comes from")
+                message = f"`{name}` of `{tool.name}` is not bound, so it is already open to callers"
+                yield Diagnostic("SW269", message, at, f"remove `{name}`, or bind it")
 
 
 def _bound_in_all(resolved: ResolvedBundle) -> Mapping[str, Json]:
@@ -270,7 +270,7 @@ def _scopes(extension: Json) -> bool:
 
 
 def _unfit(resource: str) -> str | None:
-    """Return the fault of a URL of this server (RFC 9728, 1.2); None if there is none."""
+    """Return the fault of a URL of this server (RFC 9728, 1.2), if any."""
     parts = urlsplit(resource)
     if parts.username is not None or parts.password is not None:
         return "contains a user name or a password, which anyone could read"
@@ -278,7 +278,7 @@ def _unfit(resource: str) -> str | None:
 
 
 def _problem(text: str, *, is_issuer: bool) -> str | None:
-    """Return the fault of the URL of an issuer, or of its keys; None if there is none."""
+    """Return the fault of the URL of an issuer or of its keys, if any."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)

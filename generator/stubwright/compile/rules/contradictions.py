@@ -1,4 +1,4 @@
-"""Schemas that no value can satisfy, or that require what they do not have: valid, but surely not meant."""
+"""Finds schemas that no value can satisfy, or that require unknown properties: valid, but surely mistakes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_required(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bounds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no lower bound is above its upper bound."""
+    """Check that no lower bound exceeds its upper bound."""
     for outline in resolved.list_outlines():
         for pointer, schema in outline.schemas.items():
             if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(outline, schema):
@@ -71,7 +71,7 @@ def _absent(
     near = find_misspelt(name, free)
     code = "SW322"
     if schema.get("additionalProperties") is False:
-        # As one of several alternatives it is dead, but harms no one; and no one can mend another one's server.
+        # A dead alternative is harmless, and users cannot change the schemas of an imported server.
         code = "SW229" if serves and _CHOOSING.isdisjoint(pointer) else code
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: no value is valid"
         fix = f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
@@ -83,7 +83,7 @@ def _absent(
 
 
 def _matches(name: str, schema: dict[str, Json]) -> bool:
-    """Return whether `patternProperties` has a schema for `name`; if in doubt, it has."""
+    """Return whether `patternProperties` may have a schema for `name`."""
     try:
         return any(re.search(text, name) for text in schema.get("patternProperties") or ())
     except re.error:
@@ -91,7 +91,7 @@ def _matches(name: str, schema: dict[str, Json]) -> bool:
 
 
 def _is_above(outline: Outline, pointer: Pointer, name: str) -> bool:
-    """Return whether a schema that applies to the same value has the property."""
+    """Return whether an enclosing schema for the same value has the property."""
     return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.find_folded(pointer))
 
 

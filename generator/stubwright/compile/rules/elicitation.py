@@ -1,4 +1,4 @@
-"""Questions: the limits of forms (MCP 2025-11-25, Elicitation, Requested Schema)."""
+"""Rules about questions: the limits of forms (MCP 2025-11-25, Elicitation, Requested Schema)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties
 
 
 def check_flat(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a form has only strings, numbers, booleans and choices, side by side: clients show nothing else."""
+    """Check that a form is a flat list of strings, numbers, booleans and choices: clients show no other fields."""
     for place, outline in resolved.extension_schemas.items():
         schema = outline.schema
         if place.pointer[-3:-2] != ("ask",):
@@ -54,7 +54,7 @@ def check_flat(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that questions can be methods: their names are free in Python, and no two answers are one class."""
+    """Check that questions have unique method names and answer classes in Python."""
     for declared in resolved.declared:
         classes: dict[str, str] = {}
         for name in declared.extension.get("ask") or {}:
@@ -96,12 +96,12 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
 
 
 def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """Check that a choice of one is either a list of texts or of texts with titles."""
+    """Check that a choice of one is a list of strings or of strings with titles."""
     if "oneOf" in field:
         yield from _options(field["oneOf"], place / "oneOf")
         if "enum" in field:
             yield _problem(
-                "the choices are given twice", (place / "enum").point_at_key(), "keep `oneOf`, which has titles"
+                "the choices are listed twice", (place / "enum").point_at_key(), "keep `oneOf`, which has titles"
             )
     texts = field.get("enum")
     if isinstance(texts, list):
@@ -109,9 +109,7 @@ def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
         names = field.get("enumNames", texts)
         if not isinstance(names, list) or len(names) != len(texts):
             fix = "write one name for each choice, in the same order"
-            yield _problem(
-                "the number of `enumNames` differs from that of the choices", (place / "enumNames").point_at_key(), fix
-            )
+            yield _problem("`enumNames` and the choices differ in number", (place / "enumNames").point_at_key(), fix)
     elif "enumNames" in field:
         yield _problem(
             "`enumNames` has no choices to name", (place / "enumNames").point_at_key(), "list the choices in `enum`"
@@ -120,7 +118,7 @@ def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
 
 def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
     if not texts:
-        yield _problem("there is nothing to choose from", place, "list the choices")
+        yield _problem("the choice has no values", place, "list the choices")
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             yield _problem("a choice must be a string", place / index, f'write `"{format_scalar(text)}"`, in quotes')

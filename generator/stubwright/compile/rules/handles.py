@@ -1,4 +1,4 @@
-"""State handles: the kinds that are declared, and where `x-handle` marks their ids."""
+"""Rules about state handles: their declared kinds, and the places of their ids, marked by `x-handle`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_kinds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_places(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `x-handle` is on texts, in places where their meaning can be looked up."""
+    """Check that `x-handle` marks strings, in places where the server can look them up."""
     for outline in resolved.list_outlines():
         marked = [
             (pointer, schema) for pointer, schema in outline.find_having(HANDLE) if isinstance(schema[HANDLE], str)
@@ -80,7 +80,7 @@ def _placed_in(tool: Declaration, resolved: ResolvedBundle) -> Iterator[Diagnost
 
 
 def check_lifetimes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time has ended.
+    """Check that a handle expires if callers are anonymous, and that its `idle` time is shorter than its lifetime.
 
     The id of a handle without an owner gives access to its state, and handles that never end fill the store (MCP
     2026-07-28, server/tools, on state handles).
@@ -99,7 +99,7 @@ def check_lifetimes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_uses(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each kind of handle is given by a tool and taken by one; its ids are in two schemas at least."""
+    """Check that each kind of handle is returned by a tool and accepted by a tool."""
     declared = [*_declared(resolved)]
     if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
         return
@@ -122,7 +122,7 @@ def _declared(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[st
 
 
 def _marked(root: Outline, resolved: ResolvedBundle) -> Iterator[tuple[Outline, Pointer]]:
-    """Yield the marks in a schema and in the schemas that it refers to."""
+    """Yield the marks in a schema and in the schemas that it references."""
     for each in resolved.find_closure(root):
         yield from ((each, pointer) for pointer, schema in each.find_having(HANDLE) if isinstance(schema[HANDLE], str))
 
@@ -133,7 +133,7 @@ def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
 
 
 def _is_text(document: Document, pointer: Pointer) -> bool:
-    """Return whether the value at a place is a text, or missing."""
+    """Return whether the value at a place is a string, or missing."""
     kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}
 

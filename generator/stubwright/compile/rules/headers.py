@@ -1,6 +1,6 @@
-"""`x-mcp-header`: parameters that are mirrored into HTTP headers (MCP 2026-07-28, Tools and Transports).
+"""Rules about `x-mcp-header`: parameters mirrored into HTTP headers (MCP 2026-07-28, Tools and Transports).
 
-Clients must omit a tool that breaks these rules, so all but the last are errors.
+Clients must omit a tool that breaks these rules, so all are errors except the last.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _PERSONAL = re.compile(
     r"|gender|ethnicity|religion|diagnosis|medical record|blood (type|group)|sexual orientation|marital status"
     r")( ?(address|addr|number|no|nr|id|value|text|string|line|code|[0-9]+))*$"
 )
-"""At the end of a name, since `email_count` and `address_type` are none: data of a person (GDPR, articles 4 and 9)."""
+"""The end of names of personal data (GDPR, articles 4 and 9); `email_count` and `address_type` do not match."""
 
 _PERSONAL_FORMATS = frozenset({"email", "iban", "idn-email", "phone", "phone-number"})
 _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
 def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
+    """Check that the value is an RFC 9110 token (section 5.6.2), since it becomes part of a header's name."""
     for place, _, schema in _carriers(resolved):
         value = schema[HEADER]
         if isinstance(value, str) and TOKEN.fullmatch(value):
@@ -64,7 +64,7 @@ def check_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_unique(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two properties of one `inputSchema` share a header, whose name ignores case."""
+    """Check that no two properties of an `inputSchema` share a header, whose name ignores case."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
         for field, outline in resolved.list_schemas(tool):
@@ -98,7 +98,7 @@ def check_types(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that it is in an `inputSchema`, on a property that `properties` alone refer to."""
+    """Check that it is in an `inputSchema`, on a property that is reachable through `properties` alone."""
     for field, outline in _outlines(resolved):
         for place, pointer, _ in _in(outline):
             if field == "outputSchema":
@@ -117,7 +117,7 @@ def check_reachable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_not_sensitive(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no secret or personal data is mirrored (SHOULD NOT): headers are read and logged on the way."""
+    """Check that no secret or personal data is mirrored (SHOULD NOT), since proxies read and log headers."""
     for place, pointer, schema in _carriers(resolved):
         if not _chained(pointer):
             continue
@@ -144,7 +144,7 @@ def _is_secret(words: list[str], schema: dict[str, Any]) -> bool:
 
 
 def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
-    if schema.get("type") == "boolean":  # whether to write to somebody says not whom
+    if schema.get("type") == "boolean":  # a flag such as `send_email` does not contain the address
         return False
     return schema.get("format") in _PERSONAL_FORMATS or _PERSONAL.search(" ".join(words)) is not None
 

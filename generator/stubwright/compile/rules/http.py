@@ -1,4 +1,4 @@
-"""HTTP calls: they go to declared APIs, with arguments that there are and credentials that can be sent."""
+"""Rules about HTTP calls: their APIs, URLs, arguments, headers and credentials."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NEEDED: Final = {
 _FLOWS: Final = {"clientCredentials": ("clientSecretEnv",), "authorizationCode": ("refreshTokenEnv",)}
 _OF_EXCHANGES = ("audience", "resource")
 _APART: Final = {
-    "authorization": "declare credentials under `auth`, which keeps them out of logs and answers",
+    "authorization": "declare credentials under `auth`, which hides them in logs and answers",
     "cookie": "declare a cookie that is a credential under `auth`; `http.cookies` of a tool has others",
     "content-type": "write `contentType` in the `http` of the tools",
 }
@@ -47,7 +47,7 @@ _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
 def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an API is declared once, has a base URL, and has credentials that can be sent."""
+    """Check that an API is declared once, has a base URL, and has usable credentials."""
     first: dict[str, Place] = {}
     for place, name, api in _listed(resolved):
         if name in first:
@@ -90,7 +90,7 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
-    """Check that secrets go to a token endpoint by `https`, or stay on this machine (RFC 6749, section 3.2)."""
+    """Check that secrets are sent to a token endpoint by `https`, or stay on this machine (RFC 6749, section 3.2)."""
     if url is not None and not is_token_url(url):
         fix = "write a whole `https` URL; `http` is only allowed on this machine"
         yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)
@@ -123,7 +123,7 @@ def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the URL of a call can be called, and that its host comes from no argument."""
+    """Check that the URL of a call is valid, and that no argument decides its host."""
     for tool, http in list_bound(resolved):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
@@ -180,7 +180,7 @@ def check_securities(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a body goes with the method, and a style with its place."""
+    """Check that the method allows a body, and that each style matches its place."""
     for tool, http in list_bound(resolved):
         method = http.get("method", "GET")
         for key in ("body", "contentType"):
@@ -204,7 +204,7 @@ def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a header can be sent, and that no argument decides where a request goes or where it ends."""
+    """Check that a header is valid, and that no argument controls the host or the framing of a request."""
     for place, _, api in _listed(resolved):
         for scheme, settings in (api.get("auth") or {}).items():
             if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
@@ -228,7 +228,7 @@ def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bound_by_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument that an API binds is one of its tools'."""
+    """Check that each argument that an API binds belongs to one of its tools."""
     for api in resolved.apis:
         known = {
             name: None
@@ -247,9 +247,7 @@ def _recognized(tool: Declaration, http: Mapping[str, Json]) -> Iterator[Diagnos
     name, place = http["idempotencyHeader"], tool.place_of("http", "idempotencyHeader")
     yield from _named(name, place, filled=True)
     if name.lower() in {each.lower() for each in http.get("headers") or ()}:
-        yield Diagnostic(
-            "SW265", f"`{name}` is also in `headers`", place, "remove it there: the server makes its value"
-        )
+        yield Diagnostic("SW265", f"`{name}` is also in `headers`", place, "remove it there: the server sets its value")
 
 
 def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
@@ -257,7 +255,7 @@ def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
         problem = "is not the name of a header"
         fix = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
     elif is_ours(name):
-        problem = "says where a request ends or how it travels, and cannot be set in a manifest"
+        problem = "controls the framing or routing of a request, and cannot be set in a manifest"
         fix = "remove it: the server sets it if needed"
     elif filled and steers(name):
         problem = "cannot contain an argument"
@@ -274,7 +272,7 @@ def _held(text: str, place: Place) -> Iterator[Diagnostic]:
 
 
 def check_nothing_lost(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument goes somewhere."""
+    """Check that a call uses every argument."""
     for tool, http in list_bound(resolved):
         if http.get("method", "GET") in BODIED and "body" not in http:
             continue
@@ -326,14 +324,14 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
 
 
 def _certified(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check that an API with a client certificate is called by HTTPS, by which alone it is shown."""
+    """Check that an API with a client certificate uses HTTPS."""
     if "clientCertificate" in api and str(api.get("baseUrl", "https:")).partition(":")[0].lower() != "https":
-        message = f"`{name}` has a client certificate, which is shown by HTTPS alone"
+        message = f"`{name}` has a client certificate, which requires HTTPS"
         yield Diagnostic("SW262", message, place / "baseUrl", "write `https://`, or remove `clientCertificate`")
 
 
 def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check that the variables of a base URL appear in it, and that their defaults are among their values."""
+    """Check that the variables of a base URL appear in it, and that their defaults are allowed values."""
     inside = find_holes(url)
     for name, variable in variables.items():
         at = place / "variables" / name
@@ -388,11 +386,11 @@ def _texts(tool: Declaration, http: Mapping[str, Json]) -> Iterator[tuple[Place,
 
 
 def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]:
-    """Return the properties that an input may have by name: the root's, and those of what applies to the root."""
+    """Return the names of properties of an input, including subschemas that apply to its root."""
     root = dict(resolved.list_schemas(tool)).get("inputSchema")
     names_known: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
-    for outline, start in waiting:  # grows while it is read
+    for outline, start in waiting:  # grows during the loop
         here = [
             pointer
             for pointer in outline.schemas
@@ -416,7 +414,7 @@ def find_argument_names(resolved: ResolvedBundle, tool: Declaration) -> set[str]
 
 
 def _is_in_place(pointer: Pointer) -> bool:
-    """Return whether a schema below another applies to the same value."""
+    """Return whether a nested schema applies to the same value."""
     steps = list(pointer)
     while steps:
         keyword = steps.pop(0)

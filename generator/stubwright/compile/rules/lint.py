@@ -1,4 +1,4 @@
-"""`lint: {ignore: […]}`: which warnings a manifest does not want to hear."""
+"""`lint: {ignore: […]}`: the warnings that a manifest ignores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that only warnings are ignored, by codes that exist."""
+    """Check that the ignored codes exist, and are warnings."""
     for place, codes, _ in _lists(resolved):
         for index, code in enumerate(codes):
             if code not in CODES:
@@ -36,10 +36,10 @@ def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return `diagnostics` without the warnings that are ignored.
+    """Return `diagnostics` without the ignored warnings.
 
-    The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry: not for
-    what `auth` says of all tools.
+    The manifest's own list applies everywhere, a fragment's list to its file, and an entry's list to the entry, without
+    the diagnostics of `auth` for all tools.
     """
     ignored = [(frozenset(codes), places) for _, codes, places in _lists(resolved)]
     return [
@@ -51,7 +51,7 @@ def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> lis
 
 
 def _lists(resolved: ResolvedBundle) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
-    """Yield each list of ignored codes with its place and its scope; None is everywhere."""
+    """Yield each list of ignored codes with its place and its scope; None is the whole manifest."""
     for path, manifest in list_manifests(resolved.bundle):
         if codes := _codes(manifest):
             everywhere = path == resolved.bundle.entry

@@ -1,4 +1,4 @@
-"""Names: on the wire, in Python, and of the package."""
+"""Rules about names: on the wire, in Python, and of the package."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.references import Outline
 
 _LONGEST = 255
-"""The largest length of a file's name in bytes."""
+"""The maximum length of a file's name in bytes."""
 
 _ALLOWED = re.compile(vocabulary.TOOL_NAME)
 
 
 def check_unique_on_the_wire(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two tools or prompts share a name, and no two resources a URI (MCP: they are called by it)."""
+    """Check that no two tools or prompts share a name, and no two resources a URI, their identifiers in MCP."""
     first: dict[tuple[str, str], Place] = {}
     for declared in resolved.declared:
         kind, place = declared.section.noun, declared.place / declared.section.key
@@ -44,14 +44,14 @@ def check_unique_on_the_wire(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two tools, prompts or resources share a method, a stem of classes, or a module."""
+    """Check that no two tools, prompts or resources share a method, a prefix of classes, or a module."""
     first: dict[tuple[str, str], tuple[str, Declaration]] = {}
     for declared in resolved.declared:
         kind, names = declared.section.noun, declared.names
         kinds: list[tuple[str, str, str]] = [
             ("method", names.method, names.method),
             ("class", naming.name_input_class(names), naming.name_input_class(names)),
-            ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
+            ("module", names.module, names.module.casefold()),  # many disks treat `A.py` and `a.py` as the same file
         ]
         kinds += [("class", name, name) for name in _classes(declared)]
         if declared.extension.get("complete"):
@@ -72,7 +72,7 @@ def check_unique_in_python(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _classes(declared: Declaration) -> Iterator[str]:
-    """Yield the classes of a declaration next to those of a tool's arguments and result."""
+    """Yield the classes of a declaration other than a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
         yield naming.name_context_class(declared.names)
@@ -134,7 +134,7 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _unique_ids(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Check that the type of the ids of each kind of handle has a unique name, and the kind itself in Python."""
+    """Check that the type of each kind of handle's ids has a unique name, and that the kind is a valid attribute."""
     first: dict[str, Place] = {}
     for path, manifest in list_manifests(resolved.bundle):
         for kind in manifest.get("handles") or ():
@@ -143,8 +143,8 @@ def _unique_ids(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[
             other = first.setdefault(name, place)
             if other == place:
                 problem = taken.get(name, "")
-            else:  # only then, since lines are known once all of the file is read again
-                problem = f"is that of `{other.pointer[-1]}` at {_at(resolved, other)}"
+            else:  # only on failure, since finding lines parses the file again
+                problem = f"is the type of `{other.pointer[-1]}` at {_at(resolved, other)}"
             if problem:
                 message = f"the type of the ids of the handle `{kind}` would be `{name}`, which {problem}"
                 yield Diagnostic("SW212", message, place, "give the handle another name")
@@ -154,7 +154,7 @@ def _unique_ids(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Iterator[
 
 
 def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a `pythonName` is a name that nothing else needs."""
+    """Check that a `pythonName` is not reserved."""
     for tool in resolved.declared:
         name = tool.extension.get("pythonName")
         if name is None:
@@ -180,7 +180,7 @@ def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_package(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the package can be imported, and hides no other."""
+    """Check that the package can be imported, and does not hide another one."""
     name, place = _package(resolved)
     written = "package" in place.pointer
     suggestion = naming.name_package(resolved.entry["server"]["name"])
@@ -200,14 +200,14 @@ def check_package(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _package(resolved: ResolvedBundle) -> tuple[str, Place]:
-    """Return the package's name, and where it comes from."""
+    """Return the package's name, and its place."""
     written = (resolved.entry.get("python") or {}).get("package")
     name = written or naming.name_package(resolved.entry["server"]["name"])
     return name, locate_package(resolved.bundle.entry, resolved.entry)
 
 
 def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no file or folder has too long a name for disks, and the package none that Windows reserves."""
+    """Check that disks allow the length of each file's name, and that Windows does not reserve the package's name."""
     package_name, at = _package(resolved)
     if paths.is_device(package_name):
         message = f"`{package_name}` cannot be written on Windows, which reserves this name"
@@ -231,7 +231,7 @@ def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_handlers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `python.handlers` is `module:Name`, as entry points of packages are written."""
+    """Check that `python.handlers` is `module:Name`, the format of entry points."""
     text = (resolved.entry.get("python") or {}).get("handlers")
     if text is None:
         return
@@ -243,12 +243,12 @@ def check_handlers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             "SW216",
             f"`{text}` is not `module:Name`",
             Place(resolved.bundle.entry, ("python", "handlers")),
-            'write the module as it is imported, a colon, and the class, such as "weather:Weather"',
+            'write the import path of the module, a colon, and the class, such as "weather:Weather"',
         )
 
 
 def report_features(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Report `python.features`, which is accepted for one release more."""
+    """Report `python.features`, which is accepted for one more release."""
     if "features" in (resolved.entry.get("python") or {}):
         yield Diagnostic(
             "SW342",
@@ -259,7 +259,7 @@ def report_features(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_wire_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a tool's name is as it SHOULD be (2025-11-25, Tools, Tool Names)."""
+    """Check that a tool's name follows the SHOULDs of MCP (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
         if not _ALLOWED.fullmatch(tool.name):

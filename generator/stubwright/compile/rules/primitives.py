@@ -1,4 +1,4 @@
-"""Resources, resource templates and prompts: their fields agree with each other."""
+"""Rules about resources, resource templates and prompts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_uris(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_contents(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a resource has its content in one place."""
+    """Check that a resource does not have both `file` and `text`."""
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "stubwright" / "text").point_at_key()
@@ -53,7 +53,7 @@ def check_contents(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no two arguments of a prompt have one name."""
+    """Check that the arguments of a prompt have unique names."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
@@ -71,7 +71,7 @@ def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     for primitive, known in known_of:
         for name, place, offer in offers.find_references(primitive):
             if offers.resolves(resolved, place) and not offers.find_values(resolved, place):
-                message = f"`{offer['$ref']}` has no `enum` with strings, so nothing can be offered for `{name}`"
+                message = f"`{offer['$ref']}` has no `enum` with strings, so `{name}` has no completions"
                 yield Diagnostic(
                     "SW272", message, place / "$ref", "give the schema an `enum`, or write the values here"
                 )
@@ -82,7 +82,7 @@ def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_offered(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Yield a warning for each value that a prompt offers although its argument's own `enum` does not have it."""
+    """Yield a warning for each value that a prompt offers, but its argument's `enum` lacks."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         complete = prompt.extension.get("complete") or {}
         references = {name: place for name, place, _ in offers.find_references(prompt)}
@@ -101,7 +101,7 @@ def check_offered(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_messages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a message is one thing, whole, and that the arguments in its text are the prompt's own."""
+    """Check that a message has exactly one kind of content, and only uses the prompt's arguments."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         at = prompt.place / "stubwright"
         if prompt.extension.get("messages") == []:
@@ -143,7 +143,7 @@ def _part(kind: str, part: Json, place: Place, prompt: Declaration) -> Iterator[
         yield Diagnostic("SW257", f"the {kind} has no `mimeType`", place, f"add it, such as `mimeType: {example}`")
     if "data" in part:
         try:
-            binascii.a2b_base64(part["data"], strict_mode=True)  # otherwise it skips what is not base64
+            binascii.a2b_base64(part["data"], strict_mode=True)  # the default skips other characters
         except ValueError as error:
             yield Diagnostic(
                 "SW257", f"the data is not base64: {error}", place / "data", "write base64, or name a `file`"
@@ -166,7 +166,7 @@ def _argument_names(prompt: Declaration) -> tuple[str, ...]:
 
 
 def _variable_names(template: Declaration) -> tuple[str, ...] | None:
-    """Return the names of a template's variables; None if it is broken."""
+    """Return the names of a template's variables; None if the template is broken."""
     try:
         return tuple(variable.name for variable in UriTemplate.parse(template.key).variables)
     except TemplateError:

@@ -1,4 +1,4 @@
-"""References: they resolve, end somewhere, keep to one dialect, and can be bundled."""
+"""Rules about references: they resolve, terminate, use one dialect, and can be bundled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check_resolved(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that every reference refers to a schema, inside the manifest's folder, without fetching anything."""
+    """Check that every reference resolves to a schema inside the manifest's folder."""
     for outline in resolved.list_outlines():
         for reference in outline.references:
             if isinstance(reference.target, BrokenReference):
@@ -78,7 +78,7 @@ def find_loops(resolved: ResolvedBundle) -> Iterator[tuple[Outline, list[Referen
 
 
 def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a schema, everything in it and everything that it refers to are of one dialect."""
+    """Check that a schema, its subschemas and all schemas that it references have the same dialect."""
     for outline in resolved.list_outlines():
         for reference in outline.references:
             if isinstance(reference.target, SharedSchema) and not is_completion(outline.place):
@@ -104,9 +104,9 @@ def check_one_dialect(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bundled(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that shared schemas can go into the `$defs` of the tool's schema: nothing may make that another place.
+    """Check that shared schemas can be bundled into the `$defs` of a tool's schema.
 
-    Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
+    Below a nested `$id`, `#/…` is relative to that (JSON Schema 2020-12 Core, 8.2.1).
     """
     for outline in resolved.list_outlines():
         for reference in outline.references:
@@ -128,7 +128,7 @@ def check_bundled(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def is_enclosed(resolved: ResolvedBundle, outline: Outline, reference: Reference) -> bool:
-    """Return whether a reference to a shared schema is below an `$id` other than the root's of a tool's own schema."""
+    """Return whether a reference to a shared schema is below an `$id`, other than the root's in a tool's own schema."""
     if not isinstance(reference.target, SharedSchema):
         return False
     itself = resolved.shared[reference.target.key].place == outline.place
@@ -136,7 +136,7 @@ def is_enclosed(resolved: ResolvedBundle, outline: Outline, reference: Reference
 
 
 def check_unique_anchors(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an anchor or identifier is given once in a schema, with all that is bundled into it."""
+    """Check that anchors and identifiers are unique in a schema, including bundled ones."""
     for outline in resolved.list_outlines():
         for pointer in outline.repeated:
             yield Diagnostic(

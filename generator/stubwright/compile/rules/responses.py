@@ -1,4 +1,4 @@
-"""Rules about responses of HTTP calls: parts that exist, headers that can exist, pages that lead somewhere."""
+"""Rules about responses of HTTP calls: their parts, their headers, and their pages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _PARTS: Final = ("items", "next", "more", "total")
 _NEEDED: Final = {"cursor": ("argument", "next"), "link": (), "offset": ("argument",), "number": ("argument",)}
-"""The keys that each way to the next page requires."""
+"""The required keys of each kind of pagination."""
 
 
 def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a pointer into a response refers to a part that it can have."""
+    """Check that a pointer into a response refers to a possible part."""
     for tool, http in list_bound(resolved):
         given: list[tuple[Place, str]] = [
             (tool.place_of("http", "select") / index, pointer) for index, pointer in enumerate(http.get("select") or ())
@@ -62,7 +62,7 @@ def _led(making: SchemaSelector, tool: Declaration, place: Place, pointer: str) 
 
 
 def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a header of a response has a name that a header can have."""
+    """Check that a header of a response has a valid name."""
     for tool, http in list_bound(resolved):
         for name, spec in (http.get("responseHeaders") or {}).items():
             header = spec if isinstance(spec, str) else spec["name"]
@@ -77,7 +77,7 @@ def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_large(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a result that may be given in part promises no structure."""
+    """Check that a result that may be sent in part does not promise a structure."""
     apis = {api.name: api.settings for api in resolved.apis}
     for tool, http in list_bound(resolved):
         output = http.get("output", apis.get(http.get("api", ""), {}).get("output", "strict"))
@@ -92,7 +92,7 @@ def check_large(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_pages(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that pages can be followed: an argument is the position of a page, and `select` leaves the items."""
+    """Check that pages can be followed: an argument is the position of a page, and `select` includes the items."""
     for tool, http in list_bound(resolved):
         if "page" in http:
             for key, message, fix in _wrong(http, find_argument_names(resolved, tool)):
@@ -121,6 +121,6 @@ def _wrong(http: Mapping[str, Json], known: set[str]) -> Iterator[tuple[str, str
         following = None if step is None else kept_below(here, step)
         if following is None:
             fix = "add pointers into the items to `select`"
-            yield "items", f"`select` keeps nothing of `{page['items']}`", fix
+            yield "items", f"`select` omits everything in `{page['items']}`", fix
             return
         here = following

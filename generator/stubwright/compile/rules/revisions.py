@@ -1,4 +1,4 @@
-"""Fields that are newer than the oldest revision that the manifest is meant for (`protocol.min`)."""
+"""Rules about fields that are newer than the oldest supported revision (`protocol.min`)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _UNSEEN: Final = "remove it, or raise `protocol.min`: clients of older revisions do not see it"
 _ONLY_TEXT: Final = (
-    "put the value into a property of an object, or raise `protocol.min`: clients of older revisions get "
-    "neither the schema nor `structuredContent`, but the result's JSON as text"
+    "put the value into a property of an object, or raise `protocol.min`: clients of older revisions only get "
+    "the result's JSON as text, without the schema and `structuredContent`"
 )
 
 
 def check_age(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that nothing is too new without `protocol.min`."""
+    """Check that fields of newer revisions have a `protocol.min`."""
     oldest = (resolved.entry.get("protocol") or {}).get("min")
     if not isinstance(oldest, str):
         return

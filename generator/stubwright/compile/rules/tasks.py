@@ -1,4 +1,4 @@
-"""Tasks: what the manifest says of them is about tools that run as tasks (MCP 2025-11-25, Tasks)."""
+"""Rules about tasks (MCP 2025-11-25, Tasks)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIX = "add `execution: {taskSupport: optional}`, or `required`, next to its `in
 
 
 def check_possible(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `task` is at a tool that runs as one."""
+    """Check that only tools that run as tasks have `task`."""
     for tool in resolved.tools:
         if "task" in tool.extension and not _runs_as_task(tool.wire):
             yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").point_at_key(), _FIX)
@@ -42,9 +42,9 @@ def check_asked_before(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no task needs the token of its caller, which is not kept with it.
+    """Check that no task needs the token of its caller, which is not stored with it.
 
-    Without `auth` only local users call, whose tokens are in variables; SW336 reports what else that means.
+    Without `auth` only local users call, whose tokens are in variables; SW336 reports the other consequences.
     """
     schemes = {api.name: api.settings.get("auth") or {} for api in resolved.apis}
     defaults = {api.name: api.settings.get("security") or [] for api in resolved.apis}
@@ -62,9 +62,9 @@ def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _always_needs(schemes: Container[str], security: Sequence[Sequence[str]]) -> bool:
-    """Return whether each way that a server may choose has one of the schemes.
+    """Return whether each combination of schemes that a server may choose includes one of `schemes`.
 
-    It chooses the first whose variables are set, and an exchange needs none.
+    A server chooses the first combination whose variables are set; an exchange has no variables.
     """
     for way in security:
         if not any(scheme in schemes for scheme in way):

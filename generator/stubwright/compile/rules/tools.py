@@ -23,7 +23,7 @@ _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
 def check_overlays(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an overlay names APIs and tools that exist, with the prefixes that the tools have by then."""
+    """Check that the APIs and tools of overlays exist, with the prefixes that the tools have at that point."""
     for fragment, place, _ in list_overlays(resolved.bundle):
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
@@ -60,7 +60,7 @@ _INDIRECT = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf")
 
 
 def check_paginated(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a tool can give pages: its result has the items, and `cursor` and `nextCursor` are free."""
+    """Check that a tool can return pages: its result has the items, and `cursor` and `nextCursor` are free."""
     for tool in resolved.tools:
         if "paginate" in tool.extension:
             for place, message, fix in _unpaginated(tool):
@@ -71,11 +71,11 @@ def _unpaginated(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
     paginate, at = tool.extension["paginate"], tool.place_of("paginate")
     if "http" in tool.extension:
         fix = "write `page` under `http`, which describes the API's pages"
-        yield at.point_at_key(), f"`{tool.name}` is an HTTP call, whose pages the API makes", fix
+        yield at.point_at_key(), f"`{tool.name}` is an HTTP call, whose pages come from the API", fix
         return
     if not isinstance(tool.wire.get("outputSchema"), dict):
         fix = f"add an `outputSchema` with the array `{paginate['items']}`"
-        yield at.point_at_key(), f"`{tool.name}` gives pages, but has no `outputSchema` that describes a page", fix
+        yield at.point_at_key(), f"`{tool.name}` returns pages, but has no `outputSchema` that describes a page", fix
         return
     for field, added in (("inputSchema", vocabulary.CURSOR), ("outputSchema", vocabulary.NEXT_CURSOR)):
         schema: Mapping[str, Json] = tool.wire[field]
@@ -96,7 +96,7 @@ def _unpaginated(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
 
 
 def _is_array(schema: Json) -> bool:
-    """Return whether a schema specifies that its values are arrays whose items are all alike."""
+    """Return whether a schema describes arrays with the same schema for all items."""
     if not isinstance(schema, dict) or schema.get("type") != "array":
         return False
     return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
@@ -120,7 +120,7 @@ def check_redactions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_confirmations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the message of a confirmation names arguments of its tool, in braces that are closed."""
+    """Check that the message of a confirmation names arguments of its tool, in matching braces."""
     everybodys = resolved.entry.get("policy") or {}
     if (text := _message(everybodys)) is not None:
         yield from _unclosed(text, Place(resolved.bundle.entry, ("policy", "confirm", "message")))
@@ -220,7 +220,7 @@ def check_public_cache(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_described(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a tool has a description: models choose by it."""
+    """Check that a tool has a description: models choose tools by it."""
     for tool in resolved.tools:
         text = tool.wire.get("description")
         if not (isinstance(text, str) and text.strip()):
@@ -233,7 +233,7 @@ def check_described(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_inlined(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that schemas can go out without references under `wire: {refs: inlined}`."""
+    """Check that schemas can be sent without references under `wire: {refs: inlined}`."""
     if not resolved.inlines:
         return
     for tool in resolved.tools:
@@ -275,7 +275,7 @@ def check_hints(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_repeatable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that tools that write declare the effect of a repeated call: a warning for all of them together."""
+    """Check that writing tools declare the effect of a repeated call; all of them share one warning."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return
     unsure = [Diagnostic("SW350", f"`{tool.name}`", tool.place, "") for tool in resolved.tools if _is_unsure(tool)]
@@ -303,18 +303,18 @@ def _is_unsure(tool: Declaration) -> bool:
     if hints.get("readOnlyHint") is True or "idempotentHint" in hints:
         return False
     if (tool.wire.get("execution") or {}).get("taskSupport", "forbidden") != "forbidden":
-        return False  # its handler calls `ctx.once`
+        return False  # the handler calls `ctx.once`
     writes = hints.get("readOnlyHint") is False or "destructiveHint" in hints or _get_method(tool) in ("POST", "PATCH")
     return writes and not (tool.extension.get("policy") or {}).get("once")
 
 
 def _get_method(tool: Declaration) -> str:
-    """Return the method of a tool that is an HTTP call; empty for others, and for one that says none."""
+    """Return the HTTP method of a tool, or an empty string."""
     return str((tool.extension.get("http") or {}).get("method", "")).upper()
 
 
 def _find_change(tool: Declaration) -> str | None:
-    """Return the evidence that a tool changes something; None if there is none."""
+    """Return the evidence that a tool changes something, if any."""
     method = _get_method(tool)
     if method in _CHANGING:
         return f"is a {method}"
@@ -330,7 +330,7 @@ def _find_destruction(tool: Declaration) -> str | None:
 
 
 def check_web_resources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that `https://` is for resources that clients can fetch (MCP 2025-11-25, Resources, Common URI Schemes)."""
+    """Check that clients can fetch `https://` resources themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             if primitive.key.lower().startswith("https://"):
@@ -338,7 +338,7 @@ def check_web_resources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW332",
                     f"clients could fetch `{primitive.key}` themselves",
                     primitive.place / section.key,
-                    "use your own scheme, such as `docs://`, for what only this server can read",
+                    "use your own scheme, such as `docs://`, for content that only this server can read",
                 )
 
 

@@ -1,7 +1,6 @@
-"""Values in a manifest that its own schemas judge: patterns, defaults and examples.
+"""Rules about values that a manifest's own schemas judge: patterns, defaults and examples.
 
-They are judged by the validator that the generated server judges calls with, and told in its words. A schema that the
-validator refuses is an error of its own, and judges nothing.
+They use the validator of the generated server, and its messages. A schema that it rejects is a separate error.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ _DEMANDING = frozenset(
     {"required", "minProperties", "enum", "const", "not", "if", "allOf", "anyOf", "oneOf"}
     | {"$ref", "$dynamicRef", "$recursiveRef"}
 )
-"""Keywords without which an object is accepted that has nothing in it."""
+"""Keywords that can reject an empty object."""
 
 _OF_THE_WHOLE = frozenset({"required", "minProperties", "dependentRequired", "dependentSchemas", "dependencies"})
-"""Keywords of an input that ask for other arguments than the one that is looked at."""
+"""Keywords of an input that require other arguments than the checked one."""
 
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
 
@@ -60,9 +59,9 @@ def check_patterns(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_compilable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the validator takes every schema: next to what other rules find, it may refuse half a surrogate pair.
+    """Check that the validator accepts every schema; it may reject a lone surrogate, which no other rule finds.
 
-    It refuses a schema if it refuses a part of it, so that each shared schema is looked at once.
+    A schema is rejected if a part of it is, so each shared schema is checked only once.
     """
     refused = {
         outline.place for outline in resolved.list_outlines() if _has_long(outline) or not is_taken(_alone(outline))
@@ -109,7 +108,7 @@ def check_schema_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an example is a call that the tool accepts, and a result that it may give."""
+    """Check that the arguments of an example are valid for the tool, and the result is a possible one."""
     unsound = _unsound(resolved)
     for tool in resolved.tools:
         entries = tool.extension.get("examples") or ()
@@ -150,7 +149,7 @@ def check_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bound_values(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a constant that `bind` sets is a value of its argument."""
+    """Check that a constant in `bind` is valid for its argument."""
     from stubwright_runtime.policy.claims import read_value
 
     unsound = _unsound(resolved)
@@ -178,10 +177,10 @@ def check_bound_values(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_fillable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that there are arguments that a tool accepts."""
+    """Check that a tool accepts some arguments."""
     from stubwright.jsonschema import instances
 
-    # Instances of a schema that applies itself to them are looked for without success, and for seconds.
+    # For a schema that applies itself to its own instance, the search would fail after seconds.
     unsound = _unsound(resolved) | {outline.place for outline, _ in find_loops(resolved)}
     for tool in resolved.tools:
         outline = resolved.outlines[tool.place / "inputSchema"]
@@ -190,7 +189,7 @@ def check_fillable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         schema = resolved.bundle_schema(outline).wire
         settings = formats.get_settings(formats.get_meaning(resolved.entry))
         try:
-            # What no one would send does not help.
+            # Arguments that no client would send do not count.
             instances.make(schema, tool.name, **settings, likely=True, bare=True)
         except instances.TooLargeError:
             continue
@@ -206,18 +205,18 @@ def check_fillable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "`additionalProperties: false`; or add an example that fits",
                 )
         except ValueError:
-            continue  # `check_compilable` says so
+            continue  # reported by `check_compilable`
 
 
 def _bound(tool: Declaration, schema: Json) -> Mapping[str, Json]:
-    """Return the bindings of a tool for arguments that it has."""
+    """Return the bindings of a tool for its existing arguments."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
     return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
 
 
 def check_exact_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that an example that must give exactly its output has one."""
+    """Check that an example whose output must be exact has an output."""
     for tool in resolved.tools:
         for index, entry in enumerate(tool.extension.get("examples") or ()):
             if entry.get("exact") is True and "output" not in entry:
@@ -256,7 +255,7 @@ class _Judge:
 
 
 def _judged(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
-    """Yield each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
+    """Yield each value of `keyword` in a schema: its place, its owner, the value, and the judge of that schema."""
     unsound = _unsound(resolved)
     for outline in resolved.list_outlines():
         carriers = outline.find_having(keyword)
@@ -280,8 +279,8 @@ def _judged(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place, str
 
 
 def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
-    """Return a schema that is the part of `root` at `pointer`, with all of `root` for its references."""
-    # In another schema's definitions, `#/…` would count from that one's root; an identifier keeps the old root.
+    """Return a schema for the part of `root` at `pointer`, including all of `root` for its references."""
+    # In another schema's definitions, `#/…` would be relative to that schema; an identifier keeps the old root.
     keyword = name_id_keyword(outline.dialect)
     identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
     return {
@@ -292,7 +291,7 @@ def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mappi
 
 
 def _compiled(schema: Mapping[str, Json], meaning: Formats = "annotate") -> Validator | str:
-    """Return the validator of a schema, or why there is none."""
+    """Return the validator of a schema, or the reason for its failure."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -306,13 +305,13 @@ def _has_long(outline: Outline) -> bool:
 
 
 def _alone(outline: Outline) -> Json:
-    """Return a schema that refers to itself where it refers to a shared one."""
+    """Return a schema with its references to shared schemas replaced by references to itself."""
     places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, SharedSchema)]
     return edit(outline.schema, dict.fromkeys(places, "#"))
 
 
 def _unsound(resolved: ResolvedBundle) -> frozenset[Place]:
-    """Return the schemas of which other rules have said what keeps the validator from taking them."""
+    """Return the schemas that the validator would reject for a reason that other rules report."""
     return frozenset(
         outline.place
         for outline in resolved.list_outlines()
@@ -325,7 +324,7 @@ def _unsound(resolved: ResolvedBundle) -> frozenset[Place]:
 
 
 def _sound(resolved: ResolvedBundle, outline: Outline, unsound: frozenset[Place]) -> bool:
-    """Return whether neither a schema nor one that it refers to is `unsound`."""
+    """Return whether neither a schema nor its references are `unsound`."""
     return not unsound or unsound.isdisjoint(each.place for each in resolved.find_closure(outline))
 
 

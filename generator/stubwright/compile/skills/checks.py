@@ -1,6 +1,6 @@
-"""Skills: their frontmatter fits their folders, and hosts accept it.
+"""Checks skills: their frontmatter matches their folders, and hosts accept them.
 
-The format is that of Agent Skills (https://agentskills.io/specification), to which SEP-2640 refers.
+SEP-2640 uses the format of Agent Skills (https://agentskills.io/specification).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 
 _CODE: Final = re.compile(r"^(`{3,}+|~{3,}+).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LONGEST: Final = 256 * 1024
-"""Characters of a `SKILL.md` in which links are looked for; searching takes more than the time of one pass."""
+"""The maximum length of a `SKILL.md` whose links are checked; the search is not linear."""
 
 _LINK: Final = re.compile(r"(?<!\\)\]\(\s*<?(?P<target>[^\s()<>]+)")
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
 
 
 def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check each skill on its own, and that no two of them, and no resource, have one URI."""
+    """Check each skill, and that the URIs of skills and resources are unique."""
     uris: dict[str, Skill] = {}
     names: dict[str, Skill] = {}
     by_name: dict[str, Skill] = {}
@@ -74,7 +74,7 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
         if not isinstance(value, str):
             yield Diagnostic("SW276", f"`{key}` is no text", place / key, "write it in quotes")
         elif key in fields and not value.strip():
-            fix = "say something" if key in _REQUIRED else "say something, or remove it"
+            fix = "write a text" if key in _REQUIRED else "write a text, or remove it"
             yield Diagnostic("SW276", f"`{key}` is empty", place / key, fix)
         elif len(value) > _MOST.get(key, len(value)):
             message = f"`{key}` has {len(value):,} characters, and at most {_MOST[key]:,} are allowed"
@@ -89,7 +89,7 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW276", f"`{key}` of `metadata` is no text", at, "write it in quotes")
             if key.startswith(_RESERVED):
                 at = (place / "metadata" / key).point_at_key()
-                yield Diagnostic("SW276", f"`{key}` is reserved for MCP", at, "use a prefix of your own")
+                yield Diagnostic("SW276", f"`{key}` is reserved for MCP", at, "use your own prefix")
     if isinstance(name := fields.get("name"), str) and name.strip():
         yield from _name(name, posixpath.basename(skill.path), place / "name")
 
@@ -104,7 +104,7 @@ def _name(name: str, folder: str, place: Place) -> Iterator[Diagnostic]:
 
 
 def _links(skill: Skill) -> Iterator[Diagnostic]:
-    """Warn of links in `SKILL.md` to files that the skill does not have; models follow them."""
+    """Warn about links in `SKILL.md` to files that the skill lacks; models follow them."""
     text = skill.document.text
     if len(text) > _LONGEST:
         return
@@ -114,7 +114,7 @@ def _links(skill: Skill) -> Iterator[Diagnostic]:
         target = unquote(link["target"].partition("#")[0].partition("?")[0])
         if _ELSEWHERE.match(link["target"]) or not target or posixpath.normpath(target) in known:
             continue
-        message = f"the skill has no file `{target}`, to which it links"
+        message = f"the skill links to `{target}`, but has no such file"
         fix = did_you_mean(posixpath.normpath(target), [*skill.files], "files")
         yield Diagnostic(
             "SW349", message, skill.document.lines.find_span(skill.document.path, *link.span("target")), fix

@@ -1,6 +1,6 @@
-"""The assignment of files to skills by their folders, and the end of the frontmatter in a `SKILL.md`.
+"""Assigns files to skills by their folders, and finds the frontmatter of a `SKILL.md`.
 
-Pure: takes paths and texts, and never looks at a disk.
+Paths and texts are passed in; the disk is not read.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MANIFEST: Final = "SKILL.md"
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""The size of one skill in bytes that every host accepts (SEP-2640, "Limits")."""
+"""The maximum size of a skill that every host accepts (SEP-2640, "Limits")."""
 
 FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on its own line"
 """The advice for a file without frontmatter."""
 
-# A line is told from the next by `\n` alone: two ways to match the end of one took exponential time in texts with CRLF.
+# Only `\n` separates lines: two ways to match a line's end took exponential time in texts with CRLF.
 _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?(?=---[ \t]*\r?(?:\n|\Z))")
 _LEFT_OUT: Final = "__pycache__"
 
@@ -35,8 +35,8 @@ _LEFT_OUT: Final = "__pycache__"
 def group(folder: str, listed: Iterable[str]) -> Mapping[str, list[str]]:
     """Return the files of each skill below a folder, by the skill's own folder.
 
-    A skill inside another one is a skill too, and its files belong to both (SEP-2640, "Nested Skills"). Hidden files
-    and bytecode belong to none.
+    The files of a nested skill also belong to the outer one (SEP-2640, "Nested Skills"). Hidden files and bytecode are
+    ignored.
 
     Args:
         folder: The folder.
@@ -52,13 +52,13 @@ def _is_visible(path: str) -> bool:
 
 
 def split(text: str) -> str:
-    """Return the start of a `SKILL.md`: all before the line that ends its frontmatter; empty if there is none."""
+    """Return a `SKILL.md` up to the line that ends its frontmatter, or an empty string."""
     match = _FRONTMATTER.match(text)
     return match[0] if match else ""
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Return the frontmatter of a `SKILL.md`, and its problems; positions are those of the whole text."""
+    """Return the frontmatter of a `SKILL.md`, and its problems, with positions in the whole text."""
     start = split(text)
     if not start:
         return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), FIX)]

@@ -1,4 +1,4 @@
-"""Skills as a package has them: each file a resource, and each skill an entry with the digests of its files."""
+"""Lowers skills: each file to a resource, and each skill to an entry with the digests of its files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TYPES: Final[Mapping[str, str]] = {
     ".yml": "application/yaml",
     ".zip": "application/zip",
 }
-"""MIME types by the ends of names: `mimetypes` differs from one system to the next, and builds must not."""
+"""MIME types by extension: `mimetypes` differs between systems, and builds must be reproducible."""
 
 
 def lower_entries(skills: Sequence[Skill]) -> list[ir.Json]:
@@ -62,13 +62,13 @@ def lower_entries(skills: Sequence[Skill]) -> list[ir.Json]:
 
 
 def lower_resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
-    """Yield a resource for each file, as the package's `manifest.json` has it."""
+    """Yield a resource for each file, as in the package's `manifest.json`."""
     described = {skill.uri: skill for skill in skills}
     seen: set[str] = set()
     for skill in skills:
         for path, file in skill.files.items():
             uri = skill.make_uri(path)
-            if uri not in seen:  # a skill inside another one has files of both
+            if uri not in seen:  # files of a nested skill belong to both
                 seen.add(uri)
                 yield _resource(uri, file, described.get(uri))
 

@@ -22,7 +22,7 @@ _NAMES: Final = {
     "guid": "uuid",
     "url": "uri",
 }
-"""Names that other languages give to types of shorthand, in lower case."""
+"""Names in other languages for types of shorthand, in lower case."""
 
 _LISTS: Final = frozenset({"array", "frozenset", "iterable", "list", "readonlyarray", "sequence", "set", "vec"})
 _MAPS: Final = frozenset({"dict", "dictionary", "hashmap", "map", "mapping", "record"})
@@ -35,7 +35,7 @@ KEYWORDS: Final = {
     "example": "examples",
     "ref": "$ref",
 }
-"""Names that people give to keywords of JSON Schema, in lower case."""
+"""Common other names for keywords of JSON Schema, in lower case."""
 
 _ABSENT: Final = frozenset({"undefined", "void"})
 _CHOICES: Final = frozenset({"enum", "literal", "oneof"})
@@ -66,7 +66,7 @@ class _Type:
 
 
 class _UnknownError(Exception):
-    """The text has a meaning that this module does not know."""
+    """The text's meaning is unknown here."""
 
 
 def suggest(text: str, schemas: Set[str]) -> str | None:
@@ -104,7 +104,7 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
 
 
 def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
-    """Return advice for a list with a type for each place; Python's `tuple[T, ...]` is a list of one type."""
+    """Return advice for a list with a type for each item; Python's `tuple[T, ...]` is a list of one type."""
     try:
         types = [_Reader(_TOKEN.findall(item), schemas).read().text for item in items if item != "..."]
     except _UnknownError:
@@ -207,7 +207,7 @@ class _Reader:
         return self._unite([self._read_marked(), _Type("null")])
 
     def _read_bracketed(self) -> _Type:
-        """Return the list that `[]T` of Go or `[T]` of GraphQL is; several types would be a tuple."""
+        """Return the list that `[]T` (Go) or `[T]` (GraphQL) means; several types would be a tuple."""
         if self._take("]"):
             return self._make_list(self._read_marked())
         found = self._read_union()

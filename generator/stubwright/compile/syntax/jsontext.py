@@ -1,7 +1,6 @@
-"""JSON text to values, and to the tree of its tokens.
+"""Parses JSON text to values, and to the tree of its tokens.
 
-Texts whose meaning JSON leaves open are refused: those that `strictjson` refuses, and halves of surrogate pairs (RFC
-8259, sections 4, 6 and 8.2).
+Like `strictjson`, it rejects ambiguous texts; it also rejects lone surrogates (RFC 8259, sections 4, 6 and 8.2).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONTAINERS = {dict, list}
 CONSTANTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
-"""The words that Python's reader takes as numbers, and JSON does not."""
+"""Words that Python's reader accepts as numbers, but JSON does not."""
 
 _SYNTAX: Final = {
     "Expecting property name enclosed in double quotes": (
@@ -46,9 +45,9 @@ _SYNTAX: Final = {
     "Illegal trailing comma before end of object": ("there is a comma after the last entry", "remove the comma"),
     "Illegal trailing comma before end of array": ("there is a comma after the last item", "remove the comma"),
     "Expecting ',' delimiter": ("expected a comma, or the end of the list or object", None),
-    "Expecting ':' delimiter": ("a `:` should stand between the key and its value", None),
+    "Expecting ':' delimiter": ("a `:` is missing between the key and its value", None),
     "Expecting value": ("expected a value", None),
-    "Extra data": ("there is more after the end of the JSON value", "one file holds one value"),
+    "Extra data": ("there is text after the end of the JSON value", "one file holds one value"),
     "Unterminated string starting at": ("this string is not closed", 'close it with `"` on the same line'),
     "Invalid control character at": (
         "a string contains a raw line break or control character",
@@ -65,7 +64,7 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
         value = strictjson.load(text)
     except json.JSONDecodeError as error:
         return None, [_syntax(text, error)]
-    except (ValueError, RecursionError, strictjson.DuplicateKeyError):  # `parse_tree` finds it again, with its position
+    except (ValueError, RecursionError, strictjson.DuplicateKeyError):  # `parse_tree` finds it with its position
         return None, parse_tree(text)[1]
     if _is_deep(value) or _SURROGATE_ESCAPE.search(text):
         problems = parse_tree(text)[1]
@@ -74,7 +73,7 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_file(text: str) -> tuple[Json, list[Problem]]:
-    """Parse a file that is JSON by its name, as `parse` does; one that does not even start like JSON gets a hint."""
+    """Parse a file whose name ends in `.json`, with a hint if it does not look like JSON at all."""
     value, problems = parse(text)
     if problems and problems[0].help is None and not text[: problems[0].start].strip():
         fix = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"
@@ -83,7 +82,7 @@ def parse_file(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_tree(text: str) -> tuple[Node, list[Problem]]:
-    """Return the tokens of a well-formed JSON text, and its problems. Only excessive depth ends the tree early."""
+    """Return the tokens of a JSON text and its problems; the tree is only cut short by excessive depth."""
     problems: list[Problem] = []
     lines: Lines | None = None
     root = Node(0, 0)
@@ -136,7 +135,7 @@ def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
 
 
 def check_number(word: str, start: int, end: int) -> Iterable[Problem]:
-    """Yield the fault of a decimal number: too many digits, or out of a float's range."""
+    """Return the fault of a decimal number: too many digits, or outside a float's range."""
     if sum(char.isdigit() for char in word) > MAX_DIGITS:
         yield Problem("SW007", f"this number has more than {MAX_DIGITS} digits", start, end, "write it as a string")
     elif not word.lstrip("+-").isdigit() and math.isinf(float(word)):
@@ -145,7 +144,7 @@ def check_number(word: str, start: int, end: int) -> Iterable[Problem]:
 
 
 def report_lone_surrogate(start: int, end: int) -> Problem:
-    """Return the problem of a string with half a surrogate pair."""
+    """Return the problem of a string with a lone surrogate."""
     return Problem(
         "SW010",
         "this string contains half a surrogate pair, which is not a character",
@@ -156,11 +155,11 @@ def report_lone_surrogate(start: int, end: int) -> Problem:
 
 
 def _string(word: str) -> str:
-    if word[0] == '"' and "\\" not in word and word.isprintable():  # it says what stands there
+    if word[0] == '"' and "\\" not in word and word.isprintable():  # no escapes: the text is the value
         return word[1:-1]
     try:
         value = json.loads(word)
-    except ValueError:  # not a string after all: a text that was not well-formed
+    except ValueError:  # not a string: the text is malformed
         return word
     return value if isinstance(value, str) else word
 

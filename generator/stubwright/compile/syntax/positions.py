@@ -1,7 +1,4 @@
-"""Positions in a text: offsets to lines and columns, and JSON pointers to offsets.
-
-It reads no syntax.
-"""
+"""Positions in a text: offsets to lines and columns, and JSON pointers to offsets, for any syntax."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.diagnostics.suggestions import shorten
 
 MAX_DEPTH = 200
-"""The largest depth of nested mappings and lists. Real schemas stay below 20; validators and generators recurse."""
+"""The maximum depth of nested mappings and lists; real schemas stay below 20, and validators and generators recurse."""
 
 MAX_DIGITS = 4300
-"""The largest number of digits of a number: Python's own limit for reading an integer."""
+"""The maximum number of digits of a number: Python's own limit for parsing an integer."""
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 
@@ -27,7 +24,7 @@ _BREAK = re.compile(r"\r\n|\n|\r")
 class Node:
     """A token, or a container of them, as offsets in the text; `children` is None for scalars.
 
-    Each child comes with the token of its key, or None in a list. `flow` containers start with a bracket.
+    Each child is paired with the token of its key, or with None in a list. `flow` containers start with a bracket.
     """
 
     start: int
@@ -41,7 +38,7 @@ Child: TypeAlias = tuple[Node | None, Node]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault in one text, from one offset to another; `Lines.report` gives it a file."""
+    """A fault in a text, between two offsets; `Lines.report` makes it a diagnostic of a file."""
 
     code: str
     message: str
@@ -51,7 +48,7 @@ class Problem:
 
 
 class Lines:
-    """The lines of a text. Lines and columns count from 1, columns in characters."""
+    """The lines of a text. Lines and columns count from 1, and columns count characters."""
 
     def __init__(self, text: str) -> None:
         """Find the lines of `text`, which end in a line feed, a carriage return, or both."""
@@ -68,9 +65,9 @@ class Lines:
         return self.get_part(number, 1, self.measure_width(number) + 1)
 
     def get_part(self, number: int, first: int, end: int) -> str | None:
-        """Return a line's characters from column `first` to before column `end`, as far as it has them, or None.
+        """Return the columns from `first` to before `end` of a line; None if the text has no such line.
 
-        It costs what it gives, however long the line is: a file of many megabytes may be a single line.
+        The cost depends on the part alone: a line can be a file of many megabytes.
         """
         if not 1 <= number <= len(self._starts):
             return None
@@ -102,7 +99,7 @@ class Lines:
 def locate(root: Node, place: Place) -> tuple[int, int]:
     """Return the offsets of the token that represents a place.
 
-    That is the key, if the key is meant; a scalar's own token; for a container, the key that holds it, else its
+    That is the key, if the key is meant; a scalar's own token; for a container, the key that holds it, otherwise its
     first key, its bracket or its first dash. If the pointer does not resolve, it is the nearest ancestor that exists.
     """
     key: Node | None = None
@@ -119,9 +116,9 @@ def locate(root: Node, place: Place) -> tuple[int, int]:
 
 
 def locate_part(text: str, start: int, end: int, part: tuple[int, int]) -> tuple[int, int]:
-    """Return the offsets of characters of a string whose token has the offsets `start` and `end` in a text.
+    """Return the offsets of part of a string, whose token is at `start` to `end` in a text.
 
-    A string with escapes or line breaks has the offsets of its token.
+    If the string has escapes or line breaks, they are the offsets of its token.
     """
     token = text[start:end]
     quote = 1 if token[:1] in ("'", '"') else 0
@@ -144,14 +141,12 @@ def _token(key: Node | None, here: Node) -> tuple[int, int]:
 
 
 def find_odd_space(text: str, at: int) -> Problem | None:
-    """Return the problem of a character that looks like a space, but is part of a word for YAML and JSON."""
+    """Return the problem of a character that looks like a space, but is part of a word in YAML and JSON."""
     char = text[at : at + 1]
     if char in " \t\r\n" or not char.isspace():
         return None
-    message = (
-        f"this is not a space, but the character U+{ord(char):04X} ({unicodedata.name(char, 'a control').lower()})"
-    )
-    return Problem("SW004", message, at, at + 1, "write an ordinary space; copied text often has others")
+    message = f"this looks like a space, but is U+{ord(char):04X} ({unicodedata.name(char, 'a control').lower()})"
+    return Problem("SW004", message, at, at + 1, "replace it by an ordinary space; copied text often has others")
 
 
 def report_depth(start: int, end: int) -> Problem:
@@ -162,11 +157,11 @@ def report_depth(start: int, end: int) -> Problem:
 
 
 def report_nothing(message: str) -> Problem:
-    """Return the problem of a text that holds no value."""
-    return Problem("SW003", message, 0, 1, "`stubwright new` starts a project with a manifest that works")
+    """Return the problem of a text without a value."""
+    return Problem("SW003", message, 0, 1, "`stubwright new` creates a project with a working manifest")
 
 
 def report_duplicate(key: str, line: int, again: Node) -> Problem:
-    """Return the problem of a key that its mapping has already, on `line`."""
+    """Return the problem of a key that its mapping already has, on `line`."""
     message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
     return Problem("SW005", message, again.start, again.end, "remove or rename one")

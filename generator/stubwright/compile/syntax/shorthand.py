@@ -1,7 +1,6 @@
-"""Shorthand: the short types of a file that says `shorthand: true`, written out as JSON Schemas.
+"""Expands shorthand, the short types of a file with `shorthand: true`, to JSON Schemas.
 
-The result records where each part of the long form is written. References are not resolved, and schemas are not
-validated here.
+The result records where each part is written. References are not resolved, and schemas are not validated.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LONG: Final = {"input": "inputSchema", "output": "outputSchema"}
-"""The short keys of a tool, and the keys of MCP that they represent."""
+"""The short keys of a tool, with the keys of MCP that they replace."""
 
 _HOLDERS: Final = {"array": "items", "map": "additionalProperties"}
 _BUILT_IN: Final = frozenset({*KINDS, *FORMATS, "any", "map"})
 _ANNOTATIONS: Final = frozenset({"title", "description", "pattern", "default"})
 _UNTYPED: Final = {"items": "array", "additionalProperties": "map"}
-"""Keywords that allow any value of other types than their own, and the types of shorthand that people mean."""
+"""Keywords that allow any value of other types than their own, with the shorthand for the intended types."""
 
 _BOUNDED: Final = {"string": "Length", "array": "Items", "map": "Properties", "object": "Properties"}
-"""The ends of the keywords that bound values of a type; numbers have `minimum` and `maximum`."""
+"""The suffixes of keywords that bound values of a type; numbers have `minimum` and `maximum`."""
 
 _TYPING: Final = frozenset(
     {"type", "fields", "$ref", "$dynamicRef", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "prefixItems"}
@@ -46,21 +45,21 @@ _IMPLIED: Final = {
     **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), "array"),
     **dict.fromkeys(("minProperties", "maxProperties"), "object"),
 }
-"""Keywords that limit values of one type alone, and this type."""
+"""Keywords that only limit values of one type, with this type."""
 
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _REFERRING: Final = frozenset({"extends", "ref"})
-"""Keys that other languages have for references."""
+"""Keys for references in other languages."""
 
 _LISTS: Final = frozenset({"enum", "examples", "required", "type"})
-"""Keywords with a list that does not hold schemas."""
+"""Keywords whose value is a list, but not of schemas."""
 
 _LONGEST_LINE: Final = 120
 _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
 _PLAIN_TEXT: Final = re.compile(r"[A-Za-z][\w. -]*")
 _MAX_DEPTH: Final = 20
-"""The number of `<` that a type may have; it is read by recursion."""
+"""The maximum number of `<` in a type, which is parsed recursively."""
 
 _FIX: Final = (
     "write a type or a format of JSON Schema, the name of a shared schema, `any`, `array<…>`, `map<…>`, or several of "
@@ -70,9 +69,9 @@ _FIX: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The value of a file, written out, and its problems.
+    """The value of a file after expansion, and its problems.
 
-    `origins` has the places at which parts of the value are written, by their places in it.
+    `origins` maps places in the value to the places as written.
     """
 
     value: Json
@@ -81,10 +80,10 @@ class Expansion:
 
 
 def expand(value: Json, file: str) -> Expansion:
-    """Return the value of a file with all shorthand written out; the value itself if it does not say `shorthand: true`.
+    """Return the value of a file with all shorthand expanded; the value itself without `shorthand: true`.
 
     Args:
-        value: The value, whatever it is.
+        value: The value, of any type.
         file: The path of the file, for the places of problems.
     """
     if not isinstance(value, dict) or value.get("shorthand") is not True:
@@ -103,7 +102,7 @@ def expand(value: Json, file: str) -> Expansion:
 
 
 def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointer:
-    """Return the place at which a part of an expanded value is written; if it is only implied, a place in that part."""
+    """Return the place at which a part of an expanded value is written, or the place that implies it."""
     for length in range(len(pointer), 0, -1):
         if (origin := origins.get(pointer[:length])) is not None:
             return origin + pointer[length:]
@@ -111,7 +110,7 @@ def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointe
 
 
 def _put(value: Json, pointer: Pointer, new: Json) -> Json:
-    """Return a value with another part at `pointer`; what is around it is copied, since aliases share it."""
+    """Return a value with the part at `pointer` replaced; its parents are copied, since aliases share them."""
     if not pointer:
         return new
     copy = value.copy()
@@ -124,9 +123,9 @@ def _is_keyword(key: str, dialect: Dialect) -> bool:
 
 
 def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
-    """Return whether a mapping in place of a schema has fields: types or mappings, and keys that are not keywords.
+    """Return whether a mapping in place of a schema has fields: types or mappings, below keys that are not keywords.
 
-    A title or a description may be one of the fields: the name of a type is not a text for people.
+    A title or a description may be a field: the name of a type is not a text for people.
     """
     keywords = {key for key in schema if _is_keyword(key, dialect)}
     fields = (isinstance(child := schema[key], dict) or _is_type_name(child) for key in keywords)
@@ -139,18 +138,18 @@ def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
 
 
 def _could_be_fields(schema: Mapping[str, Json]) -> bool:
-    """Return whether annotations, such as `title: string`, have the names of types for their texts."""
+    """Return whether the texts of annotations are names of types, as in `title: string`."""
     has_type = "type" in schema
     ambiguous = {"title", "description"} if has_type else _ANNOTATIONS
     texts = [child for key, child in schema.items() if key in ambiguous]
     if not texts or schema.keys() - ambiguous - {"type"}:
         return False
-    # `title: date` of a typed schema may be a title for people.
+    # In a typed schema, `title: date` may be a title for people.
     return all(isinstance(child, str) and child in KINDS if has_type else _is_type_name(child) for child in texts)
 
 
 def _could_have_lists(schema: Mapping[str, Json], dialect: Dialect) -> bool:
-    """Return whether a mapping has fields, except that some have a list in place of a type."""
+    """Return whether a mapping would have fields if some values were types instead of lists."""
     types = {key: child for key, child in schema.items() if not isinstance(child, list)}
     lists = schema.keys() - types.keys()
     keywords = sorted(_LISTS | dialect.listed)
@@ -176,13 +175,13 @@ def _explain_format(word: str) -> str | None:
 
 
 def _quote_text(value: Json) -> Json:
-    """Return a text with quotation marks if a flow mapping of YAML needs them, and any other value unchanged."""
+    """Return a text in quotation marks if a flow mapping of YAML requires them, and any other value unchanged."""
     is_text = isinstance(value, str) and _PLAIN_TEXT.fullmatch(value) is None
     return json.dumps(value, ensure_ascii=False) if is_text else value
 
 
 def _find_kind(default: Json) -> str:
-    """Return the type of a default; `any` without one."""
+    """Return the type of a default, or `any`."""
     if isinstance(default, bool):
         return "boolean"
     kinds = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
@@ -204,7 +203,7 @@ def _show_flow(value: Json) -> str:
 
 
 class _NoTypeError(Exception):
-    """A text that is not a type: which characters of it are wrong, and how to fix it."""
+    """A text that is not a type: the wrong characters, and how to fix them."""
 
     def __init__(self, part: tuple[int, int], fix: str) -> None:
         super().__init__(fix)
@@ -213,7 +212,7 @@ class _NoTypeError(Exception):
 
 
 class _Writer:
-    """Writes out the parts of one file that has these shared schemas."""
+    """Expands one file, with its shared schemas."""
 
     def __init__(self, file: str, schemas: Mapping[str, Json]) -> None:
         self.origins: dict[Pointer, Pointer] = {}
@@ -223,7 +222,7 @@ class _Writer:
         self._names = frozenset(schemas)
 
     def expand_tool(self, tool: Mapping[str, Json], at: Pointer) -> Json:
-        """Return a tool with MCP's keys in place of the short ones, whose schemas still have to be written out."""
+        """Return a tool with MCP's keys instead of the short ones; its schemas are not expanded yet."""
         result: dict[str, Json] = {}
         for key, child in tool.items():
             long = LONG.get(key)
@@ -248,14 +247,14 @@ class _Writer:
         return {"fields": written} | ({"additionalProperties": False} if key == "input" else {})
 
     def _make_root_type(self, written: str, at: Pointer) -> Json:
-        """Return the schema of arguments of a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
+        """Return the schema of arguments for a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
         if not self._may_be_object(written):
             self._report(at, f"`{written}` is not an object, as arguments are", "write `input: {NAME: TYPE}`")
             return {"type": "object"}
         return {"type": "object", "$ref": f"#/schemas/{written}"} if written in self._names else {"type": written}
 
     def _may_be_object(self, text: str) -> bool:
-        """Return whether a type is an object, or is not a type at all, which is reported elsewhere."""
+        """Return whether a type is an object, or invalid, which is reported elsewhere."""
         seen: set[str] = set()
         while text in self._names and text not in seen:
             seen.add(text)
@@ -269,13 +268,13 @@ class _Writer:
         return schema.get("type", "object") == "object" and "anyOf" not in schema
 
     def check_name(self, at: Pointer) -> None:
-        """Report a shared schema whose name means something else as a type."""
+        """Report a shared schema whose name has another meaning as a type."""
         if at[-1] in _BUILT_IN:
-            message = f"`{at[-1]}` is a type of its own in shorthand, so that no type can refer to this schema"
+            message = f"`{at[-1]}` is a built-in type of shorthand, so no type can refer to this schema"
             self._report(at, message, "rename the schema", key=True)
 
     def expand_schema(self, schema: Json, at: Pointer, dialect: Dialect = dialects.DRAFT_2020_12) -> Json:
-        """Return a schema that is at a place without shorthand, in it and in the schemas below."""
+        """Return the schema at a place with all shorthand expanded, including nested schemas."""
         if isinstance(schema, str):
             return self._read(schema, at)
         if not isinstance(schema, dict):
@@ -303,7 +302,7 @@ class _Writer:
         return result
 
     def _check_keys(self, schema: Mapping[str, Json], at: Pointer, dialect: Dialect) -> None:
-        """Report keys that may be fields, or that JSON Schema does not have, and a format that it does not have."""
+        """Report keys that may be fields, and keys and formats that JSON Schema does not have."""
         unknown = [key for key in schema if not _is_keyword(key, dialect)]
         if unknown:
             message = f"`{unknown[0]}` is not a keyword of JSON Schema"
@@ -323,9 +322,7 @@ class _Writer:
             self._report((*at, "format"), f"`{word}` is not a format of JSON Schema", advice)
 
     def _report_map(self, schema: Mapping[str, Json], at: Pointer) -> None:
-        """Report a field with the name of a type of keys, such as `{string: integer}`, which may be a map, and fields
-        that may be references, such as `{ref: Book}`.
-        """
+        """Report fields that may be maps, such as `{string: integer}`, or references, such as `{ref: Book}`."""
         for key, child in schema.items():
             if key in _REFERRING and isinstance(child, str) and child in self._names:
                 others = [f"{{fields: {_show_flow({name: schema[name] for name in schema if name != key})}}}"]
@@ -351,7 +348,7 @@ class _Writer:
         return False
 
     def _report_any(self, schema: Mapping[str, Json], at: Pointer) -> None:
-        """Report a field with texts or bounds alone: it would accept values of any other type."""
+        """Report a field with only texts or bounds, which would accept values of any type."""
         implied = [_IMPLIED[key] for key in schema if key in _IMPLIED]
         if not schema or schema.keys() - _IMPLIED.keys() - _TEXTS or _could_be_fields(schema):
             return
@@ -470,7 +467,7 @@ class _Writer:
 
 
 class _TypeReader:
-    """Reads one type: `type = one *("|" one)`, where `one = name / ("array" / "map") "<" type ">"`."""
+    """Parses a type: `type = one *("|" one)`, where `one = name / ("array" / "map") "<" type ">"`."""
 
     def __init__(self, text: str, names: frozenset[str]) -> None:
         self._text = text

@@ -1,6 +1,6 @@
-"""JSON text whose meaning JSON leaves open is refused: equal keys in an object, and numbers that no float can hold.
+"""Parses JSON text, and rejects ambiguous ones: duplicate keys in an object, and numbers outside a float's range.
 
-It loads nothing of the compiler, and so costs little at the start of a command.
+It does not import the rest of the compiler, so it adds little to a command's startup.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class DuplicateKeyError(Exception):
-    """An object has this key twice, so that no one knows which value is meant (RFC 8259, section 4)."""
+    """An object has a key twice, so its value is ambiguous (RFC 8259, section 4)."""
 
 
 def load(text: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: It is none, or has a number that is not finite.
-        RecursionError: It is too deep for Python's reader.
+        ValueError: The text is not JSON, or has a number that is not finite.
+        RecursionError: The nesting is too deep for Python's reader.
         DuplicateKeyError: An object has a key twice.
     """
     return json.loads(text, object_pairs_hook=_make_object, parse_constant=refuse_constant, parse_float=_parse_float)

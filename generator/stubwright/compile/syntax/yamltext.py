@@ -1,8 +1,8 @@
-"""YAML text to JSON values, and to the tree of its tokens.
+"""Parses YAML text to JSON values, and to the tree of its tokens.
 
 Scalars follow the core schema of YAML 1.2 (section 10.3.2), so that `on`, `no`, dates and `12:30` are strings. YAML
-that JSON cannot hold is refused: keys that are no strings, equal keys, infinities, tags, merge keys, several documents,
-and aliases that go round or explode.
+without a JSON equivalent is rejected: keys that are not strings, duplicate keys, infinities, tags, merge keys, several
+documents, and aliases that are cyclic or expand exponentially.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MAX_ALIASED = 100_000
-"""The number of values that aliases may represent in all: a text of a few lines can represent millions."""
+"""The maximum number of values after expanding aliases: a few lines can expand to millions."""
 
 MAX_BASED = 3500
-"""The largest length of a hexadecimal or octal number: one that stays below `MAX_DIGITS` decimal digits."""
+"""The maximum length of a hexadecimal or octal number, which keeps it below `MAX_DIGITS` decimal digits."""
 
 
 class _PythonLoader(yaml.SafeLoader):
-    """Reads `{a?: string}` as libyaml does: a plain scalar may contain `?` (YAML 1.2.2, section 7.3.3)."""
+    """Accepts `?` within plain scalars, like libyaml, as in `{a?: string}` (YAML 1.2.2, section 7.3.3)."""
 
     _plain_start: int | None = None
 
@@ -53,13 +53,13 @@ class _PythonLoader(yaml.SafeLoader):
             self._plain_start = None
 
     def peek(self, index: int = 0) -> str:
-        """Return a character ahead; any other one in place of a `?` in a plain scalar, which would end it."""
+        """Return a character ahead; within a plain scalar, replace a `?`, which would end it."""
         character = str(super().peek(index))
         is_inside = self._plain_start is not None and self.index + index > self._plain_start
         return "_" if character == "?" and is_inside else character
 
 
-# PyYAML can be installed without libyaml, and then has its slower parser alone.
+# Without libyaml, PyYAML only has its slower parser.
 _LOADER: Any = getattr(yaml, "CSafeLoader", _PythonLoader)
 
 _UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
@@ -73,15 +73,15 @@ _MAPPING_TAG = "tag:yaml.org,2002:map"
 _LIST_TAG = "tag:yaml.org,2002:seq"
 _STRING_TAGS = {"!", "tag:yaml.org,2002:str"}
 
-# libyaml refuses escaped surrogates, also in pairs. In texts that have some, each becomes the escape of a character of
-# the private use area, which differs in one letter, and is turned back in the values.
+# libyaml rejects escaped surrogates, even in pairs. Each is replaced by the escape of a character in
+# the private use area, which differs in one letter, and restored in the values.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD](?=[89a-fA-F][0-9a-fA-F]{2})")
 _STAND_IN = re.compile(r"\\u[eE](?=[89a-fA-F][0-9a-fA-F]{2})")
 _STAND_IN_CHARACTER = re.compile("[\ue800-\uefff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _CHECK_INDENTATION = "check the indentation, and quote text that holds quotes, `:` or `#`"
-_SYNTAX: Final = {  # part of libyaml's words; whether its context is the place; what to say, and how to fix it
+_SYNTAX: Final = {  # part of libyaml's message; whether its context is the place; our message, and the fix
     "mapping values are not allowed": (False, "a mapping cannot start at this `:`", _CHECK_INDENTATION),
     "found unknown escape": (False, "YAML does not have this escape", "use single quotes, or double the backslash"),
     "expected ',' or '}'": (True, "this `{` is not closed, or a comma is missing in it", "close it with `}`"),
@@ -104,7 +104,7 @@ def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
     if not _SURROGATE_ESCAPE.search(text):
         try:
             return _value(text, any_keys=any_keys), []
-        except (_OddError, yaml.YAMLError):  # the builder reads the same again, and says where and what
+        except (_OddError, yaml.YAMLError):  # the builder reports it with its position
             pass
     builder = _read(text, any_keys=any_keys)
     return (None if builder.problems else builder.value), builder.problems
@@ -116,16 +116,16 @@ def read_lenient(text: str, *, any_keys: bool = False) -> Json:
 
 
 def parse_tree(text: str) -> Node:
-    """Return the tokens of a YAML text, as far as it can be read."""
+    """Return the tokens of a YAML text, up to the first syntax error."""
     return _read(text).root
 
 
 class _OddError(ValueError):
-    """An oddity that only the builder accepts, or refuses with a position."""
+    """The builder must read this text: it is broken, or has tags, anchors or the like."""
 
 
 def _value(text: str, *, any_keys: bool) -> Json:
-    """Return the value of a YAML text without tags, anchors and mistakes, at less than half of what a builder costs.
+    """Return the value of a valid YAML text without tags and anchors, in less than half of a builder's time.
 
     Raises:
         _OddError: The text has something else in it.
@@ -143,8 +143,8 @@ def _value(text: str, *, any_keys: bool) -> Json:
 
 
 def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) -> Json:
-    """Return the value that starts with an event, below `depth` others; `take` gives the events after it."""
-    if event.anchor is not None or event.tag is not None:  # an alias has an anchor alone
+    """Return the value that starts with an event, at a depth; `take` returns the following events."""
+    if event.anchor is not None or event.tag is not None:  # aliases have an anchor, too
         raise _OddError
     if type(event) is yaml.ScalarEvent:
         return event.value if event.style else _scalar(event.value)
@@ -168,12 +168,12 @@ def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) ->
 
 @cache
 def _scalar(text: str) -> Json:
-    """Return a plain scalar by the core schema. Raises _OddError if it is nothing that JSON has."""
+    """Return a plain scalar by the core schema. Raises _OddError if it has no JSON equivalent."""
     if text in _NULL:
         return None
     if text in _BOOL:
         return _BOOL[text]
-    # Anything that is more than a string begins with one of these (`<` begins `<<`); most scalars need no pattern.
+    # Other values than strings begin with one of these (`<` begins `<<`), so most scalars skip the patterns.
     if text[0] not in "+-.0123456789<":
         return text
     if _FLOAT.fullmatch(text):
@@ -211,9 +211,7 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
 
 
 class _TooDeepError(Exception):
-    """libyaml reads ahead, and finds more levels than it allows before it gives the first. It does not specify
-    where.
-    """
+    """The text has too many levels for libyaml, which reads ahead and does not report where."""
 
 
 def _feed(builder: _Builder, text: str, loader: Any) -> None:
@@ -231,7 +229,7 @@ def _feed(builder: _Builder, text: str, loader: Any) -> None:
 
 @dataclass(slots=True)
 class _Frame:
-    """A container that is not closed yet. `size` and `height` count its values and levels, aliases written out."""
+    """An open container. `size` and `height` count its values and levels, with aliases expanded."""
 
     value: dict[str, Json] | list[Json]
     node: Node
@@ -250,7 +248,7 @@ class _Anchor:
 
 
 class _Builder:
-    """Makes values and tokens of parser events, without recursion."""
+    """Builds values and tokens from parser events, without recursion."""
 
     def __init__(self, text: str, *, masked: bool, any_keys: bool) -> None:
         self.value: Json = None
@@ -285,11 +283,11 @@ class _Builder:
         return Lines(self._text)
 
     def report(self, code: str, message: str, start: int, end: int, fix: str | None = None) -> None:
-        """Note a problem."""
+        """Record a problem."""
         self.problems.append(Problem(code, message, start, end, fix))
 
     def take(self, event: yaml.Event) -> bool:
-        """Take the next event, and return whether it makes sense to go on."""
+        """Process the next event, and return whether to continue."""
         taker = self._takers.get(type(event))
         return taker is None or taker(event)
 
@@ -331,7 +329,7 @@ class _Builder:
         return True
 
     def _core(self, text: str, start: int, end: int) -> Json:
-        """Return a plain scalar by the core schema; None, and a problem, if it is nothing that JSON has."""
+        """Return a plain scalar by the core schema; None, and a problem, if it has no JSON equivalent."""
         try:
             return _scalar(text)
         except _OddError:
@@ -408,14 +406,14 @@ class _Builder:
         return True
 
     def _put(self, value: Json, node: Node) -> None:
-        """Put a value into the container that is open."""
+        """Add a value to the innermost open container."""
         if not self._stack:
             self.value, self.root = value, node
             return
         parent = self._stack[-1]
         children = parent.node.children
         if children is None:
-            raise AssertionError("a scalar was opened")
+            raise AssertionError("only containers are opened")
         if isinstance(parent.value, list):
             children[len(parent.value)] = (None, node)
             parent.value.append(value)
@@ -429,7 +427,7 @@ class _Builder:
                 parent.value[name] = value
 
     def _key(self, parent: _Frame, value: Json, node: Node) -> str | None:
-        """Return the name that a key gives; None if it gives none."""
+        """Return the name of a key; None, and a problem, if it is not a string."""
         if self._any_keys and not isinstance(value, (str, dict, list)):
             value = self._text[node.start : node.end]
         if not isinstance(value, str):
@@ -471,20 +469,20 @@ def _shifted(escape: str) -> str:
 
 
 def _unmasked(value: str) -> str:
-    """Return a value with its surrogates back, and pairs of them joined."""
+    """Return a value with its surrogates restored, and pairs of them joined."""
     literal = _STAND_IN.sub(lambda match: _shifted(match[0]), value)
     raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 _AFTER_SIGN: Final = re.compile(r"(?:^|[-:,?\[\]{}])[ \t]*[^ \t\S]", re.MULTILINE)
-"""A space other than a blank, at the start of a line or after a sign; among words it may be meant."""
+"""A space other than a blank, at the start of a line or after a sign; between words it may be intended."""
 
 _COMMENTED: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
 
 
 def _commented(text: str, before: int) -> Problem | None:
-    """Return the problem of the last reference before a place that is a comment because it was not quoted."""
+    """Return the problem of the last reference before a place if it is a comment because it lacks quotes."""
     comments = [*_COMMENTED.finditer(text, 0, before)]
     if not comments:
         return None

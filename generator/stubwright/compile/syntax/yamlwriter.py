@@ -1,4 +1,4 @@
-"""Manifests as text for people: YAML with block scalars, in the order it is given."""
+"""Writes manifests for people: YAML with block scalars, in the given order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import yaml
 
 from stubwright_runtime.values.terminal import HIDDEN
 
-# What a YAML 1.2 reader takes for something else than a string, next to what PyYAML knows of YAML 1.1.
+# Plain scalars that are not strings in YAML 1.2; PyYAML itself quotes the ones of YAML 1.1.
 _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their key, and never writes an anchor."""
+    """Indents lists below their key, and never writes anchors."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - PyYAML's name
         super().increase_indent(flow, indentless=False)
@@ -28,7 +28,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    if HIDDEN.search(value):  # among these are line breaks of YAML 1.1 that are none of YAML 1.2
+    if HIDDEN.search(value):  # some of these are line breaks in YAML 1.1, but not in YAML 1.2
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"')
     several = "\n" in value.strip("\n") and not any(line != line.rstrip() for line in value.split("\n"))
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if several else None)
@@ -48,19 +48,19 @@ _LOCKED = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of an imported file: the command that made it, if it can be repeated, and whether it was edited."""
+    """The origin of an imported file: its command, if that can be repeated, and whether it was edited."""
 
     command: str | None
     is_edited: bool
 
 
 def format_imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
-    """Format an imported manifest as the text of a file, which begins with its origin and a digest of the rest.
+    """Format an imported manifest as a file, with its origin and a digest of the rest at the top.
 
     Args:
         value: The manifest.
-        path: The file, which is in JSON if its name says so.
-        command: The command that imports it, for the line after the first.
+        path: The file, which is in JSON if its name ends in `.json`.
+        command: The command that imports it.
     """
     if path.lower().endswith(".json"):
         line = "" if command is None else f'  "x-command": {json.dumps(command)},\n'
@@ -74,34 +74,34 @@ def format_imported(value: Mapping[str, Any], path: str = "", command: str | Non
 
 
 def is_imported(text: str) -> bool:
-    """Return whether a file states that it was imported or locked, so that its words are another program's."""
+    """Return whether a file was imported or locked, so that another program is responsible for its contents."""
     return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
 def format_locked(value: Mapping[str, Any]) -> str:
-    """Format the manifest of a contract as the text of a file, which begins with a digest of the rest."""
+    """Format the manifest of a contract as a file, with a digest of the rest at the top."""
     body = format_manifest(value)
     return f"{_LOCKED}# {_digest(body)}\n{body}"
 
 
 def is_locked(text: str) -> bool:
-    """Return whether a file states that it is a contract that `stubwright lock` wrote."""
+    """Return whether a file claims to be a contract by `stubwright lock`."""
     return _start(text).startswith(_LOCKED)
 
 
 def _start(text: str) -> str:
-    """Return enough of a text to see how it begins, with LF; it is asked for each tool, of a text with all tools."""
+    """Return the beginning of a text, with LF; it is called for each tool, with the text of all tools."""
     return text[: 2 * max(map(len, (*_FIRST_LINES, _LOCKED)))].replace("\r\n", "\n")
 
 
 def is_intact(text: str) -> bool:
-    """Return whether a contract is as locked: its second line is the digest of what follows."""
+    """Return whether a contract is unchanged: its second line is the digest of the rest."""
     digest, _, body = text.replace("\r\n", "\n").removeprefix(_LOCKED).partition("\n")
     return digest == f"# {_digest(body)}"
 
 
 def parse_origin(text: str) -> Origin | None:
-    """Return the origin that an imported file states; None for any other. One without a digest counts as not edited."""
+    """Return the origin of an imported file, or None; a file without a digest counts as not edited."""
     text = text.replace("\r\n", "\n")
     start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
     if start is None:
@@ -124,6 +124,6 @@ def _digest(body: str) -> str:
 
 
 def format_manifest(value: Any) -> str:
-    """Format a manifest as YAML text, with escapes for characters that no terminal should get."""
+    """Format a manifest as YAML text, with escapes for characters that terminals should not receive."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return HIDDEN.sub(lambda match: f"\\U{ord(match[0]):08X}", text)
