@@ -342,7 +342,7 @@ def test_what_leads_back_to_itself_stays_bundled_and_nothing_else() -> None:
         "properties": {"tree": {"$ref": "#/$defs/Tree"}, "text": TEXT},
         "$defs": {"Tree": tree},
     }
-    assert made.kept == "`#/$defs/Tree` leads back to where it comes from"
+    assert made.kept == "`#/$defs/Tree` contains itself"
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_circles_of_several_and_of_the_root_stay() -> None:
     }
     made = inlined(circle)
     assert made.wire["$defs"] == {name: circle["$defs"][name] for name in "AB"}
-    assert made.kept == "`#/$defs/A`, `#/$defs/B` lead back to where it comes from"
+    assert made.kept == "`#/$defs/A`, `#/$defs/B` contain themselves"
     root = {"properties": {"next": {"$ref": "#"}, "at": {"$ref": "#/$defs/T"}}, "$defs": {"T": TEXT}}
     assert inlined(root).wire == {"properties": {"next": {"$ref": "#"}, "at": TEXT}}
     through = {
@@ -449,7 +449,7 @@ def test_circles_of_several_and_of_the_root_stay() -> None:
 def test_names_that_count_where_they_stand_keep_all_as_it_is(schema: dict[str, Any], keyword: str) -> None:
     made = inlined(schema)
     assert made.wire is schema
-    assert made.kept == f"it has `{keyword}`, which says where references lead to"
+    assert made.kept == f"it has `{keyword}`, which changes the targets of references"
 
 
 def test_names_that_nothing_refers_to_are_no_reason_to_warn() -> None:
@@ -789,7 +789,7 @@ def test_check_says_what_stays(tmp_path: Path) -> None:
     (said,) = check(tmp_path, value)
     assert (said.code, said.message) == (
         "SW341",
-        "the `inputSchema` of `plant` keeps references: `#/$defs/Tree` leads back to where it comes from",
+        "the `inputSchema` of `plant` keeps references: `#/$defs/Tree` contains itself",
     )
     assert isinstance(said.at, Place)
     assert (said.at.pointer, said.at.on) == (("tools", 0, "inputSchema"), "key")

@@ -1,1 +1,1 @@
-"""JSON Schema: dialects, meta-schemas, references, and schemas as they go on the wire."""
+"""JSON Schema: dialects, meta-schemas, references, and the wire form of schemas."""

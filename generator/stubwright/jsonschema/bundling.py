@@ -1,6 +1,6 @@
-"""A schema as it goes on the wire: shared schemas bundled into it, and our own keywords taken out.
+"""Makes the wire form of a schema: bundles shared schemas into it, and removes stubwright's keywords.
 
-A value that needs no change is the same object as in the source.
+An unchanged value is the same object as in the source.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _GONE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class BundledSchema:
-    """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer.
+    """`wire` is the complete schema; `shared` maps the pointer of each bundled schema to its name under `schemas`.
 
-    `own` is `wire` without what was bundled. `uses` are the shared schemas that `own` refers to, in order, where each
-    of those that were bundled has its own name. `handles` are the places in `wire` that were marked as those of
-    handles, each with the name that it was marked with.
+    `own` is `wire` without bundled schemas. `uses` are the shared schemas that `own` references, in order, if each
+    bundled schema has its own name. `handles` maps the marked places in `wire` to the names of their handles.
     """
 
     wire: Json
@@ -42,11 +41,11 @@ class BundledSchema:
 
 @dataclass(frozen=True)
 class SharedSchemas:
-    """The shared schemas of a manifest, their targets, and the ones that were bundled already.
+    """The shared schemas of a manifest, their targets, and a cache of bundled schemas.
 
-    The target of many schemas is the same object in each. `outlines` are the schemas in order. `schemas` are those that
-    were bundled where each has its own name, `names` are the tables of their names by what refers to them, `members` is
-    what is bundled into each member of a circle, and `bundled` are whole schemas by their places.
+    A target in several schemas is the same object in each. `outlines` are the schemas in order. `schemas` are the
+    bundled schemas with their own names, `names` the tables of names by referencing schema, `members` the definitions
+    of each member of a cycle, and `bundled` the whole schemas by place.
     """
 
     outlines: Mapping[Key, Outline]
@@ -61,24 +60,24 @@ class SharedSchemas:
 
     @cached_property
     def circles(self) -> Mapping[Key, tuple[Key, ...]]:
-        """For each shared schema those that it refers to and that refer to it, itself among them, in a fixed order."""
+        """The reference cycle of each shared schema, including itself, in a fixed order."""
         outline = find_circles({key: found.list_shared() for key, found in self.outlines.items()})
         return {key: tuple(sorted(members)) for members in outline for key in members}
 
     @cached_property
     def holding(self) -> frozenset[Key]:
-        """Those in which something is marked as the place of a handle."""
+        """The schemas with marked handles."""
         return frozenset(key for key, outline in self.outlines.items() if HANDLE in outline.keys)
 
     def find_reached(self, root: Outline) -> tuple[Key, ...]:
-        """Return the shared schemas that `root` refers to, in the order in which they are first reached."""
+        """Return the shared schemas that `root` references, in order of first use."""
         return self.find_reached_from(root.list_shared())
 
     def find_reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """Return these and the shared schemas that they refer to, in the order in which they are first reached."""
+        """Return these and the shared schemas that they reference, in order of first use."""
         reached = dict.fromkeys(keys)
         waiting = [*reached]
-        for key in waiting:  # grows while it is read
+        for key in waiting:  # grows during the loop
             for other in self.outlines[key].list_shared():
                 if other not in reached:
                     reached[other] = None
@@ -86,17 +85,17 @@ class SharedSchemas:
         return tuple(waiting)
 
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
-        """Return `root` and all shared schemas that it refers to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it references, in order of first use."""
         others = (self.outlines[key] for key in self.find_reached(root))
         return (root, *(outline for outline in others if outline is not root))
 
 
 def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
-    """Bundle the `shared` schemas that `root` refers to into its own `$defs` (`definitions` before 2019-09).
+    """Bundle the `shared` schemas that `root` references into its own `$defs` (`definitions` before 2019-09).
 
-    A shared schema keeps its name there; if the name is taken, `shared_` goes in front, and if that is taken
-    too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself, `#`, unless it
-    does so by others, and nothing forbids that it stands among them once more.
+    A shared schema keeps its name there; if the name is taken, `shared_` is prepended, and if that is taken too, a
+    digest of its file and name is appended. A shared schema that directly references itself uses `#`; in a longer cycle
+    it may be bundled into itself once more.
     """
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
         return BundledSchema(root.schema, {}, root.schema)
@@ -137,7 +136,7 @@ def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
 
 
 def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
-    """Return the handles marked in `root`, and in the schemas that are bundled into it at `homes`, by their places."""
+    """Return the handles marked in `root` and in its schemas bundled at `homes`, by place."""
     if HANDLE not in root.keys and not shared.holding:
         return {}
     parts: list[tuple[Pointer, Outline]] = [((), root)]
@@ -151,7 +150,7 @@ def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) 
 
 
 def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
-    """Return a shared schema where all shared schemas are bundled under their own names, below `keyword`."""
+    """Return a shared schema with all shared schemas bundled under their own names, below `keyword`."""
     schemas = shared.schemas
     if (keyword, key) not in schemas:
         outline = shared.outlines[key]
@@ -161,7 +160,7 @@ def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
 
 
 def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """Return the definitions that each member of a circle bundles, all members and their targets, and their names."""
+    """Return the definitions that each member of a cycle bundles, all members and their targets, and their names."""
     first = shared.circles[member][0]
     circle = shared.members.get((keyword, first))
     if circle is None:
@@ -184,14 +183,14 @@ def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Ke
 def _tries(key: Key, folder: str) -> Iterator[str]:
     yield key.name
     yield f"shared_{key.name}"
-    # Even the digest may be taken by a name that the author gave; with another salt it is another one.
+    # The author may even have used the digest as a name; another salt changes it.
     for salt in count():
         text = f"{key.file.removeprefix(folder).lstrip('/')}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
         yield f"{key.name}_{hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
-    """Return the edits of a schema that is put at `home`, by pointer."""
+    """Return the edits of a schema that is bundled at `home`, by pointer."""
     edits: dict[Pointer, Any] = {}
     moved = bool(home) and not outline.identified
     for reference in outline.references:
@@ -202,7 +201,7 @@ def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dic
                 edits[(*reference.pointer, reference.keyword)] = format_pointer((*home, *pointer))
     edits |= {(*pointer, HANDLE): _GONE for pointer, _ in outline.find_having(HANDLE)}
     if moved and isinstance(outline.schema, dict) and "$schema" in outline.schema:
-        edits[("$schema",)] = _GONE  # only the root of a resource may name its dialect (2020-12 Core, 8.1.1)
+        edits[("$schema",)] = _GONE  # only the root of a resource may have `$schema` (2020-12 Core, 8.1.1)
     return edits
 
 
@@ -212,7 +211,7 @@ def without(value: Json, pointers: Iterable[Pointer]) -> Json:
 
 
 def edit(value: Json, edits: Mapping[Pointer, Any]) -> Json:
-    """Return a value with `edits` made in copies of its containers: other values at pointers."""
+    """Return a value with `edits`, new values by pointer; changed containers are copied."""
     if not edits:
         return value
     below: dict[str | int, dict[Pointer, Any]] = {}

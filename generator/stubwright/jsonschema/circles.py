@@ -1,4 +1,4 @@
-"""Nodes that refer to each other: the strongly connected components of a graph."""
+"""Finds reference cycles: the strongly connected components of a graph."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T", bound=Hashable)
 
 
 def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
-    """Return the circles of nodes that refer to each other, each after those that it refers to (Tarjan 1972).
+    """Return the strongly connected components, each after the components that it references (Tarjan 1972).
 
-    A node that leads back to itself only directly is alone, as one that does not.
+    A node with only a direct reference to itself is a separate component, like a node without any.
 
     Args:
         following: The targets of each node, all of them among the keys.
@@ -25,7 +25,7 @@ def find_circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
             continue
         path: list[tuple[T, Iterator[T]]] = []
         entering = [start]
-        # Tarjan's recursion as a loop: a chain of nodes may be longer than Python's stack is deep.
+        # Tarjan's recursion as a loop: a chain of nodes may exceed Python's recursion limit.
         while path or entering:
             for here in entering:
                 number[here] = lowest[here] = len(number)

@@ -1,6 +1,6 @@
-"""The dialects of JSON Schema that a manifest may use, and the places of schemas inside a schema.
+"""The supported dialects of JSON Schema, and the places of subschemas in them.
 
-It validates nothing and resolves no reference.
+It neither validates schemas nor resolves references.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dialect:
-    """One dialect.
+    """A dialect.
 
-    `uri` is the identifier of its meta-schema, as `$schema` says it; `defs` is the keyword for reusable schemas.
-    `keywords` are those that have a meaning in the dialect, split by what their values hold: `single` a schema,
-    `listed` a list of schemas, `named` an object of schemas, `plain` none.
+    `uri` is the identifier of its meta-schema, the value of `$schema`; `defs` is the keyword for reusable schemas. Its
+    keywords are split by their values: `single` a schema, `listed` a list of schemas, `named` an object of schemas,
+    `plain` none.
     """
 
     name: str
@@ -40,17 +40,17 @@ class Dialect:
 
     @cached_property
     def holders(self) -> frozenset[str]:
-        """The keys of a schema in whose values schemas stand; those for reusable ones of any dialect are among them."""
+        """The keys whose values contain schemas, including keys for reusable schemas in any dialect."""
         return self.single | self.listed | self.named | _REUSABLE
 
     @cached_property
     def foreign(self) -> frozenset[str]:
-        """Keys for reusable schemas of other dialects, which the meta-schema does not look into."""
+        """Keys for reusable schemas in other dialects, which the meta-schema ignores."""
         return _REUSABLE - self.named
 
     @property
     def reference_hides_siblings(self) -> bool:
-        """True if keywords next to `$ref` are ignored: so before 2019-09 (draft-07, section 8.3)."""
+        """True if keywords next to `$ref` are ignored, as before 2019-09 (draft-07, section 8.3)."""
         return self.defs == "definitions"
 
 
@@ -117,17 +117,17 @@ DRAFT_2020_12 = Dialect(
 )
 
 DIALECTS = (DRAFT_2020_12, DRAFT_2019_09, DRAFT_7, DRAFT_6, DRAFT_4)
-"""The dialects that are served, the newest first."""
+"""The supported dialects, the newest first."""
 
 KEYWORDS = frozenset[str]().union(*(dialect.keywords for dialect in DIALECTS))
-"""The keywords of all dialects together."""
+"""The keywords of all dialects."""
 
 _BY_URI = {dialect.uri.rstrip("#"): dialect for dialect in DIALECTS}
 _REUSABLE = frozenset({"$defs", "definitions"})
 
 
 def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
-    """Return the dialect that a schema's `$schema` names, `default` if it names none, and None if it is not served.
+    """Return the dialect of a schema's `$schema`, `default` without one, and None if it is not supported.
 
     The rule is MCP 2025-11-25, "JSON Schema Usage": without `$schema`, a schema is 2020-12. An empty fragment at the
     end of the identifier makes no difference.
@@ -139,11 +139,11 @@ def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | No
 
 
 def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
-    """Yield the schema itself, with an empty pointer, and each schema in it, in the order of the source.
+    """Yield the schema itself, with an empty pointer, and each subschema, in the order of the source.
 
-    Only values that stand where the dialect has schemas are given, whether they are well-formed or not; what is in
-    `properties` under any name is one, what is in `enum`, `const`, `default` or `examples` is none. `$defs` and
-    `definitions` are both looked into in every dialect, since references lead there in practice.
+    Only values in places of schemas are included, well-formed or not: the values of `properties` are, and the values of
+    `enum`, `const`, `default` or `examples` are not. `$defs` and `definitions` are both included in every dialect,
+    since references use them in practice.
     """
     holders = dialect.holders
     pending: list[tuple[Pointer, Json]] = [((), schema)]
@@ -173,7 +173,7 @@ def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
 
 
 def iterate_children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
-    """Yield the schemas directly in a schema, each with its place in it."""
+    """Yield the direct subschemas of a schema, each with its place in it."""
     holders = dialect.holders
     for keyword, value in schema.items():
         if keyword in holders:
@@ -183,7 +183,7 @@ def iterate_children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[t
 def _children(keyword: str, value: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         for name, child in value.items():
-            # A dependency may also be a list of property names, which is no schema.
+            # A dependency may also be a list of property names.
             if keyword != "dependencies" or not isinstance(child, list):
                 yield (keyword, name), child
     elif isinstance(value, list) and keyword in dialect.listed:

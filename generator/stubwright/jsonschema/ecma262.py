@@ -1,7 +1,7 @@
-"""Patterns as JavaScript reads them with the flag `u`, which JSON Schema recommends and JavaScript's validators set.
+"""Parses patterns like JavaScript with the flag `u`, which JSON Schema recommends and JavaScript's validators set.
 
-That validator is more lenient: it takes escapes of any sign and braces that represent themselves, as JavaScript does
-without the flag (ECMA-262, Annex B). Syntax that only newer engines read counts as not read.
+The server's validator is more lenient: it accepts escapes of any character and literal braces, as JavaScript does
+without the flag (ECMA-262, Annex B). Syntax of newer engines is rejected.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _SCRIPT: Final = re.compile(r"[A-Z][a-z]+(?:_[A-Z]?[a-z]+)*")
 
 
 class RegexError(Exception):
-    """JavaScript does not read a part of the pattern; the text is that part."""
+    """JavaScript rejects a part of the pattern; the text is that part."""
 
 
 def find_unread_part(pattern: str) -> str | None:
-    """Return the first part of a pattern that JavaScript does not read, if there is one."""
+    """Return the first part of a pattern that JavaScript rejects, if any."""
     try:
         _Reader(pattern).read()
     except RegexError as error:
@@ -64,28 +64,28 @@ def find_unread_part(pattern: str) -> str | None:
 
 
 class _Reader:
-    """A reader that goes through a pattern once, from left to right."""
+    """Parses a pattern once, from left to right."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
-        self._open: list[bool] = []  # for each open group whether it looks around
+        self._open: list[bool] = []  # for each open group, whether it is a lookaround
         self._groups = 0
         self._names: set[str] = set()
         self._back_references: list[tuple[str, int]] = []
         self._named_references: list[str] = []
 
     def read(self) -> None:
-        """Read all of it.
+        """Parse the whole pattern.
 
         Raises:
-            RegexError: There is a part that JavaScript does not read.
+            RegexError: JavaScript rejects a part of it.
         """
         while self._at < len(self._pattern):
             self._read_term()
         if self._open:
             raise RegexError("(")
-        # A back-reference may are before its group, so that they are compared when all groups are known.
+        # A back-reference may precede its group, so they are compared after parsing.
         for text, number in self._back_references:
             if number > self._groups:
                 raise RegexError(text)
@@ -145,7 +145,7 @@ class _Reader:
             self._accept_quantifier()
 
     def _refuse_quantifier(self) -> None:
-        """See that nothing is repeated that has no width. A sign that is no quantifier is refused as the next term."""
+        """Reject a quantifier after a part without width; other characters are rejected as the next term."""
         if match := _QUANTIFIER.match(self._pattern, self._at):
             raise RegexError(self._pattern[self._at - 1 : match.end()])
 
@@ -171,7 +171,7 @@ class _Reader:
             self._read_character_escape()
 
     def _read_character_escape(self) -> int | None:
-        """Read an escape that may also are in a class; return its code point, or `None` for several characters."""
+        """Read an escape that is also valid in a class; return its code point, or `None` for several characters."""
         char = self._pattern[self._at : self._at + 1]
         following = self._pattern[self._at + 1 : self._at + 2]
         if char in ("x", "u"):

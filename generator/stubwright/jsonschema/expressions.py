@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_taken(schema: Json) -> bool:
-    """Return whether the validator takes a schema."""
+    """Return whether the validator accepts a schema."""
     from stubwright_runtime.schema.validation import compile_schema
 
     try:
@@ -27,20 +27,20 @@ def is_taken(schema: Json) -> bool:
 
 
 LONGEST = 256 * 1024
-"""Characters of a regular expression; the validator takes hardly more, and is slow to say so."""
+"""The maximum length of a regular expression; the validator rejects longer ones only after a long time."""
 
 _REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def is_too_large(text: str) -> bool:
-    """Return whether a regular expression is refused for its cost, not for its syntax."""
+    """Return whether a regular expression is rejected for its cost, not for its syntax."""
     if len(text) > LONGEST:
         return True
     return not is_expression(text) and is_expression(_REPETITION.sub(_once, text))
 
 
 def _once(match: re.Match[str]) -> str:
-    """Return a repetition with the lowest numbers; other tokens as they are."""
+    """Return a repetition with the lowest numbers, and other tokens unchanged."""
     least, most = match.groups()
     return match[0] if most and int(most) < int(least) else "{0,1}"
 

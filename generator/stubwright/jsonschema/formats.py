@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Formats
 
 WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "lark")
-"""The words that texts are made of."""
+"""Words for texts."""
 
 
 def _make_date(chance: Random) -> str:
@@ -48,7 +48,7 @@ FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
     "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_choose_word(chance)}",
     "regex": lambda chance: f"^{_choose_word(chance)}$",
 }
-"""The maker of texts of each format."""
+"""A function for each format that makes texts."""
 
 
 class Settings(TypedDict):
@@ -65,7 +65,7 @@ def get_meaning(entry: Mapping[str, Any]) -> Formats:
 
 
 def choose_meaning(*, formats: bool, exact: bool) -> Formats:
-    """Return the meaning of `format` that has these settings."""
+    """Return the meaning of `format` with these settings."""
     if exact:
         return "assert and exact" if formats else "exact"
     return "assert" if formats else "annotate"

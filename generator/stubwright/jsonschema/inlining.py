@@ -1,11 +1,11 @@
-"""A schema without references: the target of each is in its place.
+"""Replaces the references of a schema by their targets.
 
-A reference to itself stays one, and so does one that only the validator can resolve; the result explains why.
-Definitions without references are omitted of `$defs`.
+Recursive references and references for the validator stay; the result explains why. Definitions that no reference uses
+are dropped from `$defs`.
 
-Many clients read `properties` only where `type: object` stands, and neither look next to a `$ref` nor into `allOf`. So
-a reference and its siblings, and the parts of an `allOf`, become one plain schema. Each merge is a rule about keywords;
-tests prove in both directions that it accepts the same, with the proof of `diff`, which this folder may not import.
+Many clients read `properties` only next to `type: object`, and look neither next to a `$ref` nor into `allOf`. So a
+reference is merged with its siblings, and the parts of an `allOf` with each other. Each merge is a rule about keywords;
+tests prove in both directions that it is equivalent, with the proof of `diff`, which this folder may not import.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LARGEST: Final = 1_000_000
-"""Characters of JSON. Each level of schemas that use the one below twice doubles the result."""
+"""The maximum number of characters of JSON; each level of schemas that use a lower one twice doubles the result."""
 
 _DEFS: Final = ("$defs", "definitions")
 _NOTES: Final = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
-"""Keywords that decide nothing: next to a reference they say more than where it refers to."""
+"""Annotations; next to a reference, they describe its use better than its target."""
 
 _OF_OBJECTS: Final = frozenset({"properties", "patternProperties", "additionalProperties"})
 _TOGETHER: Final = (
@@ -44,7 +44,7 @@ _TOGETHER: Final = (
     frozenset({"contains", "minContains", "maxContains"}),
     frozenset({"if", "then", "else"}),
 )
-"""Keywords that look at those next to them (JSON Schema 2020-12 Core, 10.2 and 10.3)."""
+"""Keywords that depend on their siblings (JSON Schema 2020-12 Core, 10.2 and 10.3)."""
 
 _ROOT_DEFS: Final = tuple((keyword,) for keyword in _DEFS)
 _META: Final = frozenset({"$schema", "$id", "id", *_DEFS})
@@ -56,22 +56,20 @@ _IN_PLACE: Final = frozenset(
 """Keywords whose schemas apply to the same object, so that `unevaluatedProperties` looks into them."""
 
 _SWITCHES: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
-"""Keywords that in draft-04 are booleans, and qualify the bound next to them."""
+"""Keywords that are booleans in draft-04, and qualify the bound next to them."""
 
 _BOUNDS: Final[Mapping[str, Callable[[float, float], float]]] = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
     **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
 }
-"""Keywords of which the stricter of two values says all, and the function that chooses it."""
+"""Keywords for which the stricter of two values is enough, with the function that selects it."""
 
 _SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class InlinedSchema:
-    """`wire` is the schema. `kept` explains why it still has references, and `help` how to do without; otherwise
-    None.
-    """
+    """`wire` is the schema. If it still has references, `kept` is the reason, and `help` explains how to avoid them."""
 
     wire: Json
     kept: str | None = None
@@ -82,7 +80,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
     """Return a schema with its references replaced by their targets.
 
     Args:
-        wire: The schema, whose references all lead into itself or to a meta-schema.
+        wire: The schema, whose references have targets in itself or are to a meta-schema.
         dialect: Its dialect.
         place: Its place.
     """
@@ -93,14 +91,14 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
         if not outline.references:
             return InlinedSchema(wire)
         fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
-        return InlinedSchema(wire, f"it has `{named}`, which says where references lead to", fix)
+        return InlinedSchema(wire, f"it has `{named}`, which changes the targets of references", fix)
     inlining = _Inliner(outline)
     try:
         root = inlining.inline_root()
     except _TooDeepError:
         return _too_deep(wire)
     size = _Sizes().count(root)
-    # Parts are shared, so that a short schema can represent gigabytes: it is only walked when its size is known.
+    # Parts are shared, so a short schema can expand to gigabytes; check the size before walking it.
     if size <= LARGEST and is_too_deep(root):
         return _too_deep(wire)
     if size > LARGEST:
@@ -112,11 +110,11 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
     if inlining.recursive:
         shown = ", ".join(f"`{format_pointer(pointer)}`" for pointer in inlining.recursive[:_SHOWN])
         more = f" and {len(inlining.recursive) - _SHOWN} more" if len(inlining.recursive) > _SHOWN else ""
-        verb = "leads" if len(inlining.recursive) == 1 else "lead"
-        fix = "refer to such things by an id, or give them as many levels as there are, where clients resolve nothing"
-        return InlinedSchema(root, f"{shown}{more} {verb} back to where it comes from", fix)
+        verb = "contains itself" if len(inlining.recursive) == 1 else "contain themselves"
+        fix = "refer to such values by an id, or write out each level, for clients that do not resolve references"
+        return InlinedSchema(root, f"{shown}{more} {verb}", fix)
     if inlining.metas:
-        fix = "write `type: [object, boolean]` in its place, where clients resolve nothing"
+        fix = "write `type: [object, boolean]` instead, for clients that do not resolve references"
         return InlinedSchema(root, f"it refers to the meta-schema `{inlining.metas[0]}`", fix)
     return InlinedSchema(root)
 
@@ -142,11 +140,11 @@ def _named(outline: Outline) -> str | None:
 
 
 class _TooDeepError(Exception):
-    """The schema would be nested more deeply than a message can be, if it stood inline."""
+    """The inlined schema would be nested more deeply than a message can be."""
 
 
 class _Inliner:
-    """One schema. `recursive` are the places that lead back to themselves, as far as anything refers to them."""
+    """One schema. `recursive` are the referenced places that contain themselves."""
 
     def __init__(self, outline: Outline) -> None:
         self._schema, self._dialect = outline.schema, outline.dialect
@@ -160,12 +158,12 @@ class _Inliner:
         following = _following(targets)
         reached = dict.fromkeys(target for pointer, target in targets.items() if pointer[:1] not in _ROOT_DEFS)
         waiting = [*reached]
-        for target in waiting:  # grows while it is read
+        for target in waiting:  # grows during the loop
             for other in following[target]:
                 if other not in reached:
                     reached[other] = None
                     waiting.append(other)
-        # `find_circles` gives a target that refers to itself alone, like one that does not.
+        # `find_circles` does not distinguish a direct cycle from none.
         alone = {target for target in reached if target in following[target]}
         together = {one for members in find_circles(following) if len(members) > 1 for one in members}
         self.recursive = [target for target in reached if target in alone or target in together]
@@ -181,9 +179,9 @@ class _Inliner:
         return whole if isinstance(whole, dict) else {} if whole else {"not": {}}
 
     def _of(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
-        """Return the schema at a place, and the depth of the schemas nested there.
+        """Return the schema at a place, and the depth of its nested schemas.
 
-        Nothing refers to what is in a copy, so that it needs no `$defs`.
+        Copies need no `$defs`, since they are not targets of references.
         """
         if (pointer, copied) not in self._made:
             if depth > DEEPEST:
@@ -207,7 +205,7 @@ class _Inliner:
             if new is not child:
                 edits[steps] = new
         edited: Json = edit(schema, edits)
-        merges = copied or pointer not in self._fixed  # what a reference still leads to must not move
+        merges = copied or pointer not in self._fixed  # targets of remaining references must not move
         if (target := self._targets.get(pointer)) is not None:
             there, levels = self._of(target, copied=True, depth=depth)
             deepest = max(deepest, levels)
@@ -219,7 +217,7 @@ class _Inliner:
         return edited, deepest + 1
 
     def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
-        """Return a schema with those of its definitions that something still refers to."""
+        """Return a schema without unused definitions."""
         used = dict(schema)
         for keyword in _DEFS:
             named = schema.get(keyword)
@@ -234,12 +232,12 @@ class _Inliner:
 
 
 def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
-    """Return whether a schema is next to a reference that hides it, and not among definitions."""
+    """Return whether a schema is next to a reference that hides it, except in definitions."""
     return any(pointer[:end] in hiding and pointer[end] not in _DEFS for end in range(len(pointer)))
 
 
 def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
-    """Map each place that a reference refers to, to where the references at and below it lead."""
+    """Map each target of a reference to the targets of the references at and below it."""
     following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
     for pointer, target in targets.items():
         for end in range(len(pointer) + 1):
@@ -249,11 +247,11 @@ def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[
 
 
 def _joined(schema: dict[str, Json], target: Json, dialect: Dialect, merges: bool) -> Json:
-    """Return a schema that has a reference, with its target in its place.
+    """Replace a schema's reference by its target.
 
-    Before 2019-09 what is next to a reference does not count (draft-07, 8.3); what only explains is retained. Since
-    then both count: side by side if no keyword sees another one's neighbours, otherwise by `allOf`. So it is, too,
-    if what is next to it must not move, which is what `merges` says.
+    Before 2019-09, siblings of a reference are ignored (draft-07, 8.3), and only annotations are copied. Since then
+    both apply: merged if no keyword depends on the other schema's keywords, otherwise in an `allOf`. An `allOf` is also
+    needed if the siblings must not move; `merges` is false then.
     """
     hides = dialect.reference_hides_siblings
     beside = {
@@ -274,7 +272,7 @@ def _joined(schema: dict[str, Json], target: Json, dialect: Dialect, merges: boo
 
 
 def _plain(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Return a schema with as few of `allOf` and `unevaluatedProperties` as mean the same."""
+    """Return an equivalent schema with as few `allOf` and `unevaluatedProperties` as possible."""
     hides = dialect.reference_hides_siblings
     if hides and "$ref" in schema:
         return schema
@@ -282,12 +280,12 @@ def _plain(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
 
 
 def _folded(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
-    """Return a schema with `allOf` whose parts are part of it, as far as that means the same."""
+    """Return a schema with the parts of its `allOf` merged into it if that is equivalent."""
     parts = schema["allOf"]
     folded = {key: value for key, value in schema.items() if key != "allOf"}
     left: list[Json] = []
     for part in parts:
-        # in one schema, `unevaluatedProperties` of a part would see the other parts
+        # after a merge, `unevaluatedProperties` of a part would see the other parts
         apart = not isinstance(part, dict) or part.keys() & _META or (len(parts) > 1 and part.keys() & _LOOKING)
         merged = None if apart else _merged(part, folded, hides, outer=folded)
         if merged is None:
@@ -300,10 +298,10 @@ def _folded(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
 
 
 def _closed(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Return a schema without `unevaluatedProperties` if `additionalProperties` says the same.
+    """Return a schema without `unevaluatedProperties` if `additionalProperties` is equivalent.
 
-    Both are about the properties that nothing else is about; only the former looks into schemas that apply in place
-    (JSON Schema 2020-12 Core, 11.3). Next to `additionalProperties` it is about none.
+    Both apply to properties that no other keyword evaluates; only the former looks into schemas that apply in place
+    (JSON Schema 2020-12 Core, 11.3). Next to `additionalProperties` it has no effect.
     """
     looking = "unevaluatedProperties"
     if looking not in schema or looking not in dialect.keywords or schema.keys() & _IN_PLACE:
@@ -316,10 +314,10 @@ def _closed(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
 def _merged(
     beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool, *, outer: Mapping[str, Json] | None = None
 ) -> dict[str, Json] | None:
-    """Return the keywords of two schemas in one that means the same; `None` if none does. Notes of the first count.
+    """Return two schemas as an equivalent one, with the first one's annotations; `None` if there is none.
 
-    `hides` specifies whether a reference hides its siblings. `outer` is the one of the two that applies the other
-    one, if any: what the other one evaluates counts as evaluated there.
+    `hides` specifies whether a reference hides its siblings. `outer` is the schema that applies the other one, if any:
+    it sees the properties that the other one evaluates.
     """
     left, right = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
     inner = (set() if outer is beside else left) | (set() if outer is target else right)
@@ -340,10 +338,9 @@ def _merged(
 
 
 def _are_about_the_same(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
-    """Return whether `additionalProperties` of each is about the same properties if both schemas are one.
+    """Return whether `additionalProperties` of each schema would apply to the same properties after a merge.
 
-    So it is if it constrains nothing, or if the other schema names no property and no pattern that its own does not
-    name.
+    That is true if it has no constraints, or if the other schema adds no properties or patterns.
     """
     for each, other in ((left, right), (right, left)):
         is_open = each.get("additionalProperties", True) in (True, {})
@@ -354,7 +351,7 @@ def _are_about_the_same(left: Mapping[str, Json], right: Mapping[str, Json]) -> 
 
 
 def _both(key: str, left: Json, right: Json, hides: bool) -> Json:
-    """Return the value of a keyword that means the same as its two values together; `None` if there is none."""
+    """Return a value of a keyword that is equivalent to its two values together; `None` if there is none."""
     if json.dumps(left) == json.dumps(right):
         return left
     if key in ("properties", "patternProperties") and isinstance(left, dict) and isinstance(right, dict):
@@ -371,7 +368,7 @@ def _both(key: str, left: Json, right: Json, hides: bool) -> Json:
 
 
 def _type(ones: list[Json], twos: list[Json]) -> Json:
-    """Return the types that both lists have; `None` if there are none. Each integer is a number."""
+    """Return the types in both lists; `None` if there are none. Integers are numbers, too."""
     shared = [each for each in ones if each in twos or (each == "integer" and "number" in twos)]
     if "integer" in twos and "number" in ones and "integer" not in shared:
         shared.append("integer")
@@ -379,7 +376,7 @@ def _type(ones: list[Json], twos: list[Json]) -> Json:
 
 
 def _conjunction(name: str, left: Mapping[str, Json], right: Mapping[str, Json], hides: bool) -> Json:
-    """Return a schema for the values that both schemas under a name accept."""
+    """Return a schema for the values that both schemas of a name accept."""
     if name not in left or name not in right:
         return left[name] if name in left else right[name]
     first, second = left[name], right[name]
@@ -392,13 +389,13 @@ def _conjunction(name: str, left: Mapping[str, Json], right: Mapping[str, Json],
 
 
 class _Sizes:
-    """The sizes of values as JSON; one that is in many places is counted once and added often."""
+    """The sizes of values as JSON; shared values are measured once, and counted at each place."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
 
     def count(self, value: Json) -> int:
-        """Count characters, with as few blanks as possible."""
+        """Return the number of characters as compact JSON."""
         if not isinstance(value, dict | list):
             return len(json.dumps(value, ensure_ascii=False))
         if id(value) not in self._known:

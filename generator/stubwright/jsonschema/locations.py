@@ -1,7 +1,4 @@
-"""The places of the schemas in a manifest.
-
-It does not look into schemas.
-"""
+"""The places of schemas in a manifest, without their contents."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def _questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Rol
 
 
 def list_items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
-    """Yield the entries of the mapping or list at `steps`; none if there is no such thing."""
+    """Yield the entries of the mapping or list at `steps`, if it exists."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""Single JSON Schemas: valid in their dialect, and without slips of the pen.
+"""Checks JSON Schemas against the meta-schemas of their dialects, and for likely mistakes.
 
-It resolves no reference and validates no instance.
+It neither resolves references nor validates instances.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _FOREIGN = frozenset(
     {"discriminator", "enumDescriptions", "enumNames", "errorMessage", "example", "externalDocs", "nullable", "xml"}
     | {"markdownDescription"}
 )
-"""Keywords of others, such as OpenAPI and editors, that look like misspelt ones."""
+"""Keywords of other tools, such as OpenAPI and editors, that resemble misspelt keywords."""
 
 _NOTES = frozenset(
     {"$comment", "$defs", "$vocabulary", "definitions", "dependencies", "deprecated", "examples", "readOnly"}
     | {"contentEncoding", "contentMediaType", "contentSchema", "writeOnly"}
 )
-"""Keywords that do no harm in a dialect without them: notes, and those that references or validators still read."""
+"""Keywords that are harmless in a dialect without them: annotations, and keywords that validators still support."""
 
 _WHOLE = "a whole number, 0 or more"
 _SCHEMA = "a schema"
@@ -108,7 +108,7 @@ _EXAMPLES: Final = {
     "pattern": "^[a-z]+$",
     "format": "date-time",
     "title": "A name",
-    "description": "What it is for.",
+    "description": "Its purpose.",
     "examples": "[a, b]",
     "dependentRequired": "{card: [address]}",
     "dependencies": "{card: [address]}",
@@ -124,18 +124,18 @@ _EXAMPLES: Final = {
     "patternProperties": "{^x-: {type: string}}",
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "[{type: string}]"),
 }
-"""Values for helps to show."""
+"""Example values for `help:` texts."""
 
 
 def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = False) -> Iterator[Diagnostic]:
-    """Yield the faults of one schema, in no particular order; none if the value is not an object.
+    """Yield the faults of a schema, in no particular order; none if the value is not an object.
 
     Args:
         role: Its purpose.
         place: Its place.
         schema: The schema.
-        imported: True if another program wrote it, who may have keywords of their own, however much they look like
-            those of JSON Schema (2020-12 Core, section 4.3.1: keywords that are not known are annotations).
+        imported: Whether another program wrote it. It may have its own keywords, even if they resemble keywords of JSON
+            Schema (2020-12 Core, section 4.3.1: unknown keywords are annotations).
     """
     if not isinstance(schema, dict):
         return
@@ -143,7 +143,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
     if dialect is None:
         known = quote([each.uri for each in DIALECTS])
         message = "`$schema` must be a string" if not isinstance(schema["$schema"], str) else (
-            f"`{shorten(schema['$schema'], 80)}` is not a dialect that stubwright knows"
+            f"`{shorten(schema['$schema'], 80)}` is not a supported dialect"
         )  # fmt: skip
         yield Diagnostic("SW202", message, place / "$schema", f"write {known}")
         return
@@ -151,7 +151,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         yield from _for_object(schema, place)
     inner = dict(dialects.iterate_subschemas(schema, dialect))
     keywords = dialect.keywords
-    # The fast validator clears a schema as a whole; only of a wrong one are the parts looked at one by one.
+    # The fast validator checks whole schemas; the parts are only checked one by one if it fails.
     if not is_valid(schema, dialect):
         for pointer, below in inner.items():
             if isinstance(below, dict) and dialects.is_schema(schema, pointer, dialect):
@@ -175,7 +175,7 @@ def _meta(dialect: Dialect) -> Validator:
 
 @cache
 def _explainer(dialect: Dialect) -> Explainer | None:
-    """Return a slower validator of a meta-schema that explains the faults; `None` in a light installation."""
+    """Return a slower validator of a meta-schema that explains faults; `None` in a light installation."""
     try:
         from jsonschema.validators import validator_for
     except ModuleNotFoundError:
@@ -186,7 +186,7 @@ def _explainer(dialect: Dialect) -> Explainer | None:
 
 
 def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """Check that the root of an `inputSchema` says `type: object` (MCP 2025-11-25, `Tool`)."""
+    """Check that the root of an `inputSchema` has `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
         where = " next to the `$ref`, which clients do not follow" if "$ref" in schema else ""
@@ -203,7 +203,7 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
 def _violations(
     schema: dict[str, Json], above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for one schema at `above`, without those in it, so that nesting costs nothing."""
+    """Yield the diagnostics for a schema at `above`, without nested ones, so that nesting has no extra cost."""
     alone = _without_inner(schema, dialect)
     if is_valid(alone, dialect):
         return
@@ -211,7 +211,7 @@ def _violations(
     errors = [] if explainer is None else [*explainer.iter_errors(alone)]
     for error in errors:
         yield from _explained(error, above, place, dialect, inner)
-    if not errors:  # such as an anchor that ends with a line break, which `$` of Python's patterns does not see
+    if not errors:  # such as an anchor with a trailing line break, which `$` ignores in Python's patterns
         for keyword in (each for each in alone if not is_valid({each: alone[each]}, dialect)):
             at = Place(place.file, (*place.pointer, *above, keyword))
             yield from _value(keyword, alone[keyword], at, (*above, keyword), dialect)
@@ -243,7 +243,7 @@ def _explained(
     value: Json = error.instance
     pointer = (*above, *path)
     at = Place(place.file, place.pointer + pointer)
-    if error.validator == "dependencies":  # draft-04: an exclusive bound needs its bound
+    if error.validator == "dependencies":  # draft-04: an exclusive bound requires its bound
         rules: Any = error.validator_value
         for keyword, bounds in rules.items():
             if isinstance(value, dict) and keyword in value:
@@ -267,7 +267,7 @@ def _explained(
 
 
 def _deeper(error: ValidationError) -> list[ValidationError]:
-    """Return the faults in the alternative that is meant: the one that takes the value, but not the values in it."""
+    """Return the faults in the alternative whose type matches, without its nested faults."""
     if error.validator != "anyOf":
         return []
     depth = len(error.absolute_path)
@@ -306,7 +306,7 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
 
 
 def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dialect) -> Iterator[Diagnostic]:
-    """Yield the fault of the value of a keyword other than `type`."""
+    """Yield the fault in the value of a keyword other than `type`."""
     expected = _VALUES.get(keyword, "of another kind")
     if keyword in ("exclusiveMaximum", "exclusiveMinimum") and dialect is DRAFT_4:
         expected = "`true` or `false`"
@@ -324,7 +324,7 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
 
 
 def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
-    """Report a draft-04 bound that is `exclusive`, but missing; a value that is no boolean is reported elsewhere."""
+    """Report an `exclusive` draft-04 bound without its bound; a value that is not a boolean is reported elsewhere."""
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
         message = f"`{bound}` is missing next to its exclusive bound"
@@ -345,9 +345,9 @@ def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
     if keyword == "items" and isinstance(value, list) and dialect is dialects.DRAFT_2020_12:
         return "a list of schemas by position is `prefixItems` since 2020-12"
     if value == [] and keyword in ("required", "enum"):
-        return f"{dialect.name} wants at least one entry"
+        return f"{dialect.name} requires at least one entry"
     if value == []:
-        return f"remove `{keyword}`, or put something in it"
+        return f"remove `{keyword}`, or add an entry"
     if is_quoted(value, ("boolean",) if "true" in _VALUES.get(keyword, "") else ("number",)):
         return "remove the quotes"
     if not isinstance(value, (dict, list)) and value is not None:
@@ -373,7 +373,7 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
 
 
 def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported: bool) -> Iterator[Diagnostic]:
-    """Report keys of a schema that the dialect does not have, but that look as if they should do something."""
+    """Report unknown keys that look like keywords with an effect."""
     if schema.get("nullable") is True:
         fix = 'write the type as a list with "null", such as `type: [string, "null"]`'
         if isinstance(kind := schema.get("type"), str):
@@ -390,8 +390,8 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported:
             continue
         near = find_misspelt(key, sorted(dialect.keywords))
         help_ = None if near is None else f"did you mean `{near}`?"
-        if schema[key] is None and " " in key:  # what YAML makes of `{description: First, and then more}`
-            help_ = "a comma in braces ends a text: quote the text before it"
+        if schema[key] is None and " " in key:  # YAML parses `{description: First, and then more}` like this
+            help_ = "a comma in braces ends a string: quote the string before it"
         if help_ is not None:
             code = "SW303" if imported else "SW205"
             yield Diagnostic(

@@ -1,7 +1,7 @@
-"""Texts that a regular expression matches.
+"""Makes texts that match a regular expression.
 
-It reads the parts of patterns in schemas: characters, classes, groups, alternatives, repetitions and anchors. Any other
-is an error, not a guess; a validator decides whether a text really matches.
+It supports characters, classes, groups, alternatives, repetitions and anchors, and raises an error for other syntax; a
+validator decides whether a text really matches.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 _Make: TypeAlias = Callable[["Random"], str]
 _Sized: TypeAlias = tuple[_Make, int]
-"""A maker of texts, and the number of parts that one can have."""
+"""A maker of texts, and the maximum number of parts in a text."""
 
 _MORE: Final = 4
-"""The number of repetitions beyond the required ones that an unbounded part has at most."""
+"""The maximum number of optional repetitions of an unbounded part."""
 
 _MOST: Final = 1000
-"""The most repetitions in a text."""
+"""The maximum number of repetitions in a text."""
 
 _LARGEST: Final = 20_000
-"""Characters, and empty texts between them, that a text may be put together of."""
+"""The maximum number of parts in a text: characters, and empty texts between them."""
 
 _WIDEST: Final = 200_000
-"""Characters that all classes of a pattern may have."""
+"""The maximum number of characters in all classes of a pattern."""
 
 _WORD: Final = string.ascii_letters + string.digits + "_"
 _PRINTABLE: Final = "".join(map(chr, range(0x20, 0x7F)))
@@ -39,14 +39,14 @@ _HEX: Final = {"x": 2, "u": 4}
 
 
 class UnreadableError(Exception):
-    """The pattern has a part that is not read, such as a look-ahead or a back-reference, or asks for too much."""
+    """The pattern has unsupported syntax, such as a look-ahead or a back-reference, or is too large."""
 
 
 def make_text(pattern: str, chance: Random) -> str:
-    """Return a text that the pattern most likely matches.
+    """Return a text that most likely matches the pattern.
 
     Raises:
-        UnreadableError: There is a part that is not read.
+        UnreadableError: The pattern has unsupported syntax.
     """
     make = _read(pattern)
     if make is None:
@@ -56,7 +56,7 @@ def make_text(pattern: str, chance: Random) -> str:
 
 @lru_cache(64)
 def _read(pattern: str) -> _Make | None:
-    """Return a maker of texts for a pattern; None if it cannot be read, which is remembered as well."""
+    """Return a maker of texts for a pattern; None, also cached, if its syntax is not supported."""
     reader = _Reader(pattern)
     try:
         make, size = reader.read_alternatives()
@@ -66,7 +66,7 @@ def _read(pattern: str) -> _Make | None:
 
 
 class _Reader:
-    """A reader that goes through a pattern once, and turns each part into a maker of its text."""
+    """Parses a pattern, and turns each part into a maker of its text."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -120,9 +120,9 @@ class _Reader:
             return 1, 1
         low, comma, high = self._pattern[self._at + 1 : end].partition(",")
         if not low.isdecimal() or not (high.isdecimal() or high == ""):
-            return 1, 1  # a brace that stands for itself
+            return 1, 1  # a literal brace
         self._at = end + 1
-        # Python refuses to read an integer of more than 4,300 digits.
+        # Python does not parse integers with more than 4,300 digits.
         if len(low) > _DIGITS or len(high) > _DIGITS:
             raise UnreadableError(self._pattern)
         return int(low), int(high) if high else (_MOST if comma else int(low))
@@ -158,7 +158,7 @@ class _Reader:
         return inner
 
     def _read_escape(self) -> str:
-        """Return the characters that an escape represents; none for the edge of a word."""
+        """Return the characters that an escape represents; none for a word boundary."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]

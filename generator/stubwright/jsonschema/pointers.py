@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901) in references: as the fragment of a URI, and the targets of local ones."""
+"""JSON Pointers (RFC 6901) in references: formatting as a URI fragment, and resolving local ones."""
 
 from __future__ import annotations
 

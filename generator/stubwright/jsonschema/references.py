@@ -1,6 +1,6 @@
-"""The references of a schema: every `$ref`, `$dynamicRef` and `$recursiveRef` with its target.
+"""Finds the references of a schema, every `$ref`, `$dynamicRef` and `$recursiveRef`, with their targets.
 
-One that resolves to none of these is a `BrokenReference`, not raised. Nothing is read or fetched.
+A reference without a target is a `BrokenReference`; none is raised, read or fetched.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
-"""The keywords that refer."""
+"""The keywords for references."""
 
 HANDLE = "x-handle"
 """stubwright's only keyword in a schema; it marks a state handle."""
@@ -42,7 +42,7 @@ _FOLDED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "de
 
 
 class Key(NamedTuple):
-    """A shared schema: the file it is in, and its name under `schemas` there."""
+    """A shared schema: its file, and its name under `schemas` there."""
 
     file: str
     name: str
@@ -50,7 +50,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A place in the same root. `rooted` is true if the reference counts from the root, which bundling moves."""
+    """A place in the same root. `rooted` is true if the reference is relative to the root, which bundling moves."""
 
     pointer: Pointer
     rooted: bool
@@ -84,7 +84,7 @@ Target: TypeAlias = Local | SharedSchema | Meta | BrokenReference
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One reference: `keyword` of the schema at `pointer` says `text`.
+    """A reference: the value `text` of `keyword` in the schema at `pointer`.
 
     `enclosed` is true if the nearest `$id` above it is not the root's.
     """
@@ -98,11 +98,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class Outline:
-    """One root schema, which is at `place`. Its contents are looked up on demand.
+    """A root schema, which is at `place`; its contents are computed on demand.
 
-    `plain` is true if it is known to have neither references nor handles, so that they need not be looked for.
-    `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
-    schema without these: they are not read before `enter` is called.
+    `plain` is true if it is known to have neither references nor handles, so the search is skipped. `apart` returns
+    whether a pointer is inside a bundled schema, and `own` is the schema without bundled ones: they are only read by
+    `enter`.
     """
 
     place: Place
@@ -115,7 +115,7 @@ class Outline:
 
     @property
     def schemas(self) -> Mapping[Pointer, Json]:
-        """The places where schemas stand, in the order of the source, then those that only references refer to."""
+        """The places of schemas, in the order of the source, then places that are only targets of references."""
         return self._walked.schemas
 
     @property
@@ -130,12 +130,12 @@ class Outline:
 
     @property
     def anchors(self) -> Mapping[tuple[str, str], Pointer]:
-        """The pointer of each plain name, by the URI that it counts for and the name."""
+        """The pointer of each plain name, by its base URI and the name."""
         return self._walked.anchors
 
     @property
     def repeated(self) -> Sequence[Pointer]:
-        """The places where an anchor or identifier is given again."""
+        """The places of duplicate anchors or identifiers."""
         return self._walked.repeated
 
     @cached_property
@@ -149,7 +149,7 @@ class Outline:
         return walk
 
     def enter(self, place: Pointer) -> bool:
-        """Look at a bundled schema, by its place, and return whether it is one, and new."""
+        """Read the bundled schema at a place, and return whether it is one, and new."""
         walk = self._walked
         if not walk.is_apart(place):
             return False
@@ -158,7 +158,7 @@ class Outline:
 
     @property
     def identified(self) -> bool:
-        """True if the root has an identifier of its own, so that references in it do not depend on where it is put."""
+        """True if the root has its own identifier, so its references do not depend on where it is bundled."""
         return _identifier(self.schema, self.dialect) is not None
 
     def find_having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
@@ -170,7 +170,7 @@ class Outline:
         ]
 
     def list_shared(self) -> Iterable[Key]:
-        """Return the shared schemas that it refers to, each once, in order."""
+        """Return the shared schemas that it references, each once, in order."""
         return self._shared
 
     def find_folded(self, pointer: Pointer) -> Iterable[Pointer]:
@@ -194,7 +194,7 @@ class Folder:
 
 
 def is_plain(text: bytes) -> bool:
-    """Return whether schemas that are in this JSON can have neither references nor handles."""
+    """Return whether schemas in this JSON cannot have references or handles."""
     return not any(keyword in text for keyword in _LINKING)
 
 
@@ -224,7 +224,7 @@ class _Walk:
         self._enter(place, schema, waiting)
         for target in self.targets.pop(place, ()):
             self._enter(target, get_at(self.schema, target), waiting)
-        for pointer, keyword, text in waiting:  # grows while it is read: targets that no keyword leads to
+        for pointer, keyword, text in waiting:  # grows during the loop: targets outside the places of schemas
             reference = self._reference(pointer, keyword, text)
             self.references.append(reference)
             if not isinstance(reference.target, Local) or reference.target.pointer in self.schemas:
@@ -245,9 +245,9 @@ class _Walk:
                 malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
             ):
                 continue
-            # References lead into `$defs` in practice also before 2019-09, where it is no keyword.
+            # In practice, references use `$defs` even before 2019-09, where it is not a keyword.
             if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
-                malformed.add(pointer)  # the meta-schema does not look there, so that anything may stand there
+                malformed.add(pointer)  # the meta-schema does not check this place, so any value is possible
                 continue
             self.schemas[pointer] = subschema
             if not isinstance(subschema, dict):
@@ -319,7 +319,7 @@ class _Walk:
                 return BrokenReference("SW220", f"`{text}` does not exist: {_missing(pointer, start, step)}", fix)
         if not isinstance(value, dict | bool):
             return BrokenReference(
-                "SW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "refer to a schema"
+                "SW220", f"`{text}` refers to {_kind(value)}, which is not a schema", "refer to a schema"
             )
         if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
             fix = f"refer to a schema, or fix this one: it must be valid in {self.dialect.name}"
@@ -327,7 +327,7 @@ class _Walk:
         return Local(pointer, rooted=not uri)
 
     def _meant(self, text: str, fragment: str) -> str | None:
-        """Return advice for a pointer to where other documents have shared schemas; None if no name is near."""
+        """Return advice for a pointer to a usual place of shared schemas; None if no name is similar."""
         known = [*self.folder.schemas.get(self.place.file, ())]
         place, _, name = fragment.rpartition("/")
         if not text.startswith("#") or place not in _HOMES or not known:
@@ -357,7 +357,7 @@ class _Walk:
         return SharedSchema(Key(path, name))
 
     def _elsewhere(self, name: str, path: str) -> str | None:
-        """Return the reference to write for a shared schema in another file than `path`; None if no other has it."""
+        """Return the reference to a shared schema in another file than `path`; None if no other file has it."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
         near = [
@@ -373,7 +373,7 @@ class _Walk:
         return f'`{suggestion}` is in {other}: write `$ref: "{file}#/schemas/{suggestion}"`'
 
     def _meta(self, text: str, uri: str, fragment: str) -> Target:
-        """Return a meta-schema, or a place in it: each validator has those of its own dialect."""
+        """Return a meta-schema, or a place in it; validators only have the meta-schemas of a schema's own dialect."""
         from jsonschema_rs import ValidationError, validator_for
 
         try:
@@ -389,7 +389,7 @@ class _Walk:
     def _outside(self, text: str, uri: str) -> BrokenReference:
         scheme = match[0].lower() if (match := _SCHEME.match(uri)) else ""
         if scheme == "file" or len(scheme) == 1 or "\\" in text or (text.startswith("/") and not text.startswith("//")):
-            return _escape(text)  # one letter is a drive
+            return _escape(text)  # one letter is a Windows drive
         if scheme or text.startswith("//"):
             return BrokenReference(
                 "SW222",
@@ -407,7 +407,7 @@ class _Walk:
 
 
 def name_id_keyword(dialect: Dialect) -> str:
-    """Return the keyword by which a schema is identified: `$id`, and `id` in draft-04."""
+    """Return the keyword for a schema's identifier: `$id`, and `id` in draft-04."""
     return "id" if "id" in dialect.plain else "$id"
 
 
@@ -430,11 +430,11 @@ def _anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str
 
 
 def _resolved(base: str, text: str) -> tuple[str, str]:
-    """Return the reference `text` against `base` (RFC 3986, section 5), as URI and fragment."""
+    """Resolve the reference `text` against `base` (RFC 3986, section 5), into URI and fragment."""
     uri, _, fragment = text.partition("#")
     try:
         return (urljoin(base, uri) if uri else base), fragment
-    except ValueError:  # such as a broken IPv6 address, which no base can fix
+    except ValueError:  # such as an invalid IPv6 address
         return uri, fragment
 
 

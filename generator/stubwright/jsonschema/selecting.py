@@ -1,7 +1,7 @@
-"""The schema of the kept part of a value: derived from the schema of the whole.
+"""Derives the schema of a selected part of a value from the schema of the whole.
 
-If that cannot be said exactly, it is wider, never narrower. It follows references as far as pointers lead, and no
-further.
+If an exact schema is impossible, the result is wider, never narrower. References are followed as deeply as the pointers
+of the selection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.http.selections import Tree
 
 _HIDING: Final = ("draft-04", "draft-06", "draft-07")
-"""The dialects in which keywords next to `$ref` do not count."""
+"""The dialects that ignore keywords next to `$ref`."""
 
 _FLOATING: Final = frozenset({"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
 """Keywords that depend on the place of a schema, or that no pointer follows."""
@@ -42,18 +42,18 @@ _HANDLED: Final = frozenset(
     | {"additionalItems", "minItems", "contains", "allOf", "anyOf", "oneOf", "enum", "const", "default", "examples"}
     | {"propertyNames", "contentSchema"}
 )
-"""Keywords that are made again."""
+"""Keywords that are derived."""
 
 _DROPPED: Final = frozenset(
     {"if", "then", "else", "not", "uniqueItems", "maxContains", "minContains", "unevaluatedItems"}
     | {"unevaluatedProperties", "$id", "id", *_FLOATING}
 )
-"""Keywords of which nothing is known once parts are gone; without them a schema is wider."""
+"""Keywords that may be wrong after parts are removed; dropping them widens the schema."""
 
 
 @dataclass
 class SchemaSelector:
-    """One schema, of which parts are retained. `defs` are the schemas that the result refers to, by their names."""
+    """A schema whose parts are selected; `defs` are the schemas that the result references, by name."""
 
     root: Json
     defs: dict[str, Json] = field(default_factory=dict)
@@ -70,17 +70,17 @@ class SchemaSelector:
         return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
 
     def finish(self, schema: Json) -> Json:
-        """Return `schema` as its own schema: in the dialect of the whole, with the schemas that it refers to."""
+        """Return `schema` as a separate schema, in the dialect of the whole and with all schemas that it references."""
         if not isinstance(schema, dict):
             return schema
         own = {key: value for key, value in schema.items() if key not in ("$schema", self.keyword)}
         dialect = {"$schema": self.root["$schema"]} if isinstance(self.root, dict) and "$schema" in self.root else {}
         return {**dialect, **own, **({self.keyword: dict(sorted(self.defs.items()))} if self.defs else {})}
 
-    # --- What is retained as it is ---
+    # --- Unchanged parts ---
 
     def keep_whole(self, schema: Json) -> Json:
-        """Return a schema as it is, with its references led to the new places of their targets."""
+        """Return an unchanged schema whose references use the new places of their targets."""
         if not isinstance(schema, dict):
             return schema
         is_root = schema is self.root
@@ -105,7 +105,7 @@ class SchemaSelector:
         return selected
 
     def _home(self, reference: Json) -> str | None:
-        """Return the pointer in the result to the target of a reference; None if that is not known."""
+        """Return the pointer in the result to the target of a reference; None if the target is unknown."""
         if not isinstance(reference, str):
             return None
         if reference not in self._homes:
@@ -115,7 +115,7 @@ class SchemaSelector:
                 return None
             name = self._name(reference)
             self._homes[reference] = format_pointer((self.keyword, name))
-            self.defs[name] = True  # takes the name, since the target may refer to others, or to itself
+            self.defs[name] = True  # reserve the name, since the target may reference others, or itself
             self.defs[name] = self.keep_whole(target)
         return self._homes[reference]
 
@@ -130,7 +130,7 @@ class SchemaSelector:
     # --- What is taken apart ---
 
     def keep(self, schema: Json, tree: Tree) -> Json:
-        """Return the schema of the parts of a schema's values that a tree keeps."""
+        """Return the schema of the selected parts, as a tree, of a schema's values."""
         if not tree:
             return self.keep_whole(schema)
         if not isinstance(schema, dict):
@@ -156,19 +156,17 @@ class SchemaSelector:
         return selected
 
     def _followed(self, reference: str, tree: Tree) -> Json:
-        """Return the part of a reference's target that a tree keeps; `True` if it does not resolve or only to
-        itself.
-        """
-        step = (reference, id(tree))  # the tree is kept, so that its identity stays its own
+        """Return the selected part of a reference's target; `True` if it does not resolve, or is only a cycle."""
+        step = (reference, id(tree))  # storing the tree keeps its id unique
         if step not in self._made:
             try:
                 target = resolve_local(self.root, reference)
             except LookupError:
                 return True
-            # The copy is in the result's definitions, where the root's identifier would open its own scope.
+            # In the result's definitions, the root's identifier would open a new scope.
             if target is self.root:
                 target = {key: value for key, value in target.items() if key not in ("$id", "id")}
-            self._made[step] = tree, True  # what leads back here while it is made says nothing
+            self._made[step] = tree, True  # a cycle adds no constraints
             self._made[step] = tree, self.keep(target, tree)
         return self._made[step][1]
 
@@ -229,7 +227,7 @@ class SchemaSelector:
     def _of_arrays(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         starred = tree.get(None)
         if starred is None or any(step is not None and step.isdecimal() for step in tree):
-            return {}  # items change their places
+            return {}  # indexes of items change
         selected: dict[str, Json] = {}
         items = schema.get("items")
         if isinstance(items, list):
@@ -249,7 +247,7 @@ class SchemaSelector:
     def _of_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         selected: dict[str, Json] = {}
         all_of = [self.keep(each, tree) for each in schema.get("allOf") or ()]
-        # Alternatives that differed in what is omitted may fit together now, so that `oneOf` becomes `anyOf`.
+        # Alternatives may overlap without the omitted parts, so `oneOf` becomes `anyOf`.
         choices = [[self.keep(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
         if "if" in schema and all(key in schema for key in _BRANCHES):
             choices.append([self.keep(schema[key], tree) for key in _BRANCHES])
@@ -263,7 +261,7 @@ class SchemaSelector:
     # --- What a pointer refers to ---
 
     def expand(self, schema: Json) -> list[Mapping[str, Json]]:
-        """Return a schema and all that says something of the same value: references, `allOf`, alternatives."""
+        """Return a schema and all others that describe the same value: references, `allOf`, alternatives."""
         schemas: list[Mapping[str, Json]] = []
         waiting: list[Json] = [schema]
         seen: set[int] = set()
@@ -286,7 +284,7 @@ class SchemaSelector:
         return schemas
 
     def follow(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
-        """Return the schemas that a step refers to from values of schemas; None if nothing is known of them."""
+        """Return the schemas that a step selects from values of schemas; None if they are unknown."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         if not any(_is_said(part) for part in parts):
             return None
@@ -296,12 +294,12 @@ class SchemaSelector:
         return reached
 
     def list_known(self, schemas: Sequence[Json]) -> list[str]:
-        """Return the properties that values of schemas can have by name."""
+        """Return the named properties of values of schemas."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         return list(dict.fromkeys(name for part in parts for name in part.get("properties") or ()))
 
     def list_items(self, schema: Json, depth: int = 0) -> list[Json] | None:
-        """Return the schemas that items of an array may have, of which each has one; None if they are unknown."""
+        """Return the possible schemas of an array's items; None if they are unknown."""
         if not isinstance(schema, dict) or depth > _DEEPEST or "prefixItems" in schema:
             return None
         if isinstance(schema.get("items"), dict):
@@ -337,7 +335,7 @@ def _may_be(schema: Json, kind: str) -> bool:
 
 
 def _is_said(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema specifies which parts a value has."""
+    """Return whether a schema specifies the parts of a value."""
     if not schema.keys().isdisjoint({"properties", "items", "prefixItems", "patternProperties"}):
         return True
     kinds = schema.get("type")
@@ -374,5 +372,5 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _is_identified(schema: Mapping[str, Json]) -> bool:
-    """Return whether references in a schema count from its own identifier."""
+    """Return whether references in a schema are relative to its own identifier."""
     return any(isinstance(schema.get(key), str) for key in ("$id", "id"))

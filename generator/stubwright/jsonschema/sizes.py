@@ -1,6 +1,6 @@
-"""The size of values that a schema describes: an estimate from the schema and from usual values.
+"""Estimates the size of values from their schema, with typical values.
 
-It tells a list of thirty deep records from an answer in a line; it is no bound.
+The estimate distinguishes a list of thirty nested records from a short answer, but is not a bound.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 ITEMS: Final = 30
-"""Items of a list that is the whole answer, if nothing describes how many; about a page of most APIs."""
+"""Assumed items of a list that is the whole answer, about a page of most APIs."""
 
 _INNER_ITEMS: Final = 3
-"""Items of a list that is part of something."""
+"""Assumed items of a nested list."""
 
 _NULL: Final = {"type": "null"}
 _ENTRIES: Final = 3
@@ -32,7 +32,7 @@ _PROSAIC: Final = frozenset(
     {"body", "bodyhtml", "bodytext", "content", "description", "diff", "html", "markdown", "message", "notes", "patch"}
     | {"text"}
 )
-"""Names of texts that are long."""
+"""Names of long texts."""
 
 _FORMATS: Final[Mapping[str, int]] = {
     "date": 12,
@@ -49,15 +49,15 @@ _PLAIN: Final[Mapping[str, int]] = {"boolean": 5, "integer": 6, "null": 4, "numb
 
 
 Known = dict[tuple[int, int], float]
-"""The known estimates of schemas that several share, by their identities and depths."""
+"""The known estimates of shared schemas, by identity and depth."""
 
 
 def estimate_characters(schema: Json, known: Known | None = None) -> int:
-    """Return the characters of a typical value.
+    """Return the number of characters of a typical value.
 
     Args:
         schema: The schema.
-        known: The estimates that it shares with other schemas of the same definitions; grows.
+        known: A cache for schemas with the same definitions.
     """
     return round(_Estimate(schema, {} if known is None else known).measure(schema, "", ()))
 
@@ -68,14 +68,14 @@ class _Estimate:
     known: Known
 
     def measure(self, schema: Json, name: str, above: tuple[str, ...], depth: int = 0) -> float:
-        """Return the characters of the value of `name`; `above` are the references that led here."""
+        """Return the characters of the value of `name`; `above` are the references followed so far."""
         if not isinstance(schema, dict):
             return _TEXT
         if depth > _DEEPEST:
             return 2
         key = (id(schema), depth)
         if key not in self.known:
-            self.known[key] = 2  # of a circle
+            self.known[key] = 2  # of a cycle
             self.known[key] = self._measure(schema, name, above, depth)
         return self.known[key]
 
@@ -88,7 +88,7 @@ class _Estimate:
         parts += [self.measure(part, name, above, depth) for part in _listed(schema, "allOf")]
         for keyword in ("anyOf", "oneOf"):
             options = [self.measure(part, name, above, depth) for part in _listed(schema, keyword) if part != _NULL]
-            parts += [min(options)] if options else []  # a record that may be its id instead mostly is
+            parts += [min(options)] if options else []  # if an id is allowed instead of a record, it is more common
         kinds = schema.get("type")
         kind = next((str(each) for each in kinds if each != "null"), "null") if isinstance(kinds, list) else kinds
         if kind == "object" or "properties" in schema or isinstance(schema.get("additionalProperties"), dict):

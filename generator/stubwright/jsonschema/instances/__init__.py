@@ -1,7 +1,7 @@
-"""Values that a schema accepts, for a seed.
+"""Makes values that a schema accepts, from a seed.
 
-`search` makes it, as it makes the instances that `diff` looks for; `likely` describes what it looks like. Each value is
-checked with the validator that servers use before it is given. The same seed gives the same value, under any hash seed.
+`search` makes them, as it makes the instances for `diff`; `likely` asks for realistic ones. The server's validator
+checks each value before it is returned. The same seed results in the same value, under any hash seed.
 """
 
 from __future__ import annotations
@@ -21,26 +21,31 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MOST: Final = 20_000
-"""Steps that a search may take: a value, a property, or some characters each; all have half as many again."""
+"""The maximum number of steps of a search: a value, a property, or some characters each.
+
+All searches together have half as many again.
+"""
 
 _BARE: Final = (False, True, MOST // 40, 20)
 _KINDS: Final = ((True, False, MOST, 20), (False, False, MOST, 20), _BARE)
-"""Searches, the later ones bolder: whether they prefer examples and whole objects, whether they omit all that is
-optional, steps, and how many there are."""
+"""Searches, from cautious to bold.
+
+Each has whether it prefers examples and whole objects, whether it omits optional parts, its steps, and its number.
+"""
 
 _TRIES: Final = 10
-"""Values that are tried of each search."""
+"""The maximum number of values to try in each search."""
 
 _LEVELS: Final = 40
 _LEVELS_WITHOUT_LIKENESS: Final = (2, 6)
 
 
 class UnsatisfiableError(Exception):
-    """No value was found that the schema accepts; the text explains why."""
+    """The search found no value that the schema accepts; the text explains why."""
 
 
 class TooLargeError(UnsatisfiableError):
-    """Those that were tried are too large to be made."""
+    """All tried values are too large."""
 
 
 def make(
@@ -49,16 +54,16 @@ def make(
     """Return a value that the schema accepts.
 
     Args:
-        schema: The schema, with all that it refers to.
-        seed: The seed of the value, next to the schema.
-        formats: True if `format` is asserted.
-        exact: True if formats that have types in Python accept only what these represent exactly.
-        likely: True if the value has to look like a real one; otherwise any that fits will do.
-        bare: True if nothing optional is wanted; such a value is found sooner.
+        schema: The schema, with all its references.
+        seed: The seed of the value, in addition to the schema.
+        formats: Whether `format` is asserted.
+        exact: Whether formats with Python types only accept values that these represent exactly.
+        likely: Whether the value must be realistic; otherwise any valid one will do.
+        bare: Whether to omit all optional parts, which is faster.
 
     Raises:
-        UnsatisfiableError: None was found.
-        ValueError: It is no schema.
+        UnsatisfiableError: There is none.
+        ValueError: It is not a schema.
     """
     validator = Validator(schema, formats=formats, exact=exact)
     whole = Subschema(schema, Judge(schema, choose_meaning(formats=formats, exact=exact)))
@@ -78,9 +83,9 @@ def _list_searches(seed: str, *, likely: bool, bare: bool) -> Iterator[Search]:
     kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in ((_BARE, *_KINDS) if bare else _KINDS))
     for number, (is_exemplary, is_bare, steps) in enumerate(kinds):
         likeness = ExampleValues(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
-        # The searches before may have spent all that they share.
+        # Earlier searches may have used up the shared steps.
         taken = Budget(steps) if is_bare else budget
-        # A value that breaks one alternative of `oneOf` on purpose fits, but is none that a caller would send.
+        # Values that deliberately break an alternative of `oneOf` are valid, but unrealistic.
         yield Search(steps, _LEVELS, taken, likeness=likeness, excludes=not likely, is_weighed=True)
     for levels in () if likely else _LEVELS_WITHOUT_LIKENESS:
         yield Search(MOST // 10, levels, Budget(MOST // 10), is_weighed=True)

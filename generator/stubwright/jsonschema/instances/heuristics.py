@@ -1,6 +1,6 @@
-"""The likely look of values: words, numbers between their bounds, and everything that an object may have.
+"""Makes realistic values: words, numbers between their bounds, and optional properties.
 
-Equal sources give equal candidates.
+Equal sources of randomness result in equal candidates.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 LONGEST: Final = 1_000_000
-"""Characters that a text may have."""
+"""The maximum length of a text."""
 
 _DEEP: Final = 5
 """The depth from which optional parts are omitted, so that recursion ends."""
 
 _SAMPLES: Final = 1_000
-"""Candidates for one text or number."""
+"""The number of candidates for a text or number."""
 
 _MORE: Final = 2
-"""Items that a list has at most next to those that it must have."""
+"""The maximum number of optional items of a list."""
 
 _SPAN: Final = 100
-"""Steps between the smallest and the largest number if there is no bound."""
+"""Steps between the smallest and the largest number without bounds."""
 
 _OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
-"""Keywords of a schema that holds others, so that it may go on for ever."""
+"""Keywords with subschemas, which may recurse."""
 
 
 @dataclass(frozen=True)
 class ExampleValues:
-    """The preferences of a search that has a choice.
+    """The preferences of a search where it has a choice.
 
-    With `is_exemplary`, examples, defaults and everything optional are preferred; otherwise chance decides. With
-    `is_bare`, everything optional is omitted.
+    With `is_exemplary`, examples, defaults and optional parts are preferred; otherwise the choice is random. With
+    `is_bare`, all optional parts are omitted.
     """
 
     chance: Random
@@ -54,27 +54,27 @@ class ExampleValues:
     is_bare: bool = False
 
     def wants(self, depth: int) -> bool:
-        """Return whether something optional is to exist."""
+        """Return whether to include an optional part."""
         return not self.is_bare and depth <= _DEEP and (self.is_exemplary or self.chance.random() < 0.5)
 
     def shuffle(self, items: Sequence[_Item]) -> list[_Item]:
-        """Return the items in an order of chance."""
+        """Return the items in random order."""
         return self.chance.sample(items, len(items))
 
     def order_types(self, names: Sequence[str], depth: int) -> list[str]:
-        """Return types in the order in which they are tried: `null` last, but first if it ends a recursion."""
+        """Return types in the order of trying: `null` last, or first if it ends a recursion."""
         shuffled = self.shuffle(names)
         if depth > _DEEP:
             return sorted(shuffled, key=lambda name: name != "null")
         return sorted(shuffled, key=lambda name: name == "null") if self.is_exemplary else shuffled
 
     def order_options(self, options: Sequence[Sequence[Any]], depth: int) -> list[Any]:
-        """Return alternatives in the order in which they are tried: if they are deep, those first that end there."""
+        """Return alternatives in the order of trying: at great depth, terminating ones first."""
         shuffled = self.shuffle(options)
         return sorted(shuffled, key=lambda parts: any(map(_is_open, parts))) if depth > _DEEP else shuffled
 
     def list_suggested(self, schemas: Sequence[Mapping[str, Any]]) -> Iterator[Json]:
-        """Yield examples in an order of chance, or defaults."""
+        """Yield examples in random order, or defaults."""
         for schema in schemas if self.is_exemplary else ():
             examples = schema.get("examples")
             yield from self.shuffle(examples) if isinstance(examples, list) else ()
@@ -82,14 +82,14 @@ class ExampleValues:
                 yield schema["default"]
 
     def choose_size(self, least: int, most: int, placed: int, depth: int) -> int:
-        """Return a size for a list whose first items, so many, have schemas of their own."""
+        """Return a size for a list whose first items have separate schemas."""
         if depth > _DEEP or self.is_bare or not (self.is_exemplary or self.chance.random() < 0.7):
             return least
         wanted = max(least, 1, placed if self.is_exemplary else 0)
         return min(wanted if placed else self.chance.randint(wanted, max(wanted, least + _MORE)), most)
 
     def list_texts(self, keywords: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield texts that patterns or formats ask for; otherwise words, as many as the length takes."""
+        """Yield texts for patterns or formats; otherwise words, up to the maximum length."""
         least = max(
             (int(keyword["minLength"]) for keyword in keywords if is_number(keyword.get("minLength"))), default=0
         )
@@ -128,7 +128,7 @@ def _is_open(part: Any) -> bool:
 
 
 def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fraction:
-    """Return the step between the values that a number may have: fine enough for several between its bounds."""
+    """Return a step between numbers that is fine enough for several values between the bounds."""
     named = [to_fraction(keyword["multipleOf"]) for keyword in keywords if is_number(keyword.get("multipleOf"))]
     steps = [*(step for step in named if step > 0), *([Fraction(1)] if is_integer else [])]
     if steps:
@@ -141,7 +141,7 @@ def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fr
 
 
 def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the smallest and the largest value that a number may have."""
+    """Return the smallest and the largest possible number."""
     low = max(_list_bounds(keywords, "minimum", "exclusiveMinimum", step), default=None)
     high = min(_list_bounds(keywords, "maximum", "exclusiveMaximum", -step), default=None)
     span = _SPAN * step
@@ -153,7 +153,7 @@ def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple
 def _list_bounds(
     keywords: Sequence[Mapping[str, Any]], name: str, exclusive: str, step: Fraction
 ) -> Iterator[Fraction]:
-    """Yield bounds, moved inwards by a step if they are excluded."""
+    """Yield bounds, moved inwards by a step if they are exclusive."""
     for keyword in keywords:
         if is_number(keyword.get(name)):
             yield to_fraction(keyword[name]) + (step if keyword.get(exclusive) is True else 0)  # draft-04

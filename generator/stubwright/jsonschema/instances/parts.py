@@ -1,7 +1,7 @@
-"""A schema that an instance is made for, with the targets of its references, and whether a value fits it alone.
+"""A schema for the search of instances, with the targets of its references and its simple checks.
 
-`AT` and `EACH` are keywords of the search's own, which no schema of a user can have as strings do: what the item at a
-place, or each item, must be as well.
+`AT` and `EACH` are keywords for the search alone, which no user's schema can contain, since they are not strings: the
+item at a position, or each item, must also match.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEPT: Final = 4096
 
 @dataclass(frozen=True)
 class Judge:
-    """One schema as the generated server reads it: its dialect from `$schema`, and the meaning of `format`."""
+    """A schema as the generated server reads it: its dialect from `$schema`, and the meaning of `format`."""
 
     schema: Json
     formats: Formats = "annotate"
@@ -60,7 +60,7 @@ class Judge:
 
     @cached_property
     def is_broken(self) -> bool:
-        """Return whether a reference in the schema does not resolve, so that no validator takes it."""
+        """Return whether a reference in the schema does not resolve, so no validator accepts it."""
         return any(isinstance(reference.target, BrokenReference) for reference in self._references)
 
     @cached_property
@@ -74,10 +74,10 @@ class Judge:
         return compile_schema(self.schema, **formats.get_settings(self.formats))
 
     def compile_simple(self, schema: dict[str, Json], *, is_settled: bool) -> CompiledSchema | None:
-        """Compile the keywords of one of its schemas for values without parts, once; None if there are none.
+        """Compile and cache a subschema's keywords for values without parts; None if there are none.
 
         Raises:
-            ValueError: No validator takes them.
+            ValueError: No validator accepts them.
         """
         key = (id(schema), is_settled)
         if key not in self._simple:
@@ -91,7 +91,7 @@ class Judge:
         """Compile a schema without references in its dialect.
 
         Raises:
-            ValueError: No validator takes it.
+            ValueError: No validator accepts it.
         """
         return _compile(self._write(schema), self.formats)
 
@@ -100,15 +100,13 @@ class Judge:
 
     @cached_property
     def _simple(self) -> dict[tuple[int, bool], tuple[Json, CompiledSchema | None]]:
-        """The result of `compile_simple` by the identity of a schema, which is retained so that no other gets its
-        id.
-        """
+        """The result of `compile_simple` by the identity of a schema, which is stored to keep its id unique."""
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Subschema:
-    """A schema inside a judge's; `is_settled` is true if its `not` has only keywords for values without parts."""
+    """A schema inside a judge's; `is_settled` is true if its `not` only has keywords for values without parts."""
 
     schema: Json
     judge: Judge
@@ -120,7 +118,7 @@ class Subschema:
 
     def take(self, schema: Json) -> Subschema:
         """Return another schema of the same judge."""
-        return Subschema(schema, self.judge)  # `replace` takes four times as long
+        return Subschema(schema, self.judge)  # `replace` is four times slower
 
     def settle(self, schema: Json) -> Subschema:
         """Return another schema, whose `not` is a test for one value."""
@@ -143,7 +141,7 @@ class Subschema:
         return self.take(targets[reference]) if reference in targets else None
 
     def fits(self, value: Json) -> bool:
-        """Return whether a value fits the keywords for values without parts."""
+        """Return whether a value is valid under the keywords for values without parts."""
         if not isinstance(self.schema, dict):
             return self.schema is not False
         try:

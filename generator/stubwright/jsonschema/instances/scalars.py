@@ -1,6 +1,6 @@
-"""Texts and numbers that are likely to fit, or just not to fit, given keywords.
+"""Makes strings and numbers near the limits of some keywords, valid or just invalid.
 
-A value that a keyword forbids is as good a hint as one that it asks for.
+Values that a keyword forbids are as useful as values that it requires.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _TEXTS: Final = (
 _NUMBERS: Final = (0, 1, -1, 0.5, 2, 3, 10, 100, 0.1, -0.5, 7, 0.05, 0.001, 1e10, -1e10)
 _LONGEST: Final = 20_000
 _TAIL: Final = 100
-"""Values that are only different, for lists whose items must be."""
+"""Distinct values, for lists with unique items."""
 
 _SAMPLES: Final = 8
-"""Texts that are made for one pattern."""
+"""The number of texts for one pattern."""
 
 _MORE: Final = (1, 2, 10, 100)
-"""Characters by which a text for a pattern grows."""
+"""The number of characters by which a text for a pattern grows."""
 
 _CHARACTERS: Final = "aA0-_./ +@:é\n"
-"""A character of each kind that a pattern may tell apart."""
+"""A character of each kind that patterns may distinguish."""
 
 _MULTIPLES: Final = 4
 """Multiples on each side of a bound."""
@@ -44,7 +44,7 @@ _UPPER: Final = ("maximum", "exclusiveMaximum")
 
 
 def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield candidates for a text that has to do with these keywords; some may come twice."""
+    """Yield candidate texts for these keywords, possibly with duplicates."""
     stated = list(keywords)
     sizes = sorted({size for each in stated for size in _list_sizes(each)})
     texts = [text for each in stated for text in list_made(each, Random(0))]  # noqa: S311
@@ -62,7 +62,7 @@ def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
-    """Yield lengths on both sides of each that is named."""
+    """Yield lengths around each given one."""
     for keyword in ("minLength", "maxLength"):
         size = keywords.get(keyword)
         if _is_number(size) and size < _LONGEST:
@@ -70,7 +70,7 @@ def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
 
 
 def list_made(keywords: Mapping[str, Any], chance: Random, rounds: int = 1) -> Iterator[str]:
-    """Yield texts that a pattern matches, the shortest of each round first, and texts of a format."""
+    """Yield texts that match a pattern, the shortest of each round first, and texts of a format."""
     pattern, form = keywords.get("pattern"), keywords.get("format")
     for _ in range(rounds):
         if isinstance(pattern, str):
@@ -89,7 +89,7 @@ def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
 
 
 def _make_text(pattern: str, chance: Random) -> str:
-    """Return a text for a pattern, without its lookarounds if these cannot be read; empty if it cannot be read."""
+    """Return a text for a pattern, without its lookarounds if these are not supported; empty if the pattern is not."""
     for text in (pattern, _LOOK_AROUND.sub("", pattern)):
         try:
             return patterns.make_text(text, chance)
@@ -99,7 +99,7 @@ def _make_text(pattern: str, chance: Random) -> str:
 
 
 def _resize(text: str, size: int) -> Iterator[str]:
-    """Yield a text of another length: cut off, or with one of its characters repeated."""
+    """Yield a text of another length: truncated, or with a character repeated."""
     if size <= len(text):
         yield text[:size]
         yield text[len(text) - size :]
@@ -114,7 +114,7 @@ def _list_spots(text: str) -> list[int]:
 
 
 def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
-    """Yield candidates for a number that has to do with these keywords: near each bound, and multiples of each step."""
+    """Yield candidate numbers for these keywords: near each bound, and multiples of each step."""
     stated = list(keywords)
     bounds = sorted({each[word] for each in stated for word in (*_LOWER, *_UPPER) if _is_number(each.get(word))})
     named = {Fraction(str(one["multipleOf"])) for one in stated if _is_number(one.get("multipleOf"))}
@@ -127,7 +127,7 @@ def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
         for bound in (*(Fraction(str(bound)) for bound in bounds), Fraction(0), Fraction(step.numerator))
         for more in (*range(1 - _MULTIPLES, _MULTIPLES + 1), Fraction(1, 2))
     ]
-    # Those first that a float holds exactly: about others, validators may differ.
+    # Exact floats first: validators may disagree on others.
     yield from map(_to_number, sorted(multiples, key=lambda value: Fraction(float(value)) != value))
     for bound in bounds:
         yield from (bound, bound + 1, bound - 1, bound + 0.5, bound - 0.5, bound + 0.001, bound - 0.001)
@@ -139,7 +139,7 @@ def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
 
 
 def find_common_multiple(steps: Iterable[Fraction]) -> Fraction:
-    """Return the smallest number that is a multiple of each."""
+    """Return the least common multiple."""
     stated = list(steps)
     return Fraction(math.lcm(*(step.numerator for step in stated)), math.gcd(*(step.denominator for step in stated)))
 
@@ -149,5 +149,5 @@ def _to_number(value: Fraction) -> float:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    # Beyond 2**53, a float no longer tells an integer from the next one.
+    # Beyond 2**53, floats cannot represent all integers.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53

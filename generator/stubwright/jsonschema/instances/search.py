@@ -1,8 +1,8 @@
-"""Instances that fit several schemas at once, each of which may exclude values.
+"""Searches for instances of several schemas together, each of which may exclude values.
 
-Alternatives, conditions and negations become groups of plain schemas, and a value is made for each group. The search is
-finite and always the same; whether a value really fits is for the judges to say. Without a likeness, the plainest
-values and those at the edges come first; with one, those that look like real ones.
+Alternatives, conditions and negations become groups of plain schemas, and each group gets a value. The search is finite
+and deterministic; judges decide whether a value is valid. By default, the plainest values and edge cases come first;
+with a likeness, realistic ones.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 _FOLLOWED: Final = 12
-"""References that are followed for one value."""
+"""The maximum number of references to follow for a value."""
 
 _SOME: Final = 10
-"""Values that are tried for one property or item."""
+"""The number of values to try for a property or item."""
 
 _MANY: Final = 300
-"""Items and properties that an instance has at most; of likely ones, all that the steps allow."""
+"""The maximum number of items and properties of an instance; only the steps limit realistic ones."""
 
 _COMPARED: Final = 20
-"""Comparisons of likely items that are one step."""
+"""Comparisons of realistic items that count as a step."""
 
 _CHARACTERS: Final = 100
-"""Characters of a likely text that are one step."""
+"""Characters of a realistic text that count as a step."""
 
 _REFUSED: Final = 10
-"""Texts or numbers that do not fit, which together take one step."""
+"""Invalid texts or numbers that count as a step."""
 
 _EXCLUSIVE: Final = 6
-"""Alternatives of `oneOf` of which a value must fit just one; of more, it is left to the judges."""
+"""The maximum number of alternatives of `oneOf` that exclude each other here; otherwise the judges decide."""
 
 _IN_PLACE: Final = frozenset({*"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 _OBJECT: Final = frozenset(
@@ -61,38 +61,38 @@ _TYPES: Final[Mapping[str, frozenset[str]]] = {
     "array": _ARRAY,
     "object": _OBJECT,
 }
-"""The types, each with keywords that are about it."""
+"""The types, each with its keywords."""
 
 _ALTERNATIVES: Final = 8
-"""Alternatives that are listed in one step."""
+"""Alternatives that count as a step."""
 
 _EXTRA: Final = ("extra", "a", "b", "x-a", "1", "key", "A", "")
 
 
 class ExhaustedError(Exception):
-    """The search took all the steps that it may take."""
+    """The search has used all its steps."""
 
 
 @dataclass
 class Budget:
-    """Steps that all searches of one comparison may take together: on a slow machine, some 15,000 are a second.
+    """The maximum number of steps of all searches of a comparison; a slow machine takes some 15,000 per second.
 
-    Steps are counted, and not the time, so that a comparison says the same on each machine. Some may be `kept` for
-    searches that come later.
+    Counting steps instead of time makes a comparison's result the same on each machine. Some steps may be reserved for
+    later searches.
     """
 
     steps: int
     kept: int = 0
 
     def keep_for(self, later: int) -> None:
-        """Keep the remaining steps for so many later searches, except for an equal share."""
+        """Reserve the remaining steps for a number of later searches, except for an equal share."""
         self.kept = self.steps * later // (later + 1)
 
     def take(self, count: int = 1) -> None:
-        """Take steps.
+        """Use steps.
 
         Raises:
-            ExhaustedError: There are none left, or they are retained.
+            ExhaustedError: There are none left, or they are reserved.
         """
         if self.steps <= self.kept:
             raise ExhaustedError
@@ -101,7 +101,7 @@ class Budget:
 
 @dataclass
 class Search:
-    """One search, which may take so many steps of a budget, and makes instances with so many levels."""
+    """A search with a maximum number of steps, for instances with a maximum number of levels."""
 
     steps: int
     levels: int
@@ -114,10 +114,10 @@ class Search:
     """True if a value for one alternative of `oneOf` breaks the others on purpose."""
 
     is_weighed: bool = False
-    """True if a value takes a step for each of its parts, so that none is larger than the steps allow."""
+    """True if each part of a value takes a step, so that the steps limit its size."""
 
     is_large: bool = False
-    """True if a likely value was too large to be made."""
+    """True if a realistic value was too large."""
 
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict)
 
@@ -146,7 +146,7 @@ class Search:
         return count > most
 
     def find_values(self, group: Group, depth: int = 0) -> Iterator[Json]:
-        """Yield values that are likely to fit all parts.
+        """Yield values that are likely to match all parts.
 
         Raises:
             ExhaustedError: There are no steps left.
@@ -162,10 +162,10 @@ class Search:
         values = islice(self.find_values(group, depth), most)
         return Choices(values) if self.likeness is not None else Choices(iter(()), list(values))
 
-    # What applies to the same value
+    # Schemas for the same value
 
     def _expand(self, waiting: Iterable[Subschema], way: _Way, depth: int) -> Iterator[Group]:
-        """Yield the groups of plain schemas, one of which a value must fit."""
+        """Yield the groups of plain schemas; a value must match any of them."""
         self._take()
         pending = [*waiting]
         while pending:
@@ -178,7 +178,7 @@ class Search:
             if not isinstance(part.schema, dict) or not part.schema:
                 continue
             if any(part.schema is seen.schema and part.judge is seen.judge for seen in way.seen):
-                continue  # a circle of references, or two ways to the same schema
+                continue  # a reference cycle, or two paths to the same schema
             alternatives = [
                 part.follow(part.schema[keyword])
                 for keyword in KEYWORDS
@@ -194,7 +194,7 @@ class Search:
             pending += [part.take(inner) for inner in part.get("allOf", ())]
             count = len(way.choices)
             way = way.add(part)
-            # A `not` of a large schema makes a choice of many alternatives, which takes its time.
+            # A `not` of a large schema becomes a slow choice of many alternatives.
             self.budget.take(sum(map(len, way.choices[count:])) // _ALTERNATIVES)
             if self._contradicts(way):
                 return
@@ -203,7 +203,7 @@ class Search:
         if not way.choices:
             yield way.plain
             return
-        # The shortest choice first: a contradiction in it ends the way before the longer ones multiply it.
+        # The shortest choice first: a contradiction in it prunes the longer ones.
         first, *rest = sorted(way.choices, key=len)
         left = replace(way, choices=tuple(rest))
         options = first if self.likeness is None else self.likeness.order_options(first, depth)
@@ -218,13 +218,13 @@ class Search:
         return any(self._is_same(inner, last) for inner in map(_get_negated, others) if inner is not None)
 
     def _is_same(self, left: Subschema, right: Subschema) -> bool:
-        # `1`, `1.0` and `True` are equal in Python, so that texts decide.
-        if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first is quicker
+        # Compare JSON texts, since `1`, `1.0` and `True` are equal in Python.
+        if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first test is faster
             return False
         return left.judge is right.judge or not [*_list_references(left.schema)] or self._share(left, right)
 
     def _share(self, left: Subschema, right: Subschema) -> bool:
-        """Return whether references into definitions refer to the same in both."""
+        """Return whether references into definitions have the same targets in both."""
         key = (id(left.judge), id(right.judge))
         if key not in self._alike:
             roots = [
@@ -323,7 +323,7 @@ class Search:
         optional = [name for name in names if name not in needed]
 
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
-            """Add the other properties that the object must have; return None if that is impossible."""
+            """Add the other required properties; return None if that is impossible."""
             filled = dict(value)
             for name in _close(plain, [*filled]):
                 if name not in filled:
@@ -355,7 +355,7 @@ class Search:
     def _list_likely(
         self, plain: Group, needed: Sequence[str], most: int, depth: int, give: Callable[[str], Choices]
     ) -> Iterator[dict[str, Json]]:
-        """Yield objects with what they must have, and with as much as is wanted of the rest, in the schema's order."""
+        """Yield objects with the required properties, and a chosen number of others, in the schema's order."""
         if self.likeness is None:
             return
         declared = dict.fromkeys(name for part in plain for name in part.get("properties") or ())
@@ -412,7 +412,7 @@ class Search:
 
 
 class Choices:
-    """Values for one place, each made when it is asked for."""
+    """Lazily made values for one place."""
 
     def __init__(self, waiting: Iterator[Json], values: Sequence[Json] = ()) -> None:
         self._waiting = waiting
@@ -426,7 +426,7 @@ class Choices:
         return self._has(1)
 
     def __getitem__(self, index: int) -> Json:
-        """Return a value; those that there are come again and again."""
+        """Return a value; an index beyond the end starts again."""
         return self._made[index if self._has(index + 1) else index % len(self._made)]
 
     def take_slice(self, start: int = 0, end: int = 10**9) -> Iterator[Json]:
@@ -438,7 +438,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One way through alternatives: the schemas seen, the plain ones so far, and choices that are still to be made."""
+    """A path through alternatives: the schemas seen, the plain ones so far, and the remaining choices."""
 
     names: Sequence[str]
     excludes: bool
@@ -448,7 +448,7 @@ class _Way:
     followed: int = 0
 
     def add(self, part: Subschema) -> _Way:
-        """Return the way with one more schema that applies."""
+        """Return the path with another schema that applies."""
         schema, keywords = part.schema, part.judge.dialect.keywords | {AT, EACH}
         own = {key: value for key, value in schema.items() if key in keywords and key not in _IN_PLACE}
         return replace(
@@ -490,7 +490,7 @@ def _get_negated(part: Subschema) -> Subschema | None:
 
 
 def _interleave(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
-    """Yield one item of each source in turn; one source more joins in each round."""
+    """Yield an item of each source in turn; each round adds a source."""
     remaining, active = iter(sources), deque[Iterator[_Item]]()
     while True:
         more = next(remaining, None)
@@ -510,7 +510,7 @@ def _fit(plain: Group, value: Json) -> bool:
 
 
 def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
-    """Return the keywords of a value without parts, also those that it must not fit."""
+    """Return the keywords for a value without parts, including negated ones."""
     return [
         keywords
         for part in plain
@@ -539,7 +539,7 @@ def _find_limits(plain: Group, low: str, high: str) -> tuple[int, int]:
 
 
 def _find_names(part: Subschema, depth: int) -> Iterator[str]:
-    """Yield names of properties that a schema knows, also those that it refers to or rejects."""
+    """Yield names of properties in a schema, including references and negations."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
     schema = {key: value for key, value in part.schema.items() if key in part.judge.dialect.keywords}
@@ -561,7 +561,7 @@ def _find_names(part: Subschema, depth: int) -> Iterator[str]:
 
 
 def _make_more_names(plain: Group, count: int) -> Iterator[str]:
-    """Yield names for an object that must have many properties."""
+    """Yield names for an object with a minimum number of properties."""
     for part in plain:
         rule = part.get("propertyNames")
         if isinstance(rule, dict):
@@ -571,9 +571,9 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
 
 
 def _close(plain: Group, names: Sequence[str]) -> list[str]:
-    """Add to names those that they require."""
+    """Add the properties that others require."""
     closed = [*dict.fromkeys(names)]
-    for name in closed:  # grows while it is read
+    for name in closed:  # grows during the loop
         for part in plain:
             for keyword in ("dependentRequired", "dependencies"):
                 required = (part.get(keyword) or {}).get(name)
@@ -582,7 +582,7 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 
 def _find_property(plain: Group, name: str) -> Group | None:
-    """Return the schemas that the value of a property must fit; None if the property must not exist."""
+    """Return the schemas for the value of a property; None if the property is forbidden."""
     group: list[Subschema] = []
     for part in plain:
         schema = part.schema
@@ -603,7 +603,7 @@ def _find_property(plain: Group, name: str) -> Group | None:
 def _vary(
     base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], give: Callable[[str], Choices]
 ) -> Iterator[dict[str, Json]]:
-    """Yield the object, the same with one property changed or added, and with all."""
+    """Yield the object, variants with one property changed or added, and one with all."""
     yield base
     for name in needed:
         yield from ({**base, name: value} for value in give(name).take_slice(1))
@@ -618,7 +618,7 @@ def _vary(
 
 
 def _split_items(part: Subschema) -> tuple[Sequence[Json], Json]:
-    """Return the schemas of the first items, and that of the others."""
+    """Return the schemas of the first items, and the schema of the remaining ones."""
     items = part.get("items", True)
     if isinstance(items, list):
         return items, part.get("additionalItems", True)
@@ -626,7 +626,7 @@ def _split_items(part: Subschema) -> tuple[Sequence[Json], Json]:
 
 
 def _find_item(plain: Group, index: int) -> Group:
-    """Return the schemas that an item must fit."""
+    """Return the schemas for an item."""
     group: list[Subschema] = []
     for part in plain:
         first, rest = _split_items(part)
@@ -641,7 +641,7 @@ def _find_item(plain: Group, index: int) -> Group:
 
 
 def _vary_items(choices: Sequence[Choices], *, unique: bool, is_likely: bool) -> Iterator[list[Json]]:
-    """Yield the list of first choices, and the same with one item changed; a likely list has different items."""
+    """Yield the list of first choices, and variants with one item changed; a realistic list has different items."""
     diagonal = (choice[index] for index, choice in enumerate(choices))
     if is_likely and not unique:
         yield [*diagonal]

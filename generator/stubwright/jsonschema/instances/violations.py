@@ -1,7 +1,7 @@
-"""The ways in which an instance can fail a schema, each as schemas that such an instance fits.
+"""Finds ways to violate a schema, each as schemas that a violating instance matches.
 
-Every keyword of JSON Schema that asserts something has its own (JSON Schema 2020-12, Core 10 and 11, Validation 6);
-they need not be all there are.
+Every assertion keyword of JSON Schema has some (JSON Schema 2020-12, Core 10 and 11, Validation 6); they need not be
+complete.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Group: TypeAlias = tuple["Subschema", ...]
 
 _NAMES: Final = 8
-"""Names that are tried for one rule about names."""
+"""The number of names to try for a rule about names."""
 
 _PAIRS: Final = 10
-"""Pairs of `oneOf` that are tried together."""
+"""The number of pairs of `oneOf` to try."""
 
 
 def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
-    """Yield the ways to fail a part; `names` are those that properties may have."""
+    """Yield the ways to violate a part; `names` are possible names of properties."""
     schema = part.schema
     if schema is False:
         yield ()
@@ -49,7 +49,7 @@ def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One keyword of a part, its value, and names that properties may have."""
+    """A keyword of a part, its value, and possible names of properties."""
 
     part: Subschema
     keyword: str
@@ -200,7 +200,7 @@ def _have_item(part: Subschema, index: int, schema: Any) -> Group:
 
 
 def is_named(part: Subschema, name: str) -> bool:
-    """Return whether `properties` or `patternProperties` of a schema say something of a name."""
+    """Return whether `properties` or `patternProperties` of a schema match a name."""
     matched: Iterable[str] = part.get("patternProperties") or ()
     return name in (part.get("properties") or ()) or any(matches(part, pattern, name) for pattern in matched)
 
@@ -211,7 +211,7 @@ def matches(part: Subschema, pattern: str, name: str) -> bool:
 
 
 def make_names(pattern: str, part: Subschema, names: Sequence[str]) -> list[str]:
-    """Return names that a pattern matches: some of those given, and some made for it."""
+    """Return names that match a pattern: some of the given ones, and new ones."""
     chance = Random(0)  # noqa: S311
     made_names: list[str] = []
     with suppress(UnreadableError):
